@@ -1,0 +1,33 @@
+"""textcls: train a text classifier in seconds, deploy one small ONNX file, read what each token added to the answer."""
+
+from textcls.artifact import ModelInfo
+from textcls.classifier import Classifier
+from textcls.errors import (
+    ArtifactError,
+    ConfigError,
+    InputError,
+    MissingExtraError,
+    SurroundingsError,
+    TextclsError,
+    TooLargeError,
+)
+from textcls.results import Explanation, LabelScore, Prediction, TokenAttribution
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArtifactError",
+    "Classifier",
+    "ConfigError",
+    "Explanation",
+    "InputError",
+    "LabelScore",
+    "MissingExtraError",
+    "ModelInfo",
+    "Prediction",
+    "SurroundingsError",
+    "TextclsError",
+    "TokenAttribution",
+    "TooLargeError",
+    "__version__",
+]

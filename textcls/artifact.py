@@ -1,0 +1,133 @@
+"""The saved model: one ONNX file, everything in it. This module alone knows the file's names, metadata and versions.
+
+    input   text           string [B]        one text each, as `tokenizer.clean` leaves it
+    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature)
+            logits         float  [B, C]
+            tokens         string [B, T]     lower-cased; "" where padded
+            attention      float  [B, T]     share of the seed attention: sums to 1, or is 0 for an empty text
+            contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
+
+The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
+that differs between two runs of the same training: no time, duration, host, path or thread count.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+from textcls.errors import ArtifactError, SurroundingsError
+from textcls.features import FeatureConfig
+
+FORMAT_VERSION: Final = 1
+METADATA_KEY: Final = "textcls"
+INPUT: Final = "text"
+OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a saved model says of itself.
+
+    Attributes:
+        labels: names of the classes, in the order of the outputs.
+        bias: logits of the empty text, one a label.
+        temperature: what the logits are divided by.
+        max_tokens: tokens of a text that are read.
+        features: which hashed rows a token has.
+        model: the configuration of the network (informative; the graph is what counts).
+        text_columns: the columns that the texts were trained from; several are joined by a line break.
+        label_column: the column of the labels.
+        training: rows, data hash, seed, held-out metrics and library versions of the training (informative).
+        threshold: score below which an answer is `abstain`; None never abstains.
+        task: what kind of answer it is; later versions may add others.
+        format_version: version of this layout.
+    """
+
+    labels: tuple[str, ...]
+    bias: tuple[float, ...]
+    temperature: float
+    max_tokens: int
+    features: FeatureConfig
+    model: Mapping[str, Any]
+    text_columns: tuple[str, ...]
+    label_column: str
+    training: Mapping[str, Any]
+    threshold: float | None = None
+    task: Literal["single-label"] = "single-label"
+    format_version: int = FORMAT_VERSION
+
+    def to_metadata(self) -> dict[str, str]:
+        """Return the ONNX metadata properties; the same info gives the same text."""
+        return {METADATA_KEY: json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)}
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":
+        """Read the ONNX metadata properties of the file at `path`.
+
+        Raises:
+            ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
+        """
+        if METADATA_KEY not in metadata:
+            raise ArtifactError(f"{path} is an ONNX file but not a textcls model: it has no {METADATA_KEY!r} metadata.")
+        try:
+            found = json.loads(metadata[METADATA_KEY])
+            version = int(found["format_version"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(
+                f"{path}: the textcls metadata are damaged ({error}); train or copy the model again."
+            ) from error
+        if version > FORMAT_VERSION:
+            raise ArtifactError(
+                f"{path} has format version {version}, and this textcls reads up to {FORMAT_VERSION}: "
+                "upgrade with pip install --upgrade textcls."
+            )
+        try:
+            known = {field.name: found[field.name] for field in fields(cls)}
+            tuples = {name: tuple(known[name]) for name in ("labels", "bias", "text_columns")}
+            return cls(**{**known, **tuples, "features": FeatureConfig.from_json(known["features"])})
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError(
+                f"{path}: the textcls metadata are damaged ({error!r}); train or copy the model again."
+            ) from error
+
+
+def check_output_path(path: Path) -> None:
+    """Refuse a place that nothing can be written to, before hours of work and not after.
+
+    Raises:
+        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder.
+    """
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise SurroundingsError(f"The folder {folder} does not exist; make it first, or choose another output.")
+    if path.is_dir():
+        raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
+    if not os.access(folder, os.W_OK):
+        raise SurroundingsError(f"The folder {folder} may not be written to; choose another output.")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
+
+    Raises:
+        SurroundingsError: as `check_output_path` says.
+    """
+    check_output_path(path)
+    handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(0o644)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

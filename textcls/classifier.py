@@ -1,0 +1,132 @@
+"""Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, overload
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from textcls import artifact, tokenizer
+from textcls.artifact import ModelInfo
+from textcls.errors import ArtifactError, ConfigError, InputError
+from textcls.results import Explanation, Prediction
+
+BATCH_SIZE: Final = 64
+_ANSWER: Final = ("probabilities",)
+_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions")
+
+
+class Classifier:
+    """A saved model, ready to answer. Safe to share between threads.
+
+    classifier = Classifier.load("tickets.onnx")
+    classifier.predict("my card was charged twice").label
+    classifier.predict(["first text", "second text"], explain=True)
+    """
+
+    def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path) -> None:
+        self.info = info
+        self.path = path
+        self._session = session
+        self._bias = np.array(info.bias, np.float32)
+        # Without this ONNX Runtime computes the outputs that nobody asked for, too.
+        self._run_options = onnxruntime.RunOptions()
+        self._run_options.only_execute_path_to_fetches = True
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Classifier":
+        """Load the model file at `path`.
+
+        Raises:
+            ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
+        """
+        path = Path(path)
+        session = _open_session(path)
+        return cls(session, ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path), path)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of `Prediction.probabilities`."""
+        return self.info.labels
+
+    # A str is itself a sequence of str; the first signature that fits is the one that counts.
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, texts: str, *, explain: bool = False, threshold: float | None = None
+    ) -> Prediction: ...
+
+    @overload
+    def predict(
+        self, texts: Sequence[str], *, explain: bool = False, threshold: float | None = None
+    ) -> list[Prediction]: ...
+
+    def predict(
+        self, texts: str | Sequence[str], *, explain: bool = False, threshold: float | None = None
+    ) -> Prediction | list[Prediction]:
+        """Classify one text or several.
+
+        Args:
+            texts: a text, or a sequence of texts; a sequence gives a list in the same order.
+            explain: also say what each token added to each label.
+            threshold: score below which the decision is `abstain`; by default the model's own, if it has one.
+
+        Raises:
+            InputError: something else than text was given.
+            ConfigError: the threshold is no probability.
+        """
+        if threshold is None:
+            threshold = self.info.threshold
+        elif not 0 <= threshold <= 1:
+            raise ConfigError(f"threshold must lie between 0 and 1, not {threshold}.")
+        if isinstance(texts, str):
+            return next(self._predict_batch([texts], explain, threshold))
+        for i, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(f"Text {i} is not a string but {type(text).__name__}.")
+        answers: list[Prediction | None] = [None] * len(texts)
+        # Texts of similar length share a batch, so that little of it is padding.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        for first in range(0, len(order), BATCH_SIZE):
+            which = order[first : first + BATCH_SIZE]
+            for i, answer in zip(
+                which, self._predict_batch([texts[i] for i in which], explain, threshold), strict=True
+            ):
+                answers[i] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
+        names = _EXPLAINED if explain else _ANSWER
+        given: NDArray[np.object_] = np.array([tokenizer.clean(text) for text in texts], object)
+        outputs = self._session.run(names, {artifact.INPUT: given}, self._run_options)
+        for i, text in enumerate(texts):
+            probabilities = outputs[0][i]
+            explanation = (
+                Explanation(text, self.labels, self._bias, *(output[i] for output in outputs[1:])) if explain else None
+            )
+            abstains = threshold is not None and probabilities.max() < threshold
+            yield Prediction(
+                self.labels, probabilities, "abstain" if abstains else "accept", self._truncated(text), explanation
+            )
+
+    def _truncated(self, text: str) -> bool:
+        limit = self.info.max_tokens
+        return len(text) > limit and sum(1 for _ in tokenizer.token_spans(text, limit + 1)) > limit
+
+
+def _open_session(path: Path) -> onnxruntime.InferenceSession:
+    if not path.is_file():
+        raise ArtifactError(f"There is no model file {path}.")
+    options = onnxruntime.SessionOptions()
+    # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Texts come in all lengths; the arena would keep the memory of the longest for ever.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
+        raise ArtifactError(
+            f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."
+        ) from error

@@ -1,0 +1,85 @@
+"""The command line: `textcls COMMAND ...`. Each command parses, makes one call of the Python API, and prints."""
+
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from textcls import __version__
+from textcls.errors import MissingExtraError, TextclsError, exit_code
+
+# Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
+COMMANDS: Final = {
+    "train": "textcls_training.cli:train",
+    "evaluate": "textcls.cli.evaluate:evaluate",
+    "predict": "textcls.cli.predict:predict",
+    "explain": "textcls.cli.explain:explain",
+    "inspect": "textcls.cli.inspect:inspect",
+    "serve": "textcls.cli.serve:serve",
+}
+EXTRA_OF_PACKAGE: Final = {
+    "torch": "train",
+    "onnx": "train",
+    "onnxscript": "train",
+    "scipy": "train",
+    "sklearn": "train",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports them on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which a person meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command, or say which extra is missing."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        try:
+            command = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in EXTRA_OF_PACKAGE:
+                raise
+            missing = MissingExtraError(f"textcls {cmd_name}", package, EXTRA_OF_PACKAGE[package])
+            return _command_that_fails(cmd_name, missing)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name]} is no command")
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except TextclsError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(exit_code(error))
+
+
+def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:
+    def fail(_: tuple[str, ...]) -> None:
+        raise error
+
+    anything = click.Argument(["_"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.Command(name, callback=fail, params=[anything], short_help=f"({error})", context_settings=settings)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="textcls")
+def main() -> None:
+    r"""Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
+
+    \b
+    textcls train tickets.csv --output tickets.onnx
+    textcls evaluate tickets.onnx heldout.csv
+    textcls predict tickets.onnx new.csv --output answers.csv
+    textcls explain tickets.onnx "my card was charged twice"
+    textcls inspect tickets.onnx
+    textcls serve tickets.onnx --port 8000
+    """

@@ -1,0 +1,69 @@
+"""Everything that can go wrong on the caller's side, as one small tree.
+
+    TextclsError            caught by the command line and by the server; its text is one sentence for a person
+    ├── InputError          what was given is wrong: a file, a column, a text, a request
+    │   └── TooLargeError   ... because it is beyond a stated limit
+    ├── ConfigError         an option, or options together, make no sense
+    ├── ArtifactError       the model file is missing, damaged, not ours, or newer than this version reads
+    ├── MissingExtraError   a part of the package is not installed; the text holds the command to type
+    └── SurroundingsError   the surroundings refuse: a port in use, a folder that is not there
+
+`exit_code` and `http_status` read the one table from error to exit code and to HTTP status.
+"""
+
+from typing import Final
+
+
+class TextclsError(Exception):
+    """Base of all errors whose text is meant for the person who called."""
+
+
+class InputError(TextclsError):
+    """The input is wrong; the text says what, where, and what to do."""
+
+
+class TooLargeError(InputError):
+    """The input is beyond a limit; the text names the limit."""
+
+
+class ConfigError(TextclsError):
+    """An option is wrong, or two options do not go together."""
+
+
+class ArtifactError(TextclsError):
+    """The model file cannot be used."""
+
+
+class MissingExtraError(TextclsError):
+    """An optional part of the package is not installed."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package!r}, which is not installed; type: pip install 'textcls[{extra}]'"
+        )
+
+
+class SurroundingsError(TextclsError):
+    """Something around the program refuses: a port, a folder, a permission."""
+
+
+# (error, exit code, HTTP status), the most special first. 2 is what click itself uses for a wrong call.
+_TABLE: Final[tuple[tuple[type[TextclsError], int, int], ...]] = (
+    (TooLargeError, 3, 413),
+    (InputError, 3, 422),
+    (ConfigError, 2, 422),
+    (ArtifactError, 4, 503),
+    (MissingExtraError, 5, 501),
+    (SurroundingsError, 6, 503),
+    (TextclsError, 1, 500),
+)
+
+
+def exit_code(error: TextclsError) -> int:
+    """Return the exit code of the command line for `error`."""
+    return next(code for kind, code, _ in _TABLE if isinstance(error, kind))
+
+
+def http_status(error: TextclsError) -> int:
+    """Return the HTTP status of the server for `error`."""
+    return next(status for kind, _, status in _TABLE if isinstance(error, kind))

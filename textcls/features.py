@@ -1,0 +1,108 @@
+"""Hashed features of a token, version 1: frozen, because every saved model depends on them.
+
+A token owns the rows of its word (one or several hashes), of the two bigrams it belongs to, and of its character
+n-grams. All hashes are 32 bits wide and made of MurmurHash3 (x86, 32 bit) and wrap-around arithmetic, which the ONNX
+graph of a saved model repeats bit by bit.
+
+    word k        MurmurHash3(token, seed = k)
+    bigram (a, b) word_0(a) * BIGRAM_MULTIPLIER + word_0(b); b is `PADDING` after a text's last token
+    n-gram        polynomial in NGRAM_MULTIPLIER over the characters' MurmurHash3(character, seed = CHARACTER_SEED),
+                  of the token between one START and one END, cut after `max_chars` characters
+
+A hash modulo the number of buckets is a feature's bucket; bucket 0 stands for no feature.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError
+
+Uint32 = NDArray[np.uint32]
+
+BIGRAM_MULTIPLIER: Final = 0x9E3779B1
+NGRAM_MULTIPLIER: Final = 0x85EBCA6B
+CHARACTER_SEED: Final = 101
+START: Final = 0x3C3C3C3C
+# Past the end of a token the graph sees `PADDING`, which no token contains, so its hash is the end mark.
+PADDING: Final = " "
+END: Final = mmh3.hash(PADDING, CHARACTER_SEED, signed=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureConfig:
+    """Which rows a token owns.
+
+    Attributes:
+        word_hashes: rows of the word itself, 1 to 4; two different words share all of them only by a rare accident.
+        bigrams: whether a token owns half of each bigram it is part of.
+        ngram_sizes: lengths of the character n-grams, in characters, `START` and `END` counted; empty for none.
+        max_chars: characters of a token, from its start, that n-grams look at.
+    """
+
+    word_hashes: int = 1
+    bigrams: bool = True
+    ngram_sizes: tuple[int, ...] = ()
+    max_chars: int = 12
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.word_hashes <= 4:
+            raise ConfigError(f"word_hashes must be 1 to 4, not {self.word_hashes}.")
+        if any(not 2 <= n <= 8 for n in self.ngram_sizes) or tuple(sorted(set(self.ngram_sizes))) != self.ngram_sizes:
+            raise ConfigError(
+                f"n-gram sizes must be different numbers from 2 to 8 in rising order, not {self.ngram_sizes}."
+            )
+        if self.max_chars < 2:
+            raise ConfigError(f"max_chars must be at least 2, not {self.max_chars}.")
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
+        """Read what `dataclasses.asdict` and JSON have made of a configuration."""
+        return cls(**{**fields, "ngram_sizes": tuple(fields["ngram_sizes"])})
+
+
+def word_hashes(tokens: Sequence[str], k: int) -> Uint32:
+    """Return the `k` word hashes of each token, shape [tokens, k]."""
+    flat = [mmh3.hash(token, seed, signed=False) for token in tokens for seed in range(k)]
+    return np.array(flat, np.uint32).reshape(len(tokens), k)
+
+
+def end_hash() -> int:
+    """The word hash that stands behind the last token of a text."""
+    return mmh3.hash(PADDING, 0, signed=False)
+
+
+def bigram_hashes(left: Uint32, right: Uint32) -> Uint32:
+    """Return the hashes of the bigrams (left, right), given the first word hash of each."""
+    return left * np.uint32(BIGRAM_MULTIPLIER) + right
+
+
+def ngram_hashes(tokens: Sequence[str], config: FeatureConfig) -> tuple[Uint32, NDArray[np.bool_]]:
+    """Return the n-gram hashes of each token and which of them exist, both of shape [tokens, n-grams].
+
+    A token of one character has none: it is its own word.
+    """
+    if not config.ngram_sizes:
+        return np.zeros((len(tokens), 0), np.uint32), np.zeros((len(tokens), 0), np.bool_)
+    cut = [token[: config.max_chars] for token in tokens]
+    hash_of = {c: mmh3.hash(c, CHARACTER_SEED, signed=False) for c in set("".join(cut))}
+    width = config.max_chars + config.ngram_sizes[-1]
+    codes = np.full((len(tokens), width), END, np.uint32)
+    codes[:, 0] = START
+    for row, token in zip(codes, cut, strict=True):
+        row[1 : len(token) + 1] = [hash_of[c] for c in token]
+    length = np.array([len(token) for token in cut])[:, None]
+
+    grams, exist = [], []
+    rolling = codes
+    for n in range(2, config.ngram_sizes[-1] + 1):
+        rolling = rolling[:, :-1] * np.uint32(NGRAM_MULTIPLIER) + codes[:, n - 1 :]
+        if n in config.ngram_sizes:
+            first = np.arange(config.max_chars + 3 - n)
+            grams.append(rolling[:, : len(first)])
+            exist.append((first + n <= length + 2) & (length > 1))
+    return np.concatenate(grams, 1), np.concatenate(exist, 1)

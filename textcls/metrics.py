@@ -1,0 +1,97 @@
+"""How good the answers are. Accuracy and F1 are scikit-learn's; calibration is Guo et al. 2017 (arXiv 1706.04599).
+
+scikit-learn comes with the extra `textcls[train]`; it is imported on use.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import MissingExtraError
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.floating[Any]]
+
+BINS: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReport:
+    """How one label fared: precision, recall, F1, and how many rows carry it."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a model fared on labelled rows.
+
+    Attributes:
+        rows: number of rows.
+        accuracy: share of rows whose best label is the right one.
+        macro_f1: mean F1 of the labels that occur.
+        ece: expected calibration error, 0 to 1, `BINS` bins of equal width.
+        labels: each label that the model or the data knows.
+        confusion: rows by true label (first axis) and answered label, in the order of `labels`.
+    """
+
+    rows: int
+    accuracy: float
+    macro_f1: float
+    ece: float
+    labels: tuple[LabelReport, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self)
+
+
+def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
+    """Return the mean gap between confidence and accuracy over bins of confidence, weighted by rows (Guo 2017, eq. 3).
+
+    Args:
+        probabilities: [rows, labels].
+        labels: the right label of each row; -1 for one that the model does not know.
+    """
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    gap = np.bincount(bins, confidence - right, BINS)
+    return float(np.abs(gap).sum() / max(1, len(labels)))
+
+
+def report(probabilities: Float, labels: Int64, names: Sequence[str], unknown: Sequence[str] = ()) -> Report:
+    """Score `probabilities` [rows, labels] against the right labels.
+
+    Args:
+        probabilities: calibrated, columns in the order of `names`.
+        labels: index into `names` followed by `unknown`.
+        names: the labels the model knows.
+        unknown: labels of the data that it does not know; every such row counts as an error.
+    """
+    try:
+        from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+    except ImportError as error:
+        raise MissingExtraError("Scoring a model", "scikit-learn", "train") from error
+    guess = probabilities.argmax(1)
+    every = [*names, *unknown]
+    indices = np.arange(len(every))
+    precision, recall, f1, rows = precision_recall_fscore_support(labels, guess, labels=indices, zero_division=0)
+    present = (rows > 0) | np.isin(indices, guess)
+    per_label = zip(every, precision.tolist(), recall.tolist(), f1.tolist(), rows.tolist(), strict=True)
+    return Report(
+        rows=len(labels),
+        accuracy=float((guess == labels).mean()) if len(labels) else 0.0,
+        macro_f1=float(f1[present].mean()) if present.any() else 0.0,
+        ece=expected_calibration_error(probabilities, labels),
+        labels=tuple(LabelReport(*row) for row in per_label),
+        confusion=tuple(map(tuple, confusion_matrix(labels, guess, labels=indices).tolist())),
+    )

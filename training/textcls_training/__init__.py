@@ -1,0 +1,4 @@
+"""Training of textcls models: data, model, loop, calibration, export.
+
+Needs PyTorch: `pip install 'textcls[train]'`.
+"""

@@ -1,0 +1,141 @@
+"""`textcls train`: a labelled table in, one ONNX file out."""
+
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from textcls import data as tables
+from textcls.cli import render
+from textcls.cli.options import PATH
+from textcls_training.config import ClassWeight, Device, TrainConfig
+from textcls_training.mixing import MIXERS
+from textcls_training.model import Attention, ModelConfig, Values
+from textcls_training.progress import watching
+from textcls_training.run import Source, TrainReport
+from textcls_training.run import train as run_training
+
+DEFAULT = ModelConfig()
+
+
+@click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
+@click.argument("data", type=PATH)
+@click.option("--output", "-o", type=PATH, help="The ONNX file to write.  [default: DATA with the suffix .onnx]")
+@click.option(
+    "--text-column",
+    "text_columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column of the text; several are joined.  [default: text]",
+)
+@click.option(
+    "--label-column",
+    default=tables.DEFAULT_LABEL_COLUMN,
+    show_default=True,
+    metavar="NAME",
+    help="Column of the label.",
+)
+@click.option("--valid", type=PATH, help="Labelled rows that choose epoch and temperature.  [default: a tenth of DATA]")
+@click.option(
+    "--mixing",
+    type=click.Choice(list(MIXERS)),
+    default=DEFAULT.mixing,
+    show_default=True,
+    help="How tokens see each other.",
+)
+@click.option(
+    "--attention",
+    type=click.Choice(get_args(Attention)),
+    default=DEFAULT.attention,
+    show_default=True,
+    help="How scores become weights.",
+)
+@click.option(
+    "--values",
+    type=click.Choice(get_args(Values)),
+    default=DEFAULT.values,
+    show_default=True,
+    help="What attention sums up.",
+)
+@click.option(
+    "--dim", type=click.IntRange(1, 1024), default=DEFAULT.dim, show_default=True, help="Width of a token's vector."
+)
+@click.option("--epochs", type=click.IntRange(1), help="Most passes over the data.  [default: by the number of rows]")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=TrainConfig().max_tokens,
+    show_default=True,
+    help="Tokens of a text that are read.",
+)
+@click.option(
+    "--class-weight",
+    type=click.Choice(get_args(ClassWeight)),
+    default="none",
+    show_default=True,
+    help="Weigh rare labels up.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed and data, same bytes.")
+@click.option(
+    "--device", type=click.Choice(get_args(Device)), default="auto", show_default=True, help="Where to train."
+)
+def train(
+    data: Path,
+    output: Path | None,
+    text_columns: tuple[str, ...],
+    label_column: str,
+    valid: Path | None,
+    mixing: str,
+    attention: Attention,
+    values: Values,
+    dim: int,
+    epochs: int | None,
+    max_tokens: int,
+    class_weight: ClassWeight,
+    seed: int,
+    device: Device,
+) -> None:
+    """Train a classifier on the labelled CSV file DATA.
+
+    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate; the
+    saved model is then trained on all rows.
+    """
+    output = output or data.with_suffix(".onnx")
+    columns = text_columns or tables.DEFAULT_TEXT_COLUMNS
+    config = TrainConfig(
+        model=ModelConfig(mixing=mixing, attention=attention, values=values, dim=dim),
+        epochs=epochs,
+        max_tokens=max_tokens,
+        class_weight=class_weight,
+        seed=seed,
+        device=device,
+    )
+    source = _read(data, columns, label_column)
+    judges = _read(valid, columns, label_column) if valid else None
+    console = Console()
+    with watching(console) as watcher:
+        report = run_training(source, output, config, valid=judges, watcher=watcher)
+    _summarise(console, report, output)
+
+
+def _read(path: Path, text_columns: tuple[str, ...], label_column: str) -> Source:
+    rows = tables.read_labelled(path, text_columns, label_column)
+    return Source(texts=rows.texts, labels=rows.labels, text_columns=text_columns, label_column=label_column)
+
+
+def _summarise(console: Console, report: TrainReport, output: Path) -> None:
+    held = report.held_out
+    console.print(f"Trained on {report.rows:,} rows, {len(held.labels)} labels, {report.epochs} epochs.")
+    if held.rows:
+        console.print(
+            Text.assemble("Held out: ", render.score_line(held), f" (before calibration {report.ece_before:.3f})")
+        )
+        console.print(render.label_table(held))
+    if report.temperature == 1:
+        console.print(f"Not calibrated: {report.held_out_rows} held-out rows are too few for it.", style="yellow")
+    size = f"{report.file_bytes / 1e6:.2f} MB"
+    console.print(
+        Text.assemble((str(output), "bold"), f", {size}. Next: textcls evaluate {output} heldout.csv"), soft_wrap=True
+    )

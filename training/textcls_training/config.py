@@ -1,0 +1,127 @@
+"""What a training run is told, and the defaults that follow from the data.
+
+Every default is a stated rule of what can be counted in the training rows: their number, their labels, their scripts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from textcls.errors import ConfigError
+from textcls.features import FeatureConfig
+from textcls_training.model import ModelConfig
+
+ClassWeight = Literal["none", "balanced"]
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimConfig:
+    """Rates and sizes of the training loop.
+
+    Attributes:
+        batch_size: texts a step.
+        table_rate: learning rate of the hashed rows (row-wise Adagrad).
+        table_accumulator: start of Adagrad's accumulator.
+        table_std: standard deviation of fresh rows.
+        rate: learning rate of attention and head (AdamW).
+        head_decay: weight decay of the head; nothing else decays.
+        mixing_rate: learning rate of the mixing layer; a slow one, else mixing costs accuracy.
+        warmup: share of the steps in which rates rise; after it they fall linearly to zero.
+    """
+
+    batch_size: int = 32
+    table_rate: float = 0.1
+    table_accumulator: float = 1e-5
+    table_std: float = 0.005
+    rate: float = 3e-3
+    head_decay: float = 0.1
+    mixing_rate: float = 1e-4
+    warmup: float = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """A training run. What is None is decided by `resolve`.
+
+    Attributes:
+        features: which hashed features a token has.
+        model: what the model is made of.
+        optim: rates and sizes of the loop.
+        epochs: most passes over the data; early stopping may keep fewer.
+        max_tokens: tokens of a text that are read; the rest is cut, and answers say so.
+        class_weight: `balanced` weighs each row by rows / (labels x rows of its label).
+        held_out: share of the rows held out to choose the epoch and the temperature.
+        seed: of everything random.
+        device: `auto` takes a GPU where there is one.
+    """
+
+    features: FeatureConfig | None = None
+    model: ModelConfig = field(default_factory=ModelConfig)
+    optim: OptimConfig | None = None
+    epochs: int | None = None
+    max_tokens: int = 2048
+    class_weight: ClassWeight = "none"
+    held_out: float = 0.1
+    seed: int = 0
+    device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        if self.epochs is not None and self.epochs < 1:
+            raise ConfigError(f"epochs must be at least 1, not {self.epochs}.")
+        if self.max_tokens < 1:
+            raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
+        if not 0 < self.held_out < 1:
+            raise ConfigError(f"held_out must lie between 0 and 1, not {self.held_out}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A training run with nothing left open. Fields as in `TrainConfig`."""
+
+    features: FeatureConfig
+    model: ModelConfig
+    optim: OptimConfig
+    epochs: int
+    max_tokens: int
+    class_weight: ClassWeight
+    seed: int
+    device: Device
+
+
+def resolve(config: TrainConfig, texts: Sequence[str], labels: int) -> Plan:
+    """Decide what `config` leaves open, by rules of the training rows alone."""
+    return Plan(
+        features=config.features or default_features(texts),
+        model=config.model,
+        optim=config.optim or OptimConfig(batch_size=default_batch_size(len(texts))),
+        epochs=config.epochs or default_epochs(len(texts), labels),
+        max_tokens=config.max_tokens,
+        class_weight=config.class_weight,
+        seed=config.seed,
+        device=config.device,
+    )
+
+
+def default_epochs(rows: int, labels: int) -> int:
+    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40."""
+    return min(40, max(1, round(155 * math.sqrt(labels / max(1, rows)))))
+
+
+def default_batch_size(rows: int) -> int:
+    """Small data need more steps than their rows give at the usual batch."""
+    return 16 if rows < 8000 else 32
+
+
+def default_features(texts: Sequence[str]) -> FeatureConfig:
+    """Words, bigrams and character n-grams of 3 and 5; of 2 and 4 where most letters are Hangul syllables.
+
+    A syllable block holds two or three letters, and particles are glued to words.
+    """
+    hangul = letters = 0
+    for text in texts[:: max(1, len(texts) // 2000)]:
+        found = [c for c in text if c.isalpha()]
+        letters += len(found)
+        hangul += sum("\uac00" <= c <= "\ud7a3" for c in found)
+    return FeatureConfig(ngram_sizes=(2, 4) if 2 * hangul > letters else (3, 5))

@@ -1,0 +1,254 @@
+"""From texts to rows: which features occur in the training texts, and the batches that training reads.
+
+`Corpus` holds tokens as numbers of distinct tokens ("types"); `FeatureSpace` gives every type, and every pair of
+neighbouring types, its rows of the table. Distinct features that were seen get a row each as long as their hashes fall
+into different buckets; unseen ones get row 0, which is nothing. Everything is a flat array: padding appears only in
+`Batch`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from textcls import features, tokenizer
+from textcls.features import FeatureConfig
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+MIN_BUCKETS, MAX_BUCKETS = 2**12, 2**21
+BUCKETS_PER_FEATURE = 4
+NGRAM_WEIGHT = 0.4
+
+
+def _starts(lengths: Int64) -> Int64:
+    """Where each of several lists begins when they stand end to end, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _ranges(first: Int64, length: Int64) -> Int64:
+    """Return first[0], first[0] + 1, ... (length[0] of them), then those of the next, end to end."""
+    ends = np.cumsum(length)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + length, length)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i."""
+
+    types: list[str]
+    token: Int32
+    start: Int64
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @classmethod
+    def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
+        """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
+        number: dict[str, int] = {}
+        lengths, flat = [], []
+        for text in texts:
+            tokens = tokenizer.tokenize(text)[:max_tokens]
+            lengths.append(len(tokens))
+            flat.append(np.fromiter((number.setdefault(t, len(number)) for t in tokens), np.int32, len(tokens)))
+        return cls(list(number), np.concatenate([np.zeros(0, np.int32), *flat]), _starts(np.array(lengths, np.int64)))
+
+    def select(self, which: Int64) -> "Corpus":
+        """Return the texts `which`, with the same numbering of types."""
+        first = self.start[which]
+        length = self.start[which + 1] - first
+        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Ragged lists of table rows: list i is `row[start[i]:start[i + 1]]`."""
+
+    row: Int32
+    start: Int64
+
+    def take(self, which: Int64) -> tuple[Int32, Int64]:
+        """Return the rows of the lists `which`, end to end, and how many each has."""
+        first = self.start[which]
+        count = self.start[which + 1] - first
+        return self.row[_ranges(first, count)], count
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSpace:
+    """The features that training has seen.
+
+    Attributes:
+        config: which features a token has.
+        row_of_bucket: directory from bucket (hash modulo the number of buckets, a power of two) to row; 0 for unseen.
+        count: how often each row occurs in training.
+        weight: c_r of each row: its idf over the highest idf, less for bigrams (half, as each of the two tokens owns
+            half of it) and for n-grams (`NGRAM_WEIGHT`). Row 0 weighs nothing.
+    """
+
+    config: FeatureConfig
+    row_of_bucket: Int32
+    count: Int64
+    weight: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, corpus: Corpus, config: FeatureConfig) -> "FeatureSpace":
+        """Give each feature of the training corpus its row and weight."""
+        hashes = _Hashes(corpus, config)
+        type_count = np.bincount(corpus.token, minlength=len(corpus.types))
+        word = _fold(hashes.word.ravel(), np.repeat(type_count, config.word_hashes))
+        ngram = _fold(hashes.ngram[hashes.has_ngram], np.repeat(type_count, hashes.has_ngram.sum(1)))
+        bigram = _fold(hashes.bigram, None)
+
+        count = word + ngram + bigram
+        buckets = MIN_BUCKETS
+        while buckets < min(MAX_BUCKETS, BUCKETS_PER_FEATURE * int(np.count_nonzero(count))):
+            buckets *= 2
+        count, ngram, bigram, word = (c.reshape(-1, buckets).sum(0) for c in (count, ngram, bigram, word))
+        seen = count > 0
+        seen[0] = False
+        row_of_bucket = np.where(seen, np.cumsum(seen), 0).astype(np.int32)
+        # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
+        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count, len(corpus)))) + 1
+        kind = np.select([word > 0, bigram > 0, ngram > 0], [1.0, 0.5, NGRAM_WEIGHT], 0.0)
+        weight = (idf / idf[seen].max(initial=1.0) * kind)[seen]
+        return cls(config, row_of_bucket, np.append(0, count[seen]), np.append(0, weight).astype(np.float32))
+
+    def without(self, drop: NDArray[np.bool_]) -> "FeatureSpace":
+        """Return the space that has forgotten the rows `drop`; those left keep their order."""
+        number = np.where(drop, 0, np.cumsum(~drop) - 1).astype(np.int32)
+        return FeatureSpace(self.config, number[self.row_of_bucket], self.count[~drop], self.weight[~drop])
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, a power of two."""
+        return len(self.row_of_bucket)
+
+    def rows(self, hashes: features.Uint32) -> Int32:
+        """Return the row of each hash; 0 where training has not seen the feature."""
+        found: Int32 = self.row_of_bucket[hashes & np.uint32(self.buckets - 1)]
+        return found
+
+    def encode(self, corpus: Corpus) -> "Encoded":
+        """Look up the rows of all types and bigrams of `corpus`."""
+        hashes = _Hashes(corpus, self.config)
+        row_of_type = np.concatenate(
+            [self.rows(hashes.word), np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
+        )
+        known = row_of_type > 0
+        return Encoded(corpus, Rows(row_of_type[known], _starts(known.sum(1))), self.rows(hashes.bigram))
+
+
+class _Hashes:
+    """The hashes of all features of a corpus: of its types, and of each token with its right neighbour."""
+
+    def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
+        self.word = features.word_hashes(corpus.types, config.word_hashes)
+        self.ngram, self.has_ngram = features.ngram_hashes(corpus.types, config)
+        self.bigram = np.zeros(0, np.uint32)
+        if config.bigrams:
+            token = self.word[corpus.token, 0]
+            follower = np.append(token[1:], np.uint32(0))
+            follower[corpus.start[1:][np.diff(corpus.start) > 0] - 1] = features.end_hash()
+            self.bigram = features.bigram_hashes(token, follower)
+
+
+def _fold(hashes: features.Uint32, count: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """How often each of `MAX_BUCKETS` buckets occurs; fewer buckets are sums of these, as all are powers of two."""
+    return np.bincount(hashes & np.uint32(MAX_BUCKETS - 1), count, MAX_BUCKETS).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A corpus as rows: those of each type, and (if bigrams are on) that of each token with what follows it."""
+
+    corpus: Corpus
+    type_rows: Rows
+    bigram_row: Int32
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def lengths(self) -> Int64:
+        """Number of tokens of each text."""
+        return np.diff(self.corpus.start)
+
+    def batch(self, which: Int64) -> "Batch":
+        """Collect the texts `which`, in that order."""
+        start = self.corpus.start[which]
+        length = self.corpus.start[which + 1] - start
+        ends = np.cumsum(length)
+        tokens = int(length.sum())
+        mask = np.arange(max(1, length.max(initial=0))) < length[:, None]
+        place = np.full(mask.shape, tokens)
+        place[mask] = np.arange(tokens)
+
+        index = _ranges(start, length)
+        types, type_of_token = np.unique(self.corpus.token[index].astype(np.int64), return_inverse=True)
+        row, size = self.type_rows.take(types)
+        units = [type_of_token]
+        if len(self.bigram_row):
+            right = len(types) + np.arange(tokens)
+            left = right - 1
+            left[(ends - length)[length > 0]] = len(types) + tokens
+            units += [left, right]
+            row = np.concatenate([row, self.bigram_row[index]])
+            size = np.concatenate([size, np.ones(tokens, np.int64)])
+        arrays = (row.astype(np.int64), size, np.stack(units, 1), place, mask)
+        return Batch(*(torch.from_numpy(a) for a in arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts as the model reads them.
+
+    A "unit" is a bag of rows: first one for each distinct type of the batch, then one for the right bigram of each
+    token, then an empty one. What several tokens share is summed and updated once. R rows, U units, N tokens.
+
+    Attributes:
+        row_R: rows of all units, end to end.
+        size_U: how many rows each unit has; the empty last one is left out.
+        unit_NK: the units of each token: its type, and its left and right bigram where bigrams are on.
+        place_BT: which of the N tokens stands at each place of the padded batch; N where none does.
+        mask_BT: True where one does.
+    """
+
+    row_R: Tensor
+    size_U: Tensor
+    unit_NK: Tensor
+    place_BT: Tensor
+    mask_BT: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Move to `device`."""
+        return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
+
+    def spread(self, unit_UX: Tensor) -> Tensor:
+        """Sum up what each token owns, [B, T, X]; zero at padding."""
+        nothing_1X = unit_UX.new_zeros(1, unit_UX.shape[1])
+        unit_UX = torch.cat([unit_UX, nothing_1X])
+        token_NX = torch.stack([unit_UX[unit_N] for unit_N in self.unit_NK.unbind(1)]).sum(0)
+        return torch.cat([token_NX, nothing_1X])[self.place_BT]
+
+
+def epoch_batches(lengths: Int64, batch_size: int, rng: np.random.Generator) -> Iterator[Int64]:
+    """Yield every text once, in random batches of similar length: shuffle, sort within pools, shuffle the batches."""
+    order = rng.permutation(len(lengths))
+    pool = 32 * batch_size
+    pools = (order[i : i + pool] for i in range(0, len(order), pool))
+    ordered = np.concatenate([p[np.argsort(lengths[p], kind="stable")] for p in pools])
+    batches = [ordered[i : i + batch_size] for i in range(0, len(ordered), batch_size)]
+    for i in rng.permutation(len(batches)):
+        yield batches[i]
+
+
+def plain_batches(lengths: Int64, batch_size: int) -> Iterator[Int64]:
+    """Yield every text once, by length: the way of evaluation."""
+    order = np.argsort(lengths, kind="stable")
+    for i in range(0, len(order), batch_size):
+        yield order[i : i + batch_size]

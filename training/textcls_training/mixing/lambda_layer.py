@@ -1,0 +1,34 @@
+"""The lambda layer: each token's query is applied to linear functions that sum up the text and the neighbourhood.
+
+Shapes: see `textcls_training.ops`.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from textcls_training.ops import lambda_mix
+
+
+class LambdaLayer(nn.Module):
+    """LambdaNetworks (arXiv 2102.08602): content lambda over the text, position lambda over a window.
+
+    One head. Queries, keys and values come from one projection. Bounded by tanh, so that the gate behind this layer
+    says how much mixing can change. O(T W K V) time in the number T of tokens.
+
+    Args:
+        dim: width D of the token vectors.
+        out: width V of the values, and of the result.
+        depth: width K of queries and keys.
+        reach: tokens to each side that the position lambda sees; 0 switches it off.
+    """
+
+    def __init__(self, dim: int, out: int, depth: int = 8, reach: int = 0) -> None:
+        super().__init__()
+        self.widths = [depth, depth, out]
+        self.project = nn.Linear(dim, sum(self.widths), bias=False)
+        self.position_KW = nn.Parameter(torch.randn(depth, 2 * reach + 1) * depth**-0.5) if reach else None
+
+    def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return [B, T, out]."""
+        q_BTK, k_BTK, v_BTV = torch.split(self.project(x_BTD), self.widths, -1)
+        return torch.tanh(lambda_mix(q_BTK, k_BTK, v_BTV, mask_BT, self.position_KW))

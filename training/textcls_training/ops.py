@@ -1,0 +1,69 @@
+"""The maths of the model as pure functions of tensors.
+
+Shapes: B texts, T tokens of the longest text, D width of a token's vector, S seeds, C labels, K depth of a lambda
+layer's queries and keys, V width of its values, W offsets of a local window, F channels of a gate. `mask_BT` is bool,
+True at real tokens.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+# The smallest divisor: keeps an empty text, and one without a single known feature, at exactly zero.
+TINY = 1e-12
+
+
+def masked_softmax(score_BTX: Tensor, mask_BT: Tensor) -> Tensor:
+    """Softmax over the real tokens (axis 1). Of an empty text it is uniform over its padding, whose values are 0."""
+    return torch.softmax(score_BTX.masked_fill(~mask_BT.unsqueeze(-1), -1e30), 1)
+
+
+def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
+    """`norm` attention: a_t = p_t / sqrt(sum_t p_t^2 q_t), with p the softmax of the scores.
+
+    q_t (`energy_BT1`) is the squared length that token t's features would have if they were orthogonal. Evidence of
+    several tokens adds up as it does in an L2-normalised TF-IDF vector, where the softmax alone would average it.
+    """
+    square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
+    return share_BTS / square_B1S.clamp_min(TINY).sqrt()
+
+
+def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
+    """`cosine` attention: scale * cos(x_t, seed_s). Plain dot products come out near uniform in a shallow network."""
+    return scale * F.normalize(x_BTD, dim=-1, eps=1e-6) @ F.normalize(seed_SD, dim=-1).T
+
+
+def fold_seed(s_SD: Tensor, forget_DD: Tensor, candidate_DD: Tensor) -> Tensor:
+    """Over-parameterised static vector, v = sigmoid(W_f s) * tanh(W_c s) (SHA-RNN, arXiv 1911.11423, section 6.4)."""
+    return torch.sigmoid(s_SD @ forget_DD.T) * torch.tanh(s_SD @ candidate_DD.T)
+
+
+def lambda_mix(q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor, position_KW: Tensor | None) -> Tensor:
+    """Lambda layer with one head (LambdaNetworks, arXiv 2102.08602, section 2 and eq. 1).
+
+    content lambda   l^c   = softmax_t(K)^T V                 [K, V], one for the whole text
+    position lambda  l^p_t = sum_w r_w v_{t+w}^T              [K, V], of a window around each token (r: `position_KW`)
+    output           y_t   = (l^c + l^p_t)^T q_t              [V]
+
+    `v_BTV` must be zero at padding. Deviation: positions beyond the window have no embedding, so that a text may have
+    any length (the paper's local lambda, a convolution over v); batch norm is left out. O(T W K V) time.
+    """
+    lambda_BKV = masked_softmax(k_BTK, mask_BT).transpose(1, 2) @ v_BTV
+    if position_KW is None:
+        return q_BTK @ lambda_BKV
+    window = position_KW.shape[1]
+    v_BVT = v_BTV.transpose(1, 2)
+    near_BVKT = F.conv1d(v_BVT.flatten(0, 1).unsqueeze(1), position_KW.unsqueeze(1), padding=window // 2)
+    near_BTKV = near_BVKT.view(*v_BVT.shape[:2], *near_BVKT.shape[1:]).permute(0, 3, 2, 1)
+    return (q_BTK.unsqueeze(2) @ (lambda_BKV.unsqueeze(1) + near_BTKV)).squeeze(2)
+
+
+def spatial_gate(z_BTF: Tensor, filter_W: Tensor, bias: Tensor, mask_BT: Tensor) -> Tensor:
+    """f(Z) = W Z + b over tokens with a Toeplitz W (gMLP, arXiv 2105.08050, eq. 2; W[t, u] = filter[u - t]).
+
+    Deviation: W is Toeplitz and banded, so that it serves any length; the paper finds that it learns such matrices.
+    """
+    reach = filter_W.shape[0] // 2
+    z_BFT = (z_BTF * mask_BT.unsqueeze(-1)).transpose(1, 2)
+    mixed_B1T = F.conv1d(z_BFT.flatten(0, 1).unsqueeze(1), filter_W.view(1, 1, -1), padding=reach)
+    return mixed_B1T.view_as(z_BFT).transpose(1, 2) + bias

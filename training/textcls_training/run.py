@@ -1,0 +1,174 @@
+"""A whole training run: labelled texts in, a saved model and a report of it out."""
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from textcls import artifact, metrics
+from textcls.artifact import ModelInfo
+from textcls.errors import InputError
+from textcls_training import export, loop
+from textcls_training.config import Plan, TrainConfig, resolve
+from textcls_training.encoding import Corpus
+from textcls_training.loop import Chosen, Rows, Watcher
+from textcls_training.split import held_out_mask
+
+# A table of this size is small enough to be kept whole.
+MAX_FULL_ROWS = 30_000
+VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "mmh3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Labelled texts, and the names of the columns they came from."""
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    text_columns: tuple[str, ...] = ("text",)
+    label_column: str = "label"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainReport:
+    """What training found out; `held_out` is measured on rows the measured model has not seen.
+
+    Attributes:
+        rows: rows trained on in the end.
+        held_out_rows: rows that chose the epoch and the temperature.
+        refitted: whether the saved model was then trained on all rows, held-out ones included.
+        epochs: passes over the data.
+        temperature: 1 when too few rows were held out to fit it.
+        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
+        ece_before: expected calibration error without it.
+        gate: what the mixing layer's gate has become, None without mixing.
+        file_bytes: size of the saved model.
+    """
+
+    rows: int
+    held_out_rows: int
+    refitted: bool
+    epochs: int
+    temperature: float
+    held_out: metrics.Report
+    ece_before: float
+    gate: float | None
+    file_bytes: int
+
+
+def train(
+    source: Source,
+    output: Path,
+    config: TrainConfig | None = None,
+    *,
+    valid: Source | None = None,
+    watcher: Watcher | None = None,
+) -> TrainReport:
+    """Train on `source` and write the model to `output`.
+
+    Args:
+        source: the training rows.
+        output: the ONNX file to write; it appears whole, or not at all.
+        config: what differs from the defaults.
+        valid: rows that choose epoch and temperature. Without them a tenth of `source`, chosen by a hash of the text,
+            does, and the saved model is then fitted on all rows.
+        watcher: told of progress.
+
+    Raises:
+        InputError: nothing can be learned from the rows.
+        SurroundingsError: `output` cannot be written.
+        ArtifactError: the exported model does not answer as PyTorch does.
+    """
+    artifact.check_output_path(output)
+    names = _label_names(source, valid)
+    labels, texts = _numbers(source.labels, names), source.texts
+    config = config or TrainConfig()
+    plan = resolve(config, texts, len(names))
+
+    held = held_out_mask(texts, labels, config.held_out) if valid is None else np.zeros(len(texts), np.bool_)
+    with loop.reproducible(plan.seed):
+        everything = Corpus.of(texts, plan.max_tokens)
+        part = everything.select(np.flatnonzero(~held))
+        if valid is None:
+            judges, judge_labels = everything.select(np.flatnonzero(held)), labels[held]
+        else:
+            judges, judge_labels = Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names)
+        chosen, fitted = loop.choose(Rows(part, labels[~held]), Rows(judges, judge_labels), len(names), plan, watcher)
+        if valid is None:
+            fitted = loop.fit(Rows(everything, labels), len(names), plan, chosen.epochs, watcher)
+        fitted = fitted.pruned(MAX_FULL_ROWS)
+        serving = export.ServingModel(fitted, chosen.temperature).eval()
+        info = _model_info(source, names, plan, chosen, serving)
+        export.save(serving, fitted.space, info, output)
+
+    mixing = fitted.model.mixing
+    probabilities = softmax(chosen.logits / chosen.temperature, axis=1)
+    return TrainReport(
+        rows=len(texts),
+        held_out_rows=len(judge_labels),
+        refitted=valid is None,
+        epochs=chosen.epochs,
+        temperature=chosen.temperature,
+        held_out=metrics.report(probabilities, judge_labels, names),
+        ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), judge_labels),
+        gate=float(mixing.gate_X.detach().abs().max()) if mixing else None,
+        file_bytes=output.stat().st_size,
+    )
+
+
+def _label_names(source: Source, valid: Source | None) -> list[str]:
+    names = sorted(set(source.labels))
+    if len(names) < 2:
+        only = f"only the label {names[0]!r}" if names else "no labels"
+        raise InputError(f"The training rows have {only}; a classifier needs at least two.")
+    strangers = sorted(set(valid.labels) - set(names)) if valid else []
+    if strangers:
+        raise InputError(f"The validation rows have the label {strangers[0]!r}, which no training row has.")
+    return names
+
+
+def _numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+    number = {name: i for i, name in enumerate(names)}
+    return np.array([number[label] for label in labels], np.int64)
+
+
+def _model_info(
+    source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, serving: export.ServingModel
+) -> ModelInfo:
+    right = chosen.logits.argmax(1) == chosen.labels
+    return ModelInfo(
+        labels=tuple(names),
+        bias=export.empty_text_logits(serving),
+        temperature=chosen.temperature,
+        max_tokens=plan.max_tokens,
+        features=plan.features,
+        model=asdict(plan.model),
+        text_columns=source.text_columns,
+        label_column=source.label_column,
+        training={
+            "rows": len(source.texts),
+            "data_sha256": _data_hash(source),
+            "seed": plan.seed,
+            "epochs": chosen.epochs,
+            "class_weight": plan.class_weight,
+            "optim": asdict(plan.optim),
+            "held_out_rows": len(chosen.labels),
+            "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
+            "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
+        },
+    )
+
+
+def _data_hash(source: Source) -> str:
+    digest = hashlib.sha256()
+    for text, label in zip(source.texts, source.labels, strict=True):
+        for part in (label, text):
+            encoded = part.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()
