@@ -11,7 +11,6 @@ from pathlib import Path
 
 from textcls import Classifier
 from textcls.data import read_labelled
-from textcls.features import FeatureConfig
 from textcls_training.config import TrainConfig
 from textcls_training.model import ModelConfig
 from textcls_training.run import Source, train
@@ -27,7 +26,7 @@ TEXTS = (
     "No puedo iniciar sesión en mi cuenta",
     "\u6ce8\u6587\u306e\u30ad\u30e3\u30f3\u30bb\u30eb\u3092\u304a\u9858\u3044\u3057\u307e\u3059",
     "\uc571\uc774 \uacc4\uc18d \uaebc\uc838\uc694",
-    "nai\u0308ve \u0928\u092e\u0938\u094d\u0924\u0947 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f",
+    "naïve नमस्ते สวัสดี مُحَمَّد",
     "a\u00a0b\u2003c\u200bd\te",
     "the lamp keeps flickering " * 30,
 )
@@ -36,7 +35,7 @@ TEXTS = (
 def main(version: str) -> None:
     rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
     path = GOLDEN / f"model_{version}.onnx"
-    config = TrainConfig(model=ModelConfig(dim=8), features=FeatureConfig(ngram_sizes=(3, 5)), max_tokens=64)
+    config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64)
     train(Source(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS]), path, config)
     answers = []
     for text, answer in zip(TEXTS, Classifier.load(path).predict(TEXTS, explain=True), strict=True):

@@ -10,7 +10,7 @@ from rich.text import Text
 from textcls import data as tables
 from textcls.cli import render
 from textcls.cli.options import PATH
-from textcls_training.config import ClassWeight, Device, TrainConfig
+from textcls_training.config import ClassWeight, Device, TrainConfig, default_dim
 from textcls_training.mixing import MIXERS
 from textcls_training.model import Attention, ModelConfig, Values
 from textcls_training.progress import watching
@@ -60,7 +60,16 @@ DEFAULT = ModelConfig()
     help="What attention sums up.",
 )
 @click.option(
-    "--dim", type=click.IntRange(1, 1024), default=DEFAULT.dim, show_default=True, help="Width of a token's vector."
+    "--ngrams",
+    default="auto",
+    show_default=True,
+    metavar="SIZES",
+    callback=lambda _context, _parameter, value: _ngram_sizes(value),
+    help="Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
+)
+@click.option("--bigrams/--no-bigrams", default=True, show_default=True, help="Rows for pairs of neighbouring words.")
+@click.option(
+    "--dim", type=click.IntRange(1, 1024), help="Width of a token's vector.  [default: 32; 64 for more than 32 labels]"
 )
 @click.option("--epochs", type=click.IntRange(1), help="Most passes over the data.  [default: by the number of rows]")
 @click.option(
@@ -90,7 +99,9 @@ def train(
     mixing: str,
     attention: Attention,
     values: Values,
-    dim: int,
+    ngrams: tuple[int, ...] | None,
+    bigrams: bool,
+    dim: int | None,
     epochs: int | None,
     max_tokens: int,
     class_weight: ClassWeight,
@@ -104,20 +115,35 @@ def train(
     """
     output = output or data.with_suffix(".onnx")
     columns = text_columns or tables.DEFAULT_TEXT_COLUMNS
+    source = _read(data, columns, label_column)
     config = TrainConfig(
-        model=ModelConfig(mixing=mixing, attention=attention, values=values, dim=dim),
+        model=ModelConfig(
+            mixing=mixing, attention=attention, values=values, dim=dim or default_dim(len(set(source.labels)))
+        ),
+        ngram_sizes=ngrams,
+        bigrams=bigrams,
         epochs=epochs,
         max_tokens=max_tokens,
         class_weight=class_weight,
         seed=seed,
         device=device,
     )
-    source = _read(data, columns, label_column)
     judges = _read(valid, columns, label_column) if valid else None
     console = Console()
     with watching(console) as watcher:
         report = run_training(source, output, config, valid=judges, watcher=watcher)
     _summarise(console, report, output)
+
+
+def _ngram_sizes(value: str) -> tuple[int, ...] | None:
+    if value in ("auto", "none"):
+        return None if value == "auto" else ()
+    try:
+        return tuple(int(size) for size in value.split(","))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is neither auto, none nor sizes with commas between them, such as 3,5."
+        ) from error
 
 
 def _read(path: Path, text_columns: tuple[str, ...], label_column: str) -> Source:

@@ -5,7 +5,7 @@ Every default is a stated rule of what can be counted in the training rows: thei
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from textcls.errors import ConfigError
@@ -46,7 +46,9 @@ class TrainConfig:
     """A training run. What is None is decided by `resolve`.
 
     Attributes:
-        features: which hashed features a token has.
+        ngram_sizes: character n-grams of a token, empty for none; None decides by script (`default_ngrams`).
+        bigrams: whether pairs of neighbouring tokens have rows of their own.
+        word_hashes: rows of a word.
         model: what the model is made of.
         optim: rates and sizes of the loop.
         epochs: most passes over the data; early stopping may keep fewer.
@@ -57,8 +59,10 @@ class TrainConfig:
         device: `auto` takes a GPU where there is one.
     """
 
-    features: FeatureConfig | None = None
-    model: ModelConfig = field(default_factory=ModelConfig)
+    ngram_sizes: tuple[int, ...] | None = None
+    bigrams: bool = True
+    word_hashes: int = 1
+    model: ModelConfig | None = None
     optim: OptimConfig | None = None
     epochs: int | None = None
     max_tokens: int = 2048
@@ -78,7 +82,7 @@ class TrainConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A training run with nothing left open. Fields as in `TrainConfig`."""
+    """A training run with nothing left open. Fields as in `TrainConfig`; `features` joins those on rows."""
 
     features: FeatureConfig
     model: ModelConfig
@@ -93,8 +97,12 @@ class Plan:
 def resolve(config: TrainConfig, texts: Sequence[str], labels: int) -> Plan:
     """Decide what `config` leaves open, by rules of the training rows alone."""
     return Plan(
-        features=config.features or default_features(texts),
-        model=config.model,
+        features=FeatureConfig(
+            word_hashes=config.word_hashes,
+            bigrams=config.bigrams,
+            ngram_sizes=default_ngrams(texts) if config.ngram_sizes is None else config.ngram_sizes,
+        ),
+        model=config.model or ModelConfig(dim=default_dim(labels)),
         optim=config.optim or OptimConfig(batch_size=default_batch_size(len(texts))),
         epochs=config.epochs or default_epochs(len(texts), labels),
         max_tokens=config.max_tokens,
@@ -109,13 +117,18 @@ def default_epochs(rows: int, labels: int) -> int:
     return min(40, max(1, round(155 * math.sqrt(labels / max(1, rows)))))
 
 
+def default_dim(labels: int) -> int:
+    """Return 32; 64 for more than 32 labels, which do not fit into fewer dimensions."""
+    return 64 if labels > 32 else 32
+
+
 def default_batch_size(rows: int) -> int:
     """Small data need more steps than their rows give at the usual batch."""
     return 16 if rows < 8000 else 32
 
 
-def default_features(texts: Sequence[str]) -> FeatureConfig:
-    """Words, bigrams and character n-grams of 3 and 5; of 2 and 4 where most letters are Hangul syllables.
+def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
+    """Return 3 and 5 characters; 2 and 4 where most letters are Hangul syllables.
 
     A syllable block holds two or three letters, and particles are glued to words.
     """
@@ -124,4 +137,4 @@ def default_features(texts: Sequence[str]) -> FeatureConfig:
         found = [c for c in text if c.isalpha()]
         letters += len(found)
         hangul += sum("\uac00" <= c <= "\ud7a3" for c in found)
-    return FeatureConfig(ngram_sizes=(2, 4) if 2 * hangul > letters else (3, 5))
+    return (2, 4) if 2 * hangul > letters else (3, 5)
