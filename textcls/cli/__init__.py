@@ -8,6 +8,8 @@ import click
 from textcls import __version__
 from textcls.errors import MissingExtraError, TextclsError, exit_code
 
+# What shells give a program that Ctrl-C ended.
+INTERRUPTED: Final = 130
 # Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
 COMMANDS: Final = {
     "train": "textcls_training.cli:train",
@@ -59,6 +61,9 @@ class LazyGroup(click.Group):
         except TextclsError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(exit_code(error))
+        except KeyboardInterrupt:
+            click.echo("Interrupted; nothing was written.", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:

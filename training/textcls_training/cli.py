@@ -110,8 +110,8 @@ def train(
 ) -> None:
     """Train a classifier on the labelled CSV file DATA.
 
-    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate; the
-    saved model is then trained on all rows.
+    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate (of
+    few rows each fifth in turn); the saved model is then trained on all rows.
     """
     output = output or data.with_suffix(".onnx")
     columns = text_columns or tables.DEFAULT_TEXT_COLUMNS
@@ -155,9 +155,8 @@ def _summarise(console: Console, report: TrainReport, output: Path) -> None:
     held = report.held_out
     console.print(f"Trained on {report.rows:,} rows, {len(held.labels)} labels, {report.epochs} epochs.")
     if held.rows:
-        console.print(
-            Text.assemble("Held out: ", render.score_line(held), f" (before calibration {report.ece_before:.3f})")
-        )
+        how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
+        console.print(Text.assemble(how, render.score_line(held), f" (before calibration {report.ece_before:.3f})"))
         console.print(render.label_table(held))
     if report.temperature == 1:
         console.print(f"Not calibrated: {report.held_out_rows} held-out rows are too few for it.", style="yellow")

@@ -54,7 +54,6 @@ class TrainConfig:
         epochs: most passes over the data; early stopping may keep fewer.
         max_tokens: tokens of a text that are read; the rest is cut, and answers say so.
         class_weight: `balanced` weighs each row by rows / (labels x rows of its label).
-        held_out: share of the rows held out to choose the epoch and the temperature.
         seed: of everything random.
         device: `auto` takes a GPU where there is one.
     """
@@ -67,7 +66,6 @@ class TrainConfig:
     epochs: int | None = None
     max_tokens: int = 2048
     class_weight: ClassWeight = "none"
-    held_out: float = 0.1
     seed: int = 0
     device: Device = "auto"
 
@@ -76,8 +74,6 @@ class TrainConfig:
             raise ConfigError(f"epochs must be at least 1, not {self.epochs}.")
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
-        if not 0 < self.held_out < 1:
-            raise ConfigError(f"held_out must lie between 0 and 1, not {self.held_out}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,7 +117,9 @@ class FeatureSpace:
         idf = np.log((1 + len(corpus)) / (1 + np.minimum(count, len(corpus)))) + 1
         kind = np.select([word > 0, bigram > 0, ngram > 0], [1.0, 0.5, NGRAM_WEIGHT], 0.0)
         weight = (idf / idf[seen].max(initial=1.0) * kind)[seen]
-        return cls(config, row_of_bucket, np.append(0, count[seen]), np.append(0, weight).astype(np.float32))
+        return cls(
+            config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
+        )
 
     def without(self, drop: NDArray[np.bool_]) -> "FeatureSpace":
         """Return the space that has forgotten the rows `drop`; those left keep their order."""
@@ -158,9 +160,9 @@ class _Hashes:
             self.bigram = features.bigram_hashes(token, follower)
 
 
-def _fold(hashes: features.Uint32, count: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _fold(hashes: features.Uint32, count: Int64 | None) -> NDArray[np.intp] | NDArray[np.float64]:
     """How often each of `MAX_BUCKETS` buckets occurs; fewer buckets are sums of these, as all are powers of two."""
-    return np.bincount(hashes & np.uint32(MAX_BUCKETS - 1), count, MAX_BUCKETS).astype(np.int64)
+    return np.bincount(hashes & np.uint32(MAX_BUCKETS - 1), count, MAX_BUCKETS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class ServingModel(nn.Module):
         step_V1 = table_VD.abs().amax(1, keepdim=True).clamp_min(ops.TINY) / 127
         self.register_buffer("rounded_VD", (table_VD / step_V1).round().to(torch.int8))
         self.register_buffer("scale_V1", weight_V.unsqueeze(1) * step_V1)
-        self.register_buffer("energy_V1", weight_V.square().unsqueeze(1))
+        self.register_buffer("energy_V1", fitted.embedding.energy_V1.cpu())
         self.rounded_VD: Tensor
         self.scale_V1: Tensor
         self.energy_V1: Tensor

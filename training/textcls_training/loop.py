@@ -1,11 +1,11 @@
-"""The training loop: fit on one part, choose the epoch and the temperature on the rest, then fit on all rows.
+"""The training loop: judge on rows held out, choose the epoch and the temperature there, then fit on all rows.
 
 Same data, seed and configuration give the same bytes at any number of threads: sums over many elements and the
 gradient of a layer norm depend on how many threads share them, so everything runs on one.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_training import calibration
@@ -23,33 +23,19 @@ from textcls_training.model import HashEmbedding, TextClassifier
 from textcls_training.optim import TableOptimizer
 
 Int64 = NDArray[np.int64]
-State = dict[str, dict[str, Tensor]]
+Float32 = NDArray[np.float32]
 
 
 class EpochScore(NamedTuple):
-    """How an epoch did on the held-out rows; of equal accuracies the lower loss is better."""
+    """How an epoch did on the judging rows; of equal accuracies the lower loss is better."""
 
     accuracy: float
     negative_loss: float
 
     @classmethod
-    def of(cls, logits: NDArray[np.float32], labels: Int64) -> "EpochScore":
-        """Score the logits [rows, labels] of held-out rows."""
+    def of(cls, logits: Float32, labels: Int64) -> "EpochScore":
+        """Score the logits [rows, labels] of judging rows."""
         return cls(float((logits.argmax(1) == labels).mean()), -calibration.log_loss(logits, labels))
-
-
-class Best(NamedTuple):
-    """The best epoch so far, with its weights."""
-
-    number: int
-    score: EpochScore
-    logits: NDArray[np.float32]
-    state: State
-
-    def clearly_beats(self, last: EpochScore, rows: int) -> bool:
-        """Whether it beats the last epoch, at which all rates have fallen to zero, by more than one standard error."""
-        p = self.score.accuracy
-        return p - last.accuracy > math.sqrt(p * (1 - p) / rows)
 
 
 class Watcher(Protocol):
@@ -86,16 +72,6 @@ class Fitted:
         embedding = HashEmbedding(self.embedding.table_VD.cpu()[keep], self.embedding.weight_V.cpu()[keep])
         return Fitted(self.space.without(drop), embedding, self.model)
 
-    def snapshot(self) -> State:
-        """Copy all weights."""
-        parts: dict[str, nn.Module] = {"embedding": self.embedding, "model": self.model}
-        return {name: {k: v.clone() for k, v in part.state_dict().items()} for name, part in parts.items()}
-
-    def restore(self, state: State) -> None:
-        """Take back the weights of `snapshot`."""
-        self.embedding.load_state_dict(state["embedding"])
-        self.model.load_state_dict(state["model"])
-
 
 class Rows(NamedTuple):
     """Texts with the number of each one's label."""
@@ -103,14 +79,28 @@ class Rows(NamedTuple):
     corpus: Corpus
     labels: Int64
 
+    def split(self, judging: NDArray[np.bool_]) -> "Fold":
+        """Return the rows `judging` as judges, and the others to learn from."""
+        learn, judge = np.flatnonzero(~judging), np.flatnonzero(judging)
+        return Fold(
+            Rows(self.corpus.select(learn), self.labels[learn]), Rows(self.corpus.select(judge), self.labels[judge])
+        )
+
+
+class Fold(NamedTuple):
+    """Rows to learn from, and rows that judge."""
+
+    train: Rows
+    judges: Rows
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the held-out rows decided: how many epochs, and the temperature for these logits and labels."""
+    """What the judging rows decided: how many epochs, and the temperature for these logits and labels."""
 
     epochs: int
     temperature: float
-    logits: NDArray[np.float32]
+    logits: Float32
     labels: Int64
 
 
@@ -167,19 +157,18 @@ class Trainer:
             group["lr"] = group["full_rate"] * factor
         unit_UD, energy_U1 = self.table.units(batch)
         logits_BC = self.fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT)
-        # Summed, not averaged: Adagrad sees the evidence of each text at its own size, however many share a batch.
-        loss = F.cross_entropy(logits_BC, label_B, self.label_weight, reduction="none").sum()
+        loss = (F.cross_entropy(logits_BC, label_B, reduction="none") * self.label_weight[label_B]).mean()
         self.dense.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if unit_UD.grad is not None:
             self.table.step(batch, unit_UD.grad, self.plan.optim.table_rate * factor)
         self.dense.step()
         self.step_number += 1
-        return loss.detach() / len(label_B)
+        return loss.detach()
 
 
 @torch.no_grad()
-def predict_logits(fitted: Fitted, encoded: Encoded, batch_size: int = 256) -> NDArray[np.float32]:
+def predict_logits(fitted: Fitted, encoded: Encoded, batch_size: int = 256) -> Float32:
     """Return the logits [texts, labels]."""
     fitted.model.eval()
     device = fitted.embedding.table_VD.device
@@ -192,33 +181,45 @@ def predict_logits(fitted: Fitted, encoded: Encoded, batch_size: int = 256) -> N
     return logits
 
 
-def choose(train: Rows, judges: Rows, classes: int, plan: Plan, watcher: Watcher | None) -> tuple[Chosen, Fitted]:
-    """Train on `train`; let `judges` choose the epoch (`Best`) and the temperature.
-
-    Without judges (very small data) the last epoch is kept, uncalibrated.
-    """
-    trainer = Trainer(train, classes, plan)
-    held = trainer.fitted.space.encode(judges.corpus)
+def judge(fold: Fold, classes: int, plan: Plan, watcher: Watcher | None, name: str) -> list[Float32]:
+    """Train on a fold; return the logits of its judging rows after each epoch."""
+    trainer = Trainer(fold.train, classes, plan)
+    judges = trainer.fitted.space.encode(fold.judges.corpus)
     if watcher:
-        watcher.phase("choosing", plan.epochs * len(train.labels))
-    best: Best | None = None
-    logits = np.zeros((0, classes), np.float32)
+        watcher.phase(name, plan.epochs * len(fold.train.labels))
+    logits = []
     for number in range(1, plan.epochs + 1):
         trainer.train_epoch(number, watcher)
-        score = None
-        if len(judges.labels):
-            logits = predict_logits(trainer.fitted, held)
-            score = EpochScore.of(logits, judges.labels)
-            if best is None or score > best.score:
-                best = Best(number, score, logits, trainer.fitted.snapshot())
+        logits.append(predict_logits(trainer.fitted, judges))
         if watcher:
-            watcher.epoch(number, score)
-    number = plan.epochs
-    if best is not None and score is not None and best.clearly_beats(score, len(judges.labels)):
-        number, logits = best.number, best.logits
-        trainer.fitted.restore(best.state)
-    temperature = calibration.fit_temperature(logits, judges.labels)
-    return Chosen(number, temperature, logits, judges.labels), trainer.fitted
+            watcher.epoch(number, EpochScore.of(logits[-1], fold.judges.labels) if len(judges) else None)
+    return logits
+
+
+def choose(folds: Sequence[Fold], classes: int, plan: Plan, watcher: Watcher | None) -> Chosen:
+    """Let judging rows choose the epoch at which to stop, and fit the temperature to their logits there.
+
+    Of several folds all judging rows decide together. Without any (very small data) the last epoch is taken.
+    """
+    names = ["choosing"] if len(folds) == 1 else [f"choosing {i + 1}/{len(folds)}" for i in range(len(folds))]
+    by_fold = [judge(fold, classes, plan, watcher, name) for fold, name in zip(folds, names, strict=True)]
+    labels = np.concatenate([fold.judges.labels for fold in folds])
+    by_epoch = [np.concatenate(parts) for parts in zip(*by_fold, strict=True)]
+    number = (
+        best_epoch([EpochScore.of(logits, labels) for logits in by_epoch], len(labels)) if len(labels) else plan.epochs
+    )
+    logits = by_epoch[number - 1]
+    return Chosen(number, calibration.fit_temperature(logits, labels), logits, labels)
+
+
+def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
+    """Return the number (from 1) of the epoch to stop at.
+
+    That is the last one, where all rates have fallen to zero, unless another beats it by more than one standard error.
+    """
+    best = max(scores)
+    error = math.sqrt(best.accuracy * (1 - best.accuracy) / rows)
+    return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)
 
 
 def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None) -> Fitted:
@@ -241,7 +242,7 @@ def _dense_optimizer(model: TextClassifier, config: OptimConfig) -> torch.optim.
     ]
     if model.mixing:
         groups.append({"params": model.mixing.parameters(), "full_rate": config.mixing_rate})
-    return torch.optim.AdamW(groups, lr=config.rate, weight_decay=0.0)
+    return torch.optim.AdamW(groups, lr=config.rate, weight_decay=0.0, fused=True)
 
 
 def _label_weight(labels: Int64, classes: int, kind: ClassWeight) -> Tensor:

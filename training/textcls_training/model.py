@@ -191,8 +191,10 @@ class HashEmbedding(nn.Module):
         super().__init__()
         self.register_buffer("table_VD", table_VD)
         self.register_buffer("weight_V", weight_V)
+        self.register_buffer("energy_V1", weight_V.square().unsqueeze(1))
         self.table_VD: Tensor
         self.weight_V: Tensor
+        self.energy_V1: Tensor
 
     @classmethod
     def fresh(cls, weight_V: Tensor, dim: int, std: float) -> "HashEmbedding":

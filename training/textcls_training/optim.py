@@ -32,7 +32,7 @@ class TableOptimizer:
         unit_UD = F.embedding_bag(
             batch.row_R, self.embedding.table_VD, offset_U, mode="sum", per_sample_weights=weight_R
         )
-        energy_U1 = F.embedding_bag(batch.row_R, self.embedding.weight_V.square().unsqueeze(1), offset_U, mode="sum")
+        energy_U1 = F.embedding_bag(batch.row_R, self.embedding.energy_V1, offset_U, mode="sum")
         return unit_UD.requires_grad_(), energy_U1
 
     def step(self, batch: Batch, grad_UD: Tensor, rate: float) -> None:

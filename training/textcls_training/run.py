@@ -17,8 +17,8 @@ from textcls.errors import InputError
 from textcls_training import export, loop
 from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Chosen, Rows, Watcher
-from textcls_training.split import held_out_mask
+from textcls_training.loop import Chosen, Fold, Rows, Watcher
+from textcls_training.split import held_out_parts
 
 # A table of this size is small enough to be kept whole.
 MAX_FULL_ROWS = 30_000
@@ -42,7 +42,7 @@ class TrainReport:
     Attributes:
         rows: rows trained on in the end.
         held_out_rows: rows that chose the epoch and the temperature.
-        refitted: whether the saved model was then trained on all rows, held-out ones included.
+        folds: 1 where these are held-out or separate rows; more where each part of few rows judged in turn.
         epochs: passes over the data.
         temperature: 1 when too few rows were held out to fit it.
         held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
@@ -53,7 +53,7 @@ class TrainReport:
 
     rows: int
     held_out_rows: int
-    refitted: bool
+    folds: int
     epochs: int
     temperature: float
     held_out: metrics.Report
@@ -77,7 +77,7 @@ def train(
         output: the ONNX file to write; it appears whole, or not at all.
         config: what differs from the defaults.
         valid: rows that choose epoch and temperature. Without them a tenth of `source`, chosen by a hash of the text,
-            does, and the saved model is then fitted on all rows.
+            does; of few rows each fifth does in turn. The saved model is then fitted on all rows of `source`.
         watcher: told of progress.
 
     Raises:
@@ -91,17 +91,15 @@ def train(
     config = config or TrainConfig()
     plan = resolve(config, texts, len(names))
 
-    held = held_out_mask(texts, labels, config.held_out) if valid is None else np.zeros(len(texts), np.bool_)
     with loop.reproducible(plan.seed):
-        everything = Corpus.of(texts, plan.max_tokens)
-        part = everything.select(np.flatnonzero(~held))
+        everything = Rows(Corpus.of(texts, plan.max_tokens), labels)
         if valid is None:
-            judges, judge_labels = everything.select(np.flatnonzero(held)), labels[held]
+            folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
-            judges, judge_labels = Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names)
-        chosen, fitted = loop.choose(Rows(part, labels[~held]), Rows(judges, judge_labels), len(names), plan, watcher)
-        if valid is None:
-            fitted = loop.fit(Rows(everything, labels), len(names), plan, chosen.epochs, watcher)
+            judges = Rows(Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names))
+            folds = [Fold(everything, judges)]
+        chosen = loop.choose(folds, len(names), plan, watcher)
+        fitted = loop.fit(everything, len(names), plan, chosen.epochs, watcher)
         fitted = fitted.pruned(MAX_FULL_ROWS)
         serving = export.ServingModel(fitted, chosen.temperature).eval()
         info = _model_info(source, names, plan, chosen, serving)
@@ -111,12 +109,12 @@ def train(
     probabilities = softmax(chosen.logits / chosen.temperature, axis=1)
     return TrainReport(
         rows=len(texts),
-        held_out_rows=len(judge_labels),
-        refitted=valid is None,
+        held_out_rows=len(chosen.labels),
+        folds=len(folds),
         epochs=chosen.epochs,
         temperature=chosen.temperature,
-        held_out=metrics.report(probabilities, judge_labels, names),
-        ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), judge_labels),
+        held_out=metrics.report(probabilities, chosen.labels, names),
+        ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), chosen.labels),
         gate=float(mixing.gate_X.detach().abs().max()) if mixing else None,
         file_bytes=output.stat().st_size,
     )

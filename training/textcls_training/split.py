@@ -1,6 +1,6 @@
-"""The split that is the same on every run: a text's hash decides on which side it falls, so copies stay together."""
+"""The split that is the same on every run: a text's hash decides which part it is in, so copies stay together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import mmh3
 import numpy as np
@@ -8,16 +8,27 @@ from numpy.typing import NDArray
 
 from textcls.tokenizer import tokenize
 
+Int64 = NDArray[np.int64]
+
 SPLIT_SEED = 2021
-PARTS = 2**32
+# One part of ten judges; with few rows each of five parts does in turn (cross-fitting).
+PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, 1500
 
 
-def held_out_mask(texts: Sequence[str], labels: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
-    """Return which texts are held out: about `share` of them, but never the only text of a label.
+def part_of(texts: Sequence[str], parts: int) -> Int64:
+    """Return which of `parts` equal parts each text falls into. Texts are copies when their tokens are the same."""
+    hashes = [mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts]
+    return np.array(hashes, np.int64) * parts >> 32
 
-    Texts count as copies when their tokens are the same.
+
+def held_out_parts(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
+    """Yield masks of the rows that judge a model trained on the others: one mask, or several when rows are few.
+
+    A row is never held out when no other row would be left to teach its label.
     """
-    limit = share * PARTS
-    mask = np.array([mmh3.hash(" ".join(tokenize(t)), SPLIT_SEED, signed=False) < limit for t in texts], np.bool_)
-    kept = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
-    return mask & (kept[labels] > 0)
+    few = len(texts) < CROSS_FIT_BELOW
+    part = part_of(texts, CROSS_FIT_PARTS if few else PARTS)
+    for i in range(CROSS_FIT_PARTS if few else 1):
+        mask = part == i
+        left = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
+        yield mask & (left[labels] > 0)

@@ -1,0 +1,181 @@
+"""Requests and answers of the HTTP interface, with bounds, and with examples for OpenAPI."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    InstanceOf,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+
+_MOST_FIELDS: Final = 16
+_QUESTION: Final = "My card was charged twice"
+_INPUTS_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own.",
+}
+
+
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+# Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
+Inputs = Annotated[
+    list[InstanceOf[str]],
+    FailFast(),
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema(_INPUTS_SCHEMA),
+]
+Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class ClassifyRequest(BaseModel):
+    """Texts to classify."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={
+            "examples": [
+                {"inputs": _QUESTION, "explain": True},
+                {"inputs": [_QUESTION, "Where is my parcel?"], "top_k": 1, "threshold": 0.6},
+            ]
+        },
+    )
+
+    inputs: Inputs
+    top_k: int | None = Field(None, ge=1, description="Return this many labels of each text, best first; null: all.")
+    explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
+    threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Score below which the decision is `abstain`; null: the model's own threshold, if it has one.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
+        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
+        return given
+
+
+class LabelScore(BaseModel):
+    """A label and its calibrated probability."""
+
+    label: str
+    score: Score
+
+
+class Token(BaseModel):
+    """A token and what it added."""
+
+    text: str = Field(description="The token as it was written: inputs[i][start:end].")
+    start: int = Field(ge=0, description="Offset in Unicode code points (not in bytes, not in UTF-16 units).")
+    end: int = Field(ge=1, description="Offset behind the token, likewise.")
+    attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")
+    contributions: dict[str, float] = Field(description="What the token added to the logit of each label, signed.")
+
+
+class Result(BaseModel):
+    """The answer to one text."""
+
+    label: str = Field(description="The most probable label.")
+    score: Score = Field(description="Its calibrated probability.")
+    labels: list[LabelScore] = Field(description="The labels asked for by `top_k`, best first.")
+    decision: Literal["accept", "abstain"]
+    truncated: bool = Field(description="Whether the text is longer than the model reads; the rest was cut.")
+    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+    bias: dict[str, float] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true: the logits of the empty text. "
+        "bias[label] + the sum of all contributions[label] is the logit of the label.",
+    )
+
+
+class Model(BaseModel):
+    """The model that answered."""
+
+    name: str = Field(description="The file's name without its suffix.")
+    format_version: int
+    labels: int = Field(description="How many labels the model knows.")
+
+
+_ANSWER: Final[dict[str, Any]] = {
+    "model": {"name": "tickets", "format_version": 1, "labels": 6},
+    "results": [
+        {
+            "label": "billing",
+            "score": 0.93,
+            "labels": [{"label": "billing", "score": 0.93}],
+            "decision": "accept",
+            "truncated": False,
+            "tokens": [
+                {"text": "My", "start": 0, "end": 2, "attention": 0.08, "contributions": {"billing": 0.02}},
+                {"text": "card", "start": 3, "end": 7, "attention": 0.31, "contributions": {"billing": 1.12}},
+                {"text": "was", "start": 8, "end": 11, "attention": 0.05, "contributions": {"billing": 0.01}},
+                {"text": "charged", "start": 12, "end": 19, "attention": 0.38, "contributions": {"billing": 1.64}},
+                {"text": "twice", "start": 20, "end": 25, "attention": 0.18, "contributions": {"billing": 0.55}},
+            ],
+            "bias": {"billing": -0.04},
+        }
+    ],
+}
+
+
+class ClassifyAnswer(BaseModel):
+    """One result a text, in the order of the texts."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+
+    model: Model
+    results: list[Result]
+
+
+class ModelCard(BaseModel):
+    """What a served model says of itself."""
+
+    name: str
+    labels: list[str]
+    task: str
+    format_version: int
+    threshold: Score | None = Field(description="Score below which the decision is `abstain`; null never abstains.")
+    max_tokens: int = Field(description="Tokens of a text that are read.")
+    temperature: float = Field(description="What the logits are divided by to calibrate the scores.")
+
+
+class Models(BaseModel):
+    """The models served."""
+
+    models: list[ModelCard]
+
+
+class Health(BaseModel):
+    """The state of the service."""
+
+    status: Literal["live", "ready"]
+
+
+class ErrorBody(BaseModel):
+    """What is wrong, where, and what to do."""
+
+    type: str = Field(examples=["invalid_request"])
+    message: str = Field(examples=["top_k must be greater than or equal to 1."])
+
+
+class ErrorAnswer(BaseModel):
+    """The form of every error."""
+
+    error: ErrorBody
