@@ -80,7 +80,8 @@ def listen(host: str, port: int) -> socket.socket:
         else:
             reason = f"cannot be listened on: {os.strerror(error.errno or 0)}; choose another --host or --port."
         raise SurroundingsError(f"Port {port} of {host} {reason}") from error
-    # asyncio does this only for sockets it made itself; without it each answer waits 40 ms for a delayed ACK.
+    # asyncio does this only for sockets that name their protocol, which this one does not; without it each answer on a
+    # kept connection waits 40 ms for a delayed ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -1,0 +1,291 @@
+"""The model file: what is refused and how, how it is written, and that its metadata survive the way there and back."""
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from textcls import ArtifactError, Classifier, ModelInfo, SurroundingsError
+from textcls.artifact import FORMAT_VERSION, METADATA_KEY, check_output_path, replacing
+from textcls.features import FeatureConfig
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def refusal(path: Path) -> str:
+    """The one sentence with which `path` is refused; it names the file."""
+    with pytest.raises(ArtifactError) as caught:
+        Classifier.load(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message
+
+
+def write_with_metadata(source: Path, target: Path, metadata: str) -> Path:
+    model = onnx.load(source)
+    helper.set_model_props(model, {METADATA_KEY: metadata})
+    onnx.save(model, target)
+    return target
+
+
+def identity_model(path: Path, metadata: dict[str, str] | None = None) -> Path:
+    """A valid ONNX file that does nothing with text."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    helper.set_model_props(model, metadata or {})
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture
+def damaged(model_path: Path, tmp_path: Path) -> Callable[[Change], Path]:
+    """A copy of the small model whose metadata a function has changed."""
+
+    def write(change: Change) -> Path:
+        metadata = json.loads(Classifier.load(model_path).info.to_metadata()[METADATA_KEY])
+        change(metadata)
+        return write_with_metadata(model_path, tmp_path / "damaged.onnx", json.dumps(metadata))
+
+    return write
+
+
+# Files that are no model
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.onnx") == f"There is no model file {tmp_path / 'no.onnx'}."
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    refusal(tmp_path)
+
+
+def test_a_file_name_that_no_system_allows_is_no_model(tmp_path: Path) -> None:
+    refusal(tmp_path / ("a" * 300))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", b"text,label\na,b\n", bytes(range(256)) * 40, b"{}"])
+def test_bytes_that_are_no_onnx_file_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "random.onnx"
+    path.write_bytes(content)
+    refusal(path)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.5, 0.99])
+def test_a_model_file_that_was_cut_off_is_refused(model_path: Path, tmp_path: Path, share: float) -> None:
+    content = model_path.read_bytes()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(content[: int(len(content) * share)])
+    assert "damaged" in refusal(path)
+
+
+def test_a_model_file_without_its_last_byte_is_refused(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(model_path.read_bytes()[:-1])
+    refusal(path)
+
+
+def test_an_onnx_file_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    assert "an ONNX file but not a textcls model" in refusal(identity_model(tmp_path / "other.onnx"))
+
+
+def test_another_graph_under_our_metadata_is_refused(model_path: Path, tmp_path: Path) -> None:
+    metadata = Classifier.load(model_path).info.to_metadata()
+    refusal(identity_model(tmp_path / "other.onnx", metadata))
+
+
+# Metadata
+
+
+def test_a_newer_format_is_refused_with_the_way_out(damaged: Callable[[Change], Path]) -> None:
+    message = refusal(damaged(lambda metadata: metadata.update(format_version=FORMAT_VERSION + 1)))
+    assert f"format version {FORMAT_VERSION + 1}" in message
+    assert "pip install --upgrade textcls" in message
+
+
+def test_a_newer_format_is_told_from_damage_even_if_its_fields_are_others(model_path: Path, tmp_path: Path) -> None:
+    newer = write_with_metadata(model_path, tmp_path / "newer.onnx", '{"format_version": 7, "classes": []}')
+    assert "format version 7" in refusal(newer)
+
+
+@pytest.mark.parametrize("metadata", ["", "{", "[]", "null", "7", '{"labels": ["a", "b"]}', "[" * 100_000])
+def test_metadata_that_are_no_json_object_with_a_version_are_damaged(
+    model_path: Path, tmp_path: Path, metadata: str
+) -> None:
+    assert "damaged" in refusal(write_with_metadata(model_path, tmp_path / "damaged.onnx", metadata))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["labels", "bias", "temperature", "max_tokens", "features", "model", "text_columns", "label_column", "training"],
+)
+def test_metadata_without_a_field_are_damaged_and_the_field_is_named(
+    damaged: Callable[[Change], Path], name: str
+) -> None:
+    message = refusal(damaged(lambda metadata: metadata.pop(name)))
+    assert "damaged" in message
+    assert repr(name) in message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format_version": "one"},
+        {"format_version": float("inf")},
+        {"labels": None},
+        {"labels": ["only"]},
+        {"bias": ["x"] * 7},
+        {"bias": [0.0] * 6},
+        {"bias": 5},
+        {"features": 5},
+        {"features": {}},
+        {"features": {"word_hashes": 1, "bigrams": True, "ngram_sizes": [3], "max_chars": 12, "other": 1}},
+        {"features": {"word_hashes": 99, "bigrams": True, "ngram_sizes": [3], "max_chars": 12}},
+        {"max_tokens": "many"},
+        {"threshold": "high"},
+    ],
+    ids=str,
+)
+def test_metadata_with_a_field_that_cannot_be_are_damaged(
+    damaged: Callable[[Change], Path], change: dict[str, Any]
+) -> None:
+    assert "damaged" in refusal(damaged(lambda metadata: metadata.update(change)))
+
+
+names = st.text(max_size=12)
+plain_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names
+infos = st.builds(
+    ModelInfo,
+    labels=st.lists(names, min_size=2, max_size=5, unique=True).map(tuple),
+    bias=st.lists(st.floats(-9, 9, width=32), min_size=5, max_size=5).map(tuple),
+    temperature=st.floats(0.01, 100),
+    max_tokens=st.integers(1, 100_000),
+    features=st.builds(
+        FeatureConfig,
+        word_hashes=st.integers(1, 4),
+        bigrams=st.booleans(),
+        ngram_sizes=st.sets(st.integers(2, 8)).map(lambda sizes: tuple(sorted(sizes))),
+        max_chars=st.integers(2, 40),
+    ),
+    model=st.dictionaries(names, plain_values),
+    text_columns=st.lists(names, min_size=1).map(tuple),
+    label_column=names,
+    training=st.dictionaries(names, plain_values | st.dictionaries(names, plain_values)),
+    threshold=st.none() | st.floats(0, 1),
+).map(lambda info: ModelInfo(**{**fields_of(info), "bias": info.bias[: len(info.labels)]}))
+
+
+def fields_of(info: ModelInfo) -> dict[str, Any]:
+    return {name: getattr(info, name) for name in ModelInfo.__dataclass_fields__}
+
+
+@given(info=infos)
+def test_metadata_come_back_as_they_went(info: ModelInfo) -> None:
+    assert ModelInfo.from_metadata(info.to_metadata(), Path("model.onnx")) == info
+
+
+def test_the_same_info_gives_the_same_metadata_whatever_the_order_of_its_fields(classifier: Classifier) -> None:
+    info = classifier.info
+    turned = ModelInfo(**{**fields_of(info), "training": dict(reversed(info.training.items()))})
+    assert list(turned.training) != list(info.training)
+    assert turned.to_metadata() == info.to_metadata()
+
+
+def test_metadata_are_one_json_object_under_one_key(classifier: Classifier) -> None:
+    metadata = classifier.info.to_metadata()
+    assert list(metadata) == ["textcls"]
+    assert set(json.loads(metadata["textcls"])) == set(ModelInfo.__dataclass_fields__)
+
+
+# Writing
+
+
+def test_a_file_is_there_once_it_is_whole_and_alone(tmp_path: Path) -> None:
+    path = tmp_path / "out.bin"
+    with replacing(path) as file:
+        file.write(b"half")
+        assert not path.exists()
+        file.write(b" and whole")
+    assert path.read_bytes() == b"half and whole"
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_an_old_file_is_replaced_only_by_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "out.bin"
+    path.write_bytes(b"old")
+    with replacing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "out.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(error), replacing(path) as file:
+        file.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_exception_leaves_nothing_where_nothing_was(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="stop"), replacing(tmp_path / "out.bin"):
+        raise ValueError("stop")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "no" / "out.bin"
+    for attempt in (check_output_path, lambda path: replacing(path).__enter__()):
+        with pytest.raises(SurroundingsError, match="does not exist") as caught:
+            attempt(path)
+        assert str(tmp_path / "no") in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_output(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError, match="is a folder") as caught:
+        check_output_path(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_folder_that_may_not_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path, mode: int) -> bool:
+        return mode != os.W_OK
+
+    monkeypatch.setattr(os, "access", denied)
+    with pytest.raises(SurroundingsError, match="may not be written to") as caught:
+        check_output_path(tmp_path / "out.bin")
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_what_is_no_plain_file_is_never_replaced(tmp_path: Path) -> None:
+    # Written as root, `--output /dev/null` would otherwise put a file in the place of the device.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SurroundingsError) as caught, replacing(pipe):
+        pass
+    assert str(pipe) in str(caught.value)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_an_output_name_that_no_system_allows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError), replacing(tmp_path / ("a" * 300)):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,132 @@
+"""The tree of errors, its one table, and what a person reads when a part of the package is not installed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import textcls
+from textcls import errors
+from textcls.errors import MissingExtraError, TextclsError, exit_code, http_status
+
+# error: (exit code, HTTP status)
+EXPECTED = {
+    "TextclsError": (1, 500),
+    "InputError": (3, 422),
+    "TooLargeError": (3, 413),
+    "ConfigError": (2, 422),
+    "ArtifactError": (4, 503),
+    "MissingExtraError": (5, 501),
+    "SurroundingsError": (6, 503),
+}
+
+# Run in a fresh process: what is named in the first argument cannot be imported; the rest is the command line.
+WITHOUT = """
+import sys
+blocked = set(sys.argv.pop(1).split(","))
+class Hook:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hook())
+from textcls.cli import main
+sys.argv[0] = "textcls"
+main()
+"""
+
+
+def tree(kind: type[TextclsError]) -> set[type[TextclsError]]:
+    # Only those of the package: tests may make their own.
+    own = {kind} if kind.__module__ == "textcls.errors" else set()
+    return own.union(*(tree(child) for child in kind.__subclasses__()))
+
+
+def made(kind: type[TextclsError]) -> TextclsError:
+    return kind("what", "package", "extra") if issubclass(kind, MissingExtraError) else kind("text")
+
+
+def run_without(packages: str, *args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT, packages, *map(str, args)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+# The table
+
+
+def test_every_error_of_the_package_has_its_own_line_in_the_table() -> None:
+    assert {kind for kind, _, _ in errors._TABLE} == tree(TextclsError)
+
+
+def test_exit_codes_and_http_statuses_stay_as_they_are() -> None:
+    found = {kind.__name__: (exit_code(made(kind)), http_status(made(kind))) for kind in tree(TextclsError)}
+    assert found == EXPECTED
+
+
+def test_an_error_of_a_caller_inherits_from_the_nearest_line() -> None:
+    class Special(errors.TooLargeError):
+        pass
+
+    assert (exit_code(Special("text")), http_status(Special("text"))) == EXPECTED["TooLargeError"]
+
+
+def test_every_error_can_be_imported_from_the_package() -> None:
+    for kind in tree(TextclsError):
+        assert getattr(textcls, kind.__name__) is kind
+
+
+def test_a_missing_extra_is_told_with_the_command_to_type() -> None:
+    assert str(MissingExtraError("textcls serve", "fastapi", "serve")) == (
+        "textcls serve needs the package 'fastapi', which is not installed; type: pip install 'textcls[serve]'"
+    )
+
+
+# Without an extra
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "extra"),
+    [
+        ("torch", "train new.csv", "train"),
+        ("onnx", "train new.csv", "train"),
+        ("scipy", "train new.csv", "train"),
+        ("torch", "train --help", "train"),
+        ("torch", "train new.csv --mixing none -o x.onnx", "train"),
+        ("fastapi", "serve model.onnx --port 0", "serve"),
+        ("uvicorn", "serve model.onnx --port 0", "serve"),
+    ],
+)
+def test_a_command_without_its_extra_names_the_package_and_the_command_to_type(
+    tmp_path: Path, package: str, command: str, extra: str
+) -> None:
+    name = command.split()[0]
+    done = run_without(package, *command.split(), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr == (
+        f"Error: textcls {name} needs the package {package!r}, which is not installed; "
+        f"type: pip install 'textcls[{extra}]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path, model_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text,label\nrefund,returns\n")
+    done = run_without("sklearn", "evaluate", model_path, "data.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.startswith("Error: ")
+    assert "'scikit-learn', which is not installed; type: pip install 'textcls[train]'\n" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_without_any_extra_lists_all_commands_and_says_what_is_missing(tmp_path: Path) -> None:
+    done = run_without("torch,onnx,scipy,sklearn,fastapi,uvicorn,pydantic,starlette", "--help", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("train", "evaluate", "predict", "explain", "inspect", "serve"):
+        assert f"\n  {command} " in done.stdout
+    assert "textcls train needs" in done.stdout
+
+
+def test_a_package_that_no_extra_brings_is_not_hidden(tmp_path: Path) -> None:
+    done = run_without("rich", "inspect", "model.onnx", folder=tmp_path)
+    assert done.returncode == 1
+    assert "ModuleNotFoundError: No module named 'rich" in done.stderr

@@ -1,0 +1,79 @@
+"""The frozen model of each format version loads and answers as on the day it was frozen (scripts/make_golden.py)."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from textcls import Classifier, Explanation, Prediction, artifact
+
+ANSWERS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "golden" / "answers_v1.json").read_text(encoding="utf-8")
+)
+SHA256 = "d316d02d280928f176206753a4d47635b2020b3d26d7994c3100c76b8c3ba11d"
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def found(classifier: Classifier) -> list[Prediction]:
+    return classifier.predict([answer["text"] for answer in ANSWERS], explain=True)
+
+
+def explained(prediction: Prediction) -> Explanation:
+    assert prediction.explanation is not None
+    return prediction.explanation
+
+
+def test_the_frozen_model_was_not_written_anew(model_path: Path) -> None:
+    assert hashlib.sha256(model_path.read_bytes()).hexdigest() == SHA256
+
+
+def test_the_frozen_model_says_what_it_is(classifier: Classifier) -> None:
+    assert classifier.info.format_version == 1
+    assert classifier.labels == ("account", "billing", "cancellation", "returns", "sales", "shipping", "technical")
+    assert classifier.info.max_tokens == 64
+    assert classifier.info.text_columns == ("text",)
+    assert classifier.info.label_column == "label"
+    assert classifier.info.features.ngram_sizes == (3, 5)
+
+
+def test_the_frozen_model_has_the_inputs_and_outputs_of_its_format(model_path: Path) -> None:
+    session = onnxruntime.InferenceSession(model_path, providers=["CPUExecutionProvider"])
+    assert [(i.name, i.type) for i in session.get_inputs()] == [("text", "tensor(string)")]
+    assert {o.name: (o.type, len(o.shape)) for o in session.get_outputs()} == {
+        "probabilities": ("tensor(float)", 2),
+        "logits": ("tensor(float)", 2),
+        "tokens": ("tensor(string)", 2),
+        "attention": ("tensor(float)", 2),
+        "contributions": ("tensor(float)", 3),
+    }
+    assert {o.name for o in session.get_outputs()} == set(artifact.OUTPUTS)
+
+
+def test_probabilities_and_logits_are_as_frozen(found: list[Prediction]) -> None:
+    for answer, prediction in zip(ANSWERS, found, strict=True):
+        np.testing.assert_allclose(prediction.probabilities, answer["probabilities"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(explained(prediction).logit_values, answer["logits"], atol=TOLERANCE, rtol=0)
+
+
+def test_tokens_stand_exactly_where_they_were_frozen(found: list[Prediction]) -> None:
+    for answer, prediction in zip(ANSWERS, found, strict=True):
+        assert explained(prediction).spans == tuple((start, end) for start, end, *_ in answer["tokens"])
+
+
+def test_attention_and_contributions_are_as_frozen(found: list[Prediction]) -> None:
+    for answer, prediction in zip(ANSWERS, found, strict=True):
+        for token, (_, _, attention, *added) in zip(explained(prediction).tokens, answer["tokens"], strict=True):
+            assert token.attention == pytest.approx(attention, abs=TOLERANCE)
+            np.testing.assert_allclose(list(token.contributions.values()), added, atol=TOLERANCE, rtol=0)
+
+
+def test_long_texts_are_reported_as_cut_as_frozen(found: list[Prediction]) -> None:
+    frozen = [answer["truncated"] for answer in ANSWERS]
+    assert any(frozen)
+    assert not all(frozen)
+    assert [prediction.truncated for prediction in found] == frozen

@@ -1,0 +1,121 @@
+"""Scores against cases worked by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcls.metrics import BINS, LabelReport, expected_calibration_error, report
+
+
+def two_labels(*confidence: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Probabilities of rows that all answer label 0, with these confidences."""
+    first = np.array(confidence, np.float32)
+    return np.stack([first, 1 - first], 1).reshape(-1, 2)
+
+
+def labels(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(numbers, np.int64)
+
+
+def one_hot(answers: list[int], width: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    return np.eye(width, dtype=np.float32)[answers]
+
+
+# Calibration
+
+
+def test_calibration_error_of_a_case_worked_by_hand() -> None:
+    # Bin 13 of 15 holds 0.90 right and 0.90 wrong: |1.80 - 1| = 0.80.  Bin 9 holds 0.62 twice, both right: 0.76.
+    # The sum of the gaps over four rows: 1.56 / 4.
+    assert BINS == 15
+    found = expected_calibration_error(two_labels(0.9, 0.9, 0.62, 0.62), labels(0, 1, 0, 0))
+    assert found == pytest.approx(0.39, abs=1e-6)
+
+
+def test_overconfidence_in_one_bin_does_not_pay_for_doubt_in_another() -> None:
+    # Bin 14: 0.95 wrong, 0.95 over.  Bin 8: 0.55 right, 0.45 under.  As one bin the gap would be 0.25.
+    found = expected_calibration_error(two_labels(0.95, 0.55), labels(1, 0))
+    assert found == pytest.approx((0.95 + 0.45) / 2, abs=1e-6)
+
+
+def test_perfect_calibration_is_0() -> None:
+    assert expected_calibration_error(two_labels(0.75, 0.75, 0.75, 0.75), labels(0, 0, 1, 0)) == pytest.approx(0)
+
+
+def test_certainty_is_counted_in_the_last_bin() -> None:
+    assert expected_calibration_error(two_labels(1, 1), labels(0, 0)) == 0
+    assert expected_calibration_error(two_labels(1, 1), labels(1, 1)) == 1
+
+
+def test_a_label_that_the_model_does_not_know_is_an_error_of_calibration_too() -> None:
+    assert expected_calibration_error(two_labels(0.9), labels(-1)) == pytest.approx(0.9, abs=1e-6)
+
+
+def test_calibration_of_no_rows_is_0() -> None:
+    assert expected_calibration_error(two_labels(), labels()) == 0
+
+
+@given(rows=st.lists(st.tuples(st.floats(0, 1), st.integers(-1, 1)), min_size=1, max_size=40))
+def test_calibration_error_lies_between_0_and_1(rows: list[tuple[float, int]]) -> None:
+    confidence, right = zip(*rows, strict=True)
+    assert 0 <= expected_calibration_error(two_labels(*confidence), labels(*right)) <= 1 + 1e-6
+
+
+# The report
+
+
+def test_a_report_worked_by_hand() -> None:
+    # true 0 0 0 1 1 2, answered 0 0 1 1 1 0
+    found = report(one_hot([0, 0, 1, 1, 1, 0], 3), labels(0, 0, 0, 1, 1, 2), ["a", "b", "c"])
+    assert found.rows == 6
+    assert found.accuracy == pytest.approx(4 / 6)
+    assert found.confusion == ((2, 1, 0), (0, 2, 0), (1, 0, 0))
+    assert found.labels == (
+        LabelReport("a", pytest.approx(2 / 3), pytest.approx(2 / 3), pytest.approx(2 / 3), 3),
+        LabelReport("b", pytest.approx(2 / 3), 1.0, pytest.approx(4 / 5), 2),
+        LabelReport("c", 0.0, 0.0, 0.0, 1),
+    )
+    assert found.macro_f1 == pytest.approx((2 / 3 + 4 / 5 + 0) / 3)
+    assert found.ece == pytest.approx(2 / 6)
+
+
+def test_macro_f1_leaves_out_labels_that_neither_occur_nor_are_answered() -> None:
+    found = report(one_hot([0, 1], 4), labels(0, 1), ["a", "b", "never", "nowhere"])
+    assert found.macro_f1 == 1
+    assert [label.label for label in found.labels] == ["a", "b", "never", "nowhere"]
+
+
+def test_macro_f1_counts_a_label_that_is_answered_but_does_not_occur() -> None:
+    # a: precision 1, recall 1/2, F1 2/3.  b: answered once, never right, F1 0.
+    found = report(one_hot([0, 1], 3), labels(0, 0), ["a", "b", "c"])
+    assert found.macro_f1 == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_rows_of_unknown_labels_are_errors_and_have_their_own_line() -> None:
+    found = report(one_hot([0, 1, 1], 2), labels(0, 1, 2), ["a", "b"], unknown=["z"])
+    assert found.accuracy == pytest.approx(2 / 3)
+    assert found.labels[2] == LabelReport("z", 0.0, 0.0, 0.0, 1)
+    assert found.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 0))
+    assert found.macro_f1 == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert found.ece == pytest.approx(1 / 3)
+
+
+def test_a_report_on_no_rows_is_all_zero() -> None:
+    found = report(np.zeros((0, 2), np.float32), labels(), ["a", "b"])
+    assert (found.rows, found.accuracy, found.macro_f1, found.ece) == (0, 0, 0, 0)
+    assert found.confusion == ((0, 0), (0, 0))
+
+
+def test_a_report_is_plain_data() -> None:
+    found = report(one_hot([0, 1], 2), labels(0, 1), ["a", "b"])
+    plain = json.loads(json.dumps(found.to_json()))
+    assert plain["labels"][0] == {"label": "a", "precision": 1.0, "recall": 1.0, "f1": 1.0, "rows": 1}
+    assert {name: plain[name] for name in ("rows", "accuracy", "macro_f1", "ece")} == {
+        "rows": 2,
+        "accuracy": 1.0,
+        "macro_f1": 1.0,
+        "ece": 0.0,
+    }
