@@ -1,5 +1,11 @@
 """textcls: train a text classifier in seconds, deploy one small ONNX file, read what each token added to the answer."""
 
+import os
+
+# ONNX Runtime reports usage to its makers unless this is set before it is imported. Nobody who classifies texts with
+# us has asked for that; who wants it sets the variable to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.errors import (

@@ -8,6 +8,7 @@ into different buckets; unseen ones get row 0, which is nothing. Everything is a
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +21,18 @@ from textcls.features import FeatureConfig
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
-MIN_BUCKETS, MAX_BUCKETS = 2**12, 2**21
-BUCKETS_PER_FEATURE = 4
+
+class BucketRule(NamedTuple):
+    """How large a directory is: buckets a feature, and the bounds of their number (powers of two)."""
+
+    per_feature: int
+    least: int
+    most: int
+
+
+# In training almost every feature has a bucket of its own; a saved model trades a few collisions for its size.
+TRAINING_BUCKETS = BucketRule(8, 2**12, 2**24)
+SAVED_BUCKETS = BucketRule(8, 2**12, 2**22)
 NGRAM_WEIGHT = 0.4
 
 
@@ -85,7 +96,8 @@ class FeatureSpace:
 
     Attributes:
         config: which features a token has.
-        row_of_bucket: directory from bucket (hash modulo the number of buckets, a power of two) to row; 0 for unseen.
+        row_of_bucket: directory from bucket (hash modulo the number of buckets, a power of two) to row, 0 for unseen;
+            rows are numbered in the order of their buckets.
         count: how often each row occurs in training.
         weight: c_r of each row: its idf over the highest idf, less for bigrams (half, as each of the two tokens owns
             half of it) and for n-grams (`NGRAM_WEIGHT`). Row 0 weighs nothing.
@@ -101,30 +113,44 @@ class FeatureSpace:
         """Give each feature of the training corpus its row and weight."""
         hashes = _Hashes(corpus, config)
         type_count = np.bincount(corpus.token, minlength=len(corpus.types))
-        word = _fold(hashes.word.ravel(), np.repeat(type_count, config.word_hashes))
-        ngram = _fold(hashes.ngram[hashes.has_ngram], np.repeat(type_count, hashes.has_ngram.sum(1)))
-        bigram = _fold(hashes.bigram, None)
-
-        count = word + ngram + bigram
-        buckets = MIN_BUCKETS
-        while buckets < min(MAX_BUCKETS, BUCKETS_PER_FEATURE * int(np.count_nonzero(count))):
-            buckets *= 2
-        count, ngram, bigram, word = (c.reshape(-1, buckets).sum(0) for c in (count, ngram, bigram, word))
-        seen = count > 0
-        seen[0] = False
-        row_of_bucket = np.where(seen, np.cumsum(seen), 0).astype(np.int32)
+        # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
+        kinds = (
+            (NGRAM_WEIGHT, hashes.ngram[hashes.has_ngram], np.repeat(type_count, hashes.has_ngram.sum(1))),
+            (0.5, hashes.bigram, None),
+            (1.0, hashes.word.ravel(), np.repeat(type_count, config.word_hashes)),
+        )
+        buckets = _enough_buckets(TRAINING_BUCKETS, sum(len(found) for _, found, _ in kinds))
+        count = np.zeros(buckets)
+        factor = np.zeros(buckets, np.float32)
+        for kind_factor, found, times in kinds:
+            bucket = found & np.uint32(buckets - 1)
+            count += np.bincount(bucket, times, buckets)
+            factor[bucket] = kind_factor
+        count[0] = 0  # Bucket 0 stands for no feature.
+        seen = np.flatnonzero(count)
+        row_of_bucket = np.zeros(buckets, np.int32)
+        row_of_bucket[seen] = np.arange(1, len(seen) + 1)
         # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
-        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count, len(corpus)))) + 1
-        kind = np.select([word > 0, bigram > 0, ngram > 0], [1.0, 0.5, NGRAM_WEIGHT], 0.0)
-        weight = (idf / idf[seen].max(initial=1.0) * kind)[seen]
+        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count[seen], len(corpus)))) + 1
+        weight = idf / idf.max(initial=1.0) * factor[seen]
         return cls(
             config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
         )
 
-    def without(self, drop: NDArray[np.bool_]) -> "FeatureSpace":
-        """Return the space that has forgotten the rows `drop`; those left keep their order."""
-        number = np.where(drop, 0, np.cumsum(~drop) - 1).astype(np.int32)
-        return FeatureSpace(self.config, number[self.row_of_bucket], self.count[~drop], self.weight[~drop])
+    def compact(self, min_count: int) -> tuple["FeatureSpace", Int64]:
+        """Return a space with a small directory, without the rows that occur less than `min_count` times.
+
+        Of rows that now fall into one bucket the most frequent stays. Also returns the old number of each new row.
+        """
+        kept = np.where(self.count >= min_count, np.arange(len(self.count)), 0)
+        buckets = min(self.buckets, _enough_buckets(SAVED_BUCKETS, int(np.count_nonzero(kept))))
+        rivals = kept[self.row_of_bucket].reshape(-1, buckets)
+        winner = np.take_along_axis(rivals, self.count[rivals].argmax(0)[None], 0)[0]
+        seen = winner > 0
+        seen[0] = False
+        old = np.append(0, winner[seen])
+        row_of_bucket = np.where(seen, np.cumsum(seen), 0).astype(np.int32)
+        return FeatureSpace(self.config, row_of_bucket, self.count[old], self.weight[old]), old
 
     @property
     def buckets(self) -> int:
@@ -160,9 +186,10 @@ class _Hashes:
             self.bigram = features.bigram_hashes(token, follower)
 
 
-def _fold(hashes: features.Uint32, count: Int64 | None) -> NDArray[np.intp] | NDArray[np.float64]:
-    """How often each of `MAX_BUCKETS` buckets occurs; fewer buckets are sums of these, as all are powers of two."""
-    return np.bincount(hashes & np.uint32(MAX_BUCKETS - 1), count, MAX_BUCKETS)
+def _enough_buckets(rule: BucketRule, features: int) -> int:
+    """Return the least power of two with room for `features`, within the bounds of `rule`."""
+    wanted = max(rule.least, min(rule.most, rule.per_feature * features))
+    return 1 << (wanted - 1).bit_length()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,11 @@ class ServingModel(nn.Module):
         table_VD = fitted.embedding.table_VD.cpu()
         step_V1 = table_VD.abs().amax(1, keepdim=True).clamp_min(ops.TINY) / 127
         self.register_buffer("rounded_VD", (table_VD / step_V1).round().to(torch.int8))
-        self.register_buffer("scale_V1", weight_V.unsqueeze(1) * step_V1)
-        self.register_buffer("energy_V1", fitted.embedding.energy_V1.cpu())
+        scale_V1 = weight_V.unsqueeze(1) * step_V1
+        # As a share of the largest scale, so that no row falls below what 16 bits can tell from zero.
+        self.largest_scale = float(scale_V1.max())
+        self.register_buffer("scale_V1", (scale_V1 / self.largest_scale).half())
+        self.register_buffer("energy_V1", fitted.embedding.energy_V1.cpu().half())
         self.rounded_VD: Tensor
         self.scale_V1: Tensor
         self.energy_V1: Tensor
@@ -67,7 +70,9 @@ class ServingModel(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return probabilities, logits, attention and contributions of the texts whose rows are given."""
         # ONNX Runtime computes this product of constants once, when it loads the file.
-        table_VE = torch.cat([self.rounded_VD.float() * self.scale_V1, self.energy_V1], 1)
+        table_VE = torch.cat(
+            [self.rounded_VD.float() * (self.scale_V1.float() * self.largest_scale), self.energy_V1.float()], 1
+        )
         token_BTE = F.embedding(rows_BKT, table_VE).sum(1)
         if ngrams_BTG is not None:
             token_BTE = token_BTE + F.embedding(ngrams_BTG, table_VE).sum(2)

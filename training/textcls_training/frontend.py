@@ -16,6 +16,8 @@ from textcls.features import FeatureConfig
 from textcls_training.encoding import FeatureSpace
 
 OPSET, IR_VERSION = 21, 10
+# Buckets that share a first row; no more than a byte can count.
+BLOCK = 128
 
 
 class GraphBuilder:
@@ -68,7 +70,7 @@ def build_frontend(space: FeatureSpace, max_tokens: int) -> onnx.ModelProto:
     token_BT, mask_BT = _tokens(g, max_tokens)
     g.node("Where", mask_BT, token_BT, g.string("", "empty"), name="tokens")
 
-    directory = g.constant(space.row_of_bucket, np.int32, "row_of_bucket")
+    directory = _directory(g, space)
     last_bucket, nothing = g.constant(space.buckets - 1, np.uint32), g.constant(0, np.int32)
 
     def look_up(hashes: str, exist: str, name: str) -> None:
@@ -93,6 +95,21 @@ def build_frontend(space: FeatureSpace, max_tokens: int) -> onnx.ModelProto:
     graph = helper.make_graph(g.nodes, "frontend", [text], outputs if config.ngram_sizes else outputs[:3], g.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+def _directory(g: GraphBuilder, space: FeatureSpace) -> str:
+    """Return the row of each bucket, 0 for none, from one byte a bucket.
+
+    Rows are numbered in the order of buckets, so within a block of buckets a row is the block's first row and a small
+    offset. ONNX Runtime computes this from constants once, when it loads the file.
+    """
+    block_row = space.row_of_bucket.reshape(-1, BLOCK)
+    first = np.where(block_row > 0, block_row, len(space.count)).min(1, keepdims=True)
+    offset = np.where(block_row > 0, block_row - first + 1, 0)
+    byte_XB = g.node("Cast", g.constant(offset, np.uint8, "row_offsets"), to=TensorProto.INT32)
+    row_XB = g.node("Add", byte_XB, g.constant(first - 1, np.int32, "block_rows"))
+    used_XB = g.node("Greater", byte_XB, g.constant(0, np.int32))
+    return g.node("Reshape", g.node("Where", used_XB, row_XB, g.constant(0, np.int32)), g.constant([-1], np.int64))
 
 
 def _tokens(g: GraphBuilder, max_tokens: int) -> tuple[str, str]:

@@ -100,7 +100,7 @@ def train(
             folds = [Fold(everything, judges)]
         chosen = loop.choose(folds, len(names), plan, watcher)
         fitted = loop.fit(everything, len(names), plan, chosen.epochs, watcher)
-        fitted = fitted.pruned(MAX_FULL_ROWS)
+        fitted = fitted.compact(MAX_FULL_ROWS)
         serving = export.ServingModel(fitted, chosen.temperature).eval()
         info = _model_info(source, names, plan, chosen, serving)
         export.save(serving, fitted.space, info, output)
