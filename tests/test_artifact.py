@@ -197,7 +197,7 @@ def test_metadata_come_back_as_they_went(info: ModelInfo) -> None:
 
 def test_the_same_info_gives_the_same_metadata_whatever_the_order_of_its_fields(classifier: Classifier) -> None:
     info = classifier.info
-    turned = ModelInfo(**{**fields_of(info), "training": dict(reversed(info.training.items()))})
+    turned = ModelInfo(**{**fields_of(info), "training": dict(reversed(list(info.training.items())))})
     assert list(turned.training) != list(info.training)
     assert turned.to_metadata() == info.to_metadata()
 
@@ -236,9 +236,14 @@ def test_an_old_file_is_replaced_only_by_a_whole_one(tmp_path: Path) -> None:
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "out.bin"
     path.write_bytes(b"old")
-    with pytest.raises(error), replacing(path) as file:
-        file.write(b"half")
-        raise error
+
+    def write_half() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

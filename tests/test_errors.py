@@ -89,7 +89,6 @@ def test_a_missing_extra_is_told_with_the_command_to_type() -> None:
     [
         ("torch", "train new.csv", "train"),
         ("onnx", "train new.csv", "train"),
-        ("scipy", "train new.csv", "train"),
         ("torch", "train --help", "train"),
         ("torch", "train new.csv --mixing none -o x.onnx", "train"),
         ("fastapi", "serve model.onnx --port 0", "serve"),

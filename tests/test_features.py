@@ -131,8 +131,8 @@ def test_the_hash_behind_the_last_token_is_as_ever() -> None:
 
 
 def test_the_marks_around_a_token_are_as_ever() -> None:
-    assert features.START == GOLDEN["START"]
-    assert features.END == GOLDEN["END"]
+    assert GOLDEN["START"] == features.START
+    assert GOLDEN["END"] == features.END
 
 
 def test_no_code_point_but_the_space_has_the_hash_of_the_end_mark() -> None:

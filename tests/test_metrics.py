@@ -48,6 +48,8 @@ def test_perfect_calibration_is_0() -> None:
 def test_certainty_is_counted_in_the_last_bin() -> None:
     assert expected_calibration_error(two_labels(1, 1), labels(0, 0)) == 0
     assert expected_calibration_error(two_labels(1, 1), labels(1, 1)) == 1
+    # Together with 0.95: |1.95 - 1|; in a bin of its own the two gaps, 1 and 0.05, would add up.
+    assert expected_calibration_error(two_labels(1, 0.95), labels(1, 0)) == pytest.approx(0.95 / 2, abs=1e-6)
 
 
 def test_a_label_that_the_model_does_not_know_is_an_error_of_calibration_too() -> None:
@@ -73,11 +75,10 @@ def test_a_report_worked_by_hand() -> None:
     assert found.rows == 6
     assert found.accuracy == pytest.approx(4 / 6)
     assert found.confusion == ((2, 1, 0), (0, 2, 0), (1, 0, 0))
-    assert found.labels == (
-        LabelReport("a", pytest.approx(2 / 3), pytest.approx(2 / 3), pytest.approx(2 / 3), 3),
-        LabelReport("b", pytest.approx(2 / 3), 1.0, pytest.approx(4 / 5), 2),
-        LabelReport("c", 0.0, 0.0, 0.0, 1),
-    )
+    assert [(label.label, label.rows) for label in found.labels] == [("a", 3), ("b", 2), ("c", 1)]
+    assert [label.precision for label in found.labels] == pytest.approx([2 / 3, 2 / 3, 0])
+    assert [label.recall for label in found.labels] == pytest.approx([2 / 3, 1, 0])
+    assert [label.f1 for label in found.labels] == pytest.approx([2 / 3, 4 / 5, 0])
     assert found.macro_f1 == pytest.approx((2 / 3 + 4 / 5 + 0) / 3)
     assert found.ece == pytest.approx(2 / 6)
 

@@ -70,7 +70,7 @@ def loop_tokens(text: str) -> list[str]:
 @pytest.fixture(scope="module")
 def graph_tokens() -> Cut:
     """Cut texts as the graph of a saved model does."""
-    buckets = 2**4
+    buckets = 2**12
     config = FeatureConfig(bigrams=False)
     space = FeatureSpace(config, np.zeros(buckets, np.int32), np.zeros(1, np.int64), np.zeros(1, np.float32))
     model = build_frontend(space, max_tokens=NO_LIMIT)

@@ -13,14 +13,15 @@ that differs between two runs of the same training: no time, duration, host, pat
 
 import json
 import os
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-from textcls.errors import ArtifactError, SurroundingsError
+from textcls.errors import ArtifactError, ConfigError, InputError, SurroundingsError
 from textcls.features import FeatureConfig
 
 FORMAT_VERSION: Final = 1
@@ -77,7 +78,7 @@ class ModelInfo:
         try:
             found = json.loads(metadata[METADATA_KEY])
             version = int(found["format_version"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise ArtifactError(
                 f"{path}: the textcls metadata are damaged ({error}); train or copy the model again."
             ) from error
@@ -88,9 +89,13 @@ class ModelInfo:
             )
         try:
             known = {field.name: found[field.name] for field in fields(cls)}
-            tuples = {name: tuple(known[name]) for name in ("labels", "bias", "text_columns")}
-            return cls(**{**known, **tuples, "features": FeatureConfig.from_json(known["features"])})
-        except (KeyError, TypeError, ValueError) as error:
+            known |= {name: tuple(known[name]) for name in ("labels", "text_columns")}
+            known |= {"bias": tuple(map(float, known["bias"])), "max_tokens": int(known["max_tokens"])}
+            known |= {"threshold": None if known["threshold"] is None else float(known["threshold"])}
+            if len(known["bias"]) != len(known["labels"]):
+                raise ValueError(f"{len(known['labels'])} labels, {len(known['bias'])} numbers in the bias")
+            return cls(**{**known, "features": FeatureConfig.from_json(known["features"])})
+        except (KeyError, TypeError, ValueError, OverflowError, ConfigError) as error:
             raise ArtifactError(
                 f"{path}: the textcls metadata are damaged ({error!r}); train or copy the model again."
             ) from error
@@ -100,15 +105,39 @@ def check_output_path(path: Path) -> None:
     """Refuse a place that nothing can be written to, before hours of work and not after.
 
     Raises:
-        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder.
+        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
+            is no plain file, such as a device.
     """
     folder = path.resolve().parent
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
     if not folder.is_dir():
         raise SurroundingsError(f"The folder {folder} does not exist; make it first, or choose another output.")
-    if path.is_dir():
+    if stat.S_ISDIR(mode):
         raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
+    if not stat.S_ISREG(mode):
+        raise SurroundingsError(f"{path} is no plain file and cannot be replaced; choose another output.")
     if not os.access(folder, os.W_OK):
         raise SurroundingsError(f"The folder {folder} may not be written to; choose another output.")
+
+
+def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is being read.
+
+    Raises:
+        InputError: `output` is one of `inputs`, under whatever name.
+    """
+    for path in inputs:
+        try:
+            same = output.samefile(path)
+        except OSError:  # one of the two is not there
+            continue
+        if same:
+            raise InputError(f"The output {output} is the input; choose another name.")
 
 
 @contextmanager
@@ -119,7 +148,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         SurroundingsError: as `check_output_path` says.
     """
     check_output_path(path)
-    handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=".textcls-")
     beside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -44,7 +44,11 @@ class Classifier:
         """
         path = Path(path)
         session = _open_session(path)
-        return cls(session, ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path), path)
+        info = ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path)
+        missing = set(artifact.OUTPUTS) - {output.name for output in session.get_outputs()}
+        if missing:
+            raise ArtifactError(f"{path} is damaged: its graph has no output {min(missing)!r}.")
+        return cls(session, info, path)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -82,6 +86,10 @@ class Classifier:
             raise ConfigError(f"threshold must lie between 0 and 1, not {threshold}.")
         if isinstance(texts, str):
             return next(self._predict_batch([texts], explain, threshold))
+        try:
+            texts = list(texts)
+        except TypeError as error:
+            raise InputError(f"A text or a sequence of texts is needed, not {type(texts).__name__}.") from error
         for i, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(f"Text {i} is not a string but {type(text).__name__}.")
@@ -116,7 +124,11 @@ class Classifier:
 
 
 def _open_session(path: Path) -> onnxruntime.InferenceSession:
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError:  # a name too long, a folder that may not be searched
+        found = False
+    if not found:
         raise ArtifactError(f"There is no model file {path}.")
     options = onnxruntime.SessionOptions()
     # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textcls.errors import InputError
 
@@ -61,17 +61,17 @@ def open_table(path: Path) -> Iterator[Table]:
     Raises:
         InputError: no such file, no header, a row that does not fit it, or bytes that are not UTF-8.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a CSV file in it.")
     try:
         file = path.open(encoding="utf-8-sig", newline="")
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder; name a CSV file in it.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
     with file:
         reader = csv.reader(file, strict=True)
-        with _reading(path, reader, file):
+        with _reading(path, reader):
             header = next(reader, None)
         if not header:
             raise InputError(f"{path} is empty; a header with column names and at least one row are needed.")
@@ -79,12 +79,12 @@ def open_table(path: Path) -> Iterator[Table]:
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{path} has two columns called {twice!r}; rename one.")
-        yield Table(path, columns, _rows(path, columns, reader, file))
+        yield Table(path, columns, _rows(path, columns, reader))
 
 
-def _rows(path: Path, columns: tuple[str, ...], reader: "_Reader", file: TextIO) -> Iterator[Row]:
+def _rows(path: Path, columns: tuple[str, ...], reader: "_Reader") -> Iterator[Row]:
     while True:
-        with _reading(path, reader, file):
+        with _reading(path, reader):
             fields = next(reader, None)
         if fields is None:
             return
@@ -99,16 +99,27 @@ def _rows(path: Path, columns: tuple[str, ...], reader: "_Reader", file: TextIO)
 
 
 @contextmanager
-def _reading(path: Path, reader: "_Reader", file: TextIO) -> Iterator[None]:
+def _reading(path: Path, reader: "_Reader") -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}, after line {reader.line_num}: byte 0x{error.object[error.start]:02x} is not UTF-8; "
+            f"{path}, line {_undecodable_line(path)}: byte 0x{error.object[error.start]:02x} is not UTF-8; "
             "save the file as UTF-8."
         ) from error
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; check the quotes there.") from error
+
+
+def _undecodable_line(path: Path) -> int:
+    """The reader decodes ahead of the line it is on, so the line is looked for anew."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def join_columns(row: Row, columns: Sequence[str]) -> str:

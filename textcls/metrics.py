@@ -68,6 +68,18 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
     return float(np.abs(gap).sum() / max(1, len(labels)))
 
 
+def require() -> None:
+    """Find out before the work, and not after it, whether `report` can be made.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    try:
+        import sklearn.metrics  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("Scoring a model", "scikit-learn", "train") from error
+
+
 def report(probabilities: Float, labels: Int64, names: Sequence[str], unknown: Sequence[str] = ()) -> Report:
     """Score `probabilities` [rows, labels] against the right labels.
 
@@ -77,10 +89,12 @@ def report(probabilities: Float, labels: Int64, names: Sequence[str], unknown: S
         names: the labels the model knows.
         unknown: labels of the data that it does not know; every such row counts as an error.
     """
-    try:
-        from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-    except ImportError as error:
-        raise MissingExtraError("Scoring a model", "scikit-learn", "train") from error
+    require()
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    if not len(labels):
+        zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
+        return Report(0, 0.0, 0.0, 0.0, zero, tuple((0,) * len(zero) for _ in zero))
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
     indices = np.arange(len(every))

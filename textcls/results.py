@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
+from textcls.errors import ConfigError
 
 Float32 = NDArray[np.float32]
 Decision = Literal["accept", "abstain"]
@@ -35,7 +36,7 @@ class TokenAttribution(NamedTuple):
     contributions: Mapping[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """The exact split of a text's logits over its tokens.
 
@@ -98,7 +99,7 @@ class Explanation:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
     """The answer to one text.
 
@@ -126,6 +127,12 @@ class Prediction:
         return float(self.probabilities.max())
 
     def top(self, k: int | None = None) -> list[LabelScore]:
-        """The `k` most probable labels, best first; all of them by default. Ties keep the model's order."""
+        """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.
+
+        Raises:
+            ConfigError: `k` is negative.
+        """
+        if k is not None and k < 0:
+            raise ConfigError(f"There are no {k} best labels; ask for 0 or more.")
         order = np.argsort(-self.probabilities, kind="stable")[:k]
         return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]

@@ -78,9 +78,9 @@ def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="textcls")
 def main() -> None:
-    r"""Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
+    """Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
 
-    \b
+    \u0008
     textcls train tickets.csv --output tickets.onnx
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv

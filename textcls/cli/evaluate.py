@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 
 from textcls import data as tables
 from textcls import metrics
@@ -22,6 +21,7 @@ from textcls.cli.options import PATH, model_argument, text_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def evaluate(model: Path, data: Path, text_columns: tuple[str, ...], label_column: str | None, as_json: bool) -> None:
     """Score MODEL on the labelled CSV file DATA."""
+    metrics.require()
     classifier = Classifier.load(model)
     info = classifier.info
     rows = tables.read_labelled(data, text_columns or info.text_columns, label_column or info.label_column)
@@ -33,7 +33,7 @@ def evaluate(model: Path, data: Path, text_columns: tuple[str, ...], label_colum
     if as_json:
         click.echo(json.dumps(report.to_json(), ensure_ascii=False))
         return
-    console = Console()
+    console = render.console()
     console.print(render.score_line(report))
     console.print(render.label_table(report))
     console.print(render.confusion_table(report))

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from textcls.classifier import Classifier
@@ -29,7 +28,7 @@ def explain(model: Path, text: str, as_json: bool) -> None:
         answer = {"label": prediction.label, "score": prediction.score, "bias": explanation.bias, "tokens": tokens}
         click.echo(json.dumps(answer, ensure_ascii=False))
         return
-    console = Console()
+    console = render.console()
     console.print(render.coloured_text(explanation, prediction.label))
     console.print()
     scores = [f"{s.label} {s.score:.1%}" for s in prediction.top(3)]

@@ -5,12 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
+from textcls.cli import render
 from textcls.cli.options import model_argument
 
 
@@ -26,7 +26,7 @@ def inspect(model: Path, as_json: bool) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in _facts(model, info):
         table.add_row(Text(name, style="dim"), Text(value))
-    Console().print(table)
+    render.console().print(table)
 
 
 def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:

@@ -37,8 +37,7 @@ def predict(
     All columns and the order of the rows are kept; predicted_label, score and decision are added.
     """
     classifier = Classifier.load(model)
-    if output.exists() and output.samefile(data):
-        raise InputError(f"The output {output} is the input; choose another name.")
+    artifact.check_not_an_input(output, [data, model])
     written = 0
     columns = text_columns or classifier.info.text_columns
     with open_table(data) as table:

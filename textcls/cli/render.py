@@ -3,6 +3,7 @@
 from typing import Final
 
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -11,7 +12,18 @@ from textcls.results import Explanation, Prediction
 
 MAX_CONFUSION_LABELS: Final = 12
 WORST_CONFUSIONS: Final = 10
+PIPE_WIDTH: Final = 1000
 FOR, AGAINST = "green", "red"
+# Control characters but tab and line feed: a text must neither steer the terminal nor, by vanishing, move the colours.
+_CONTROLS: Final = {
+    c: chr(0x2400 + c) if c < 32 else "\ufffd" for c in (*range(32), *range(127, 160)) if c not in (9, 10)
+}
+
+
+def console() -> Console:
+    """Return the console of the commands: as wide as the terminal; in a pipe nothing is wrapped or cut."""
+    found = Console(soft_wrap=True)
+    return found if found.is_terminal else Console(soft_wrap=True, width=PIPE_WIDTH)
 
 
 def score_line(report: Report) -> Text:
@@ -59,7 +71,7 @@ def confusion_table(report: Report) -> Table:
 
 def coloured_text(explanation: Explanation, label: str) -> Text:
     """Return the text with each token tinted by what it added to `label`: the stronger, the more intense."""
-    text = Text(explanation.text)
+    text = Text(_visible(explanation.text))
     column = explanation.labels.index(label)
     added = explanation.contributions[:, column]
     strongest = float(np.abs(added).max(initial=0.0)) or 1.0
@@ -79,12 +91,18 @@ def token_table(prediction: Prediction, explanation: Explanation) -> Table:
         table.add_column(Text(name), justify="right")
     for token in explanation.tokens:
         table.add_row(
-            Text(token.text), f"{token.attention:.3f}", *(_signed(token.contributions[name]) for name in shown)
+            Text(_visible(token.text)),
+            f"{token.attention:.3f}",
+            *(_signed(token.contributions[name]) for name in shown),
         )
     table.add_section()
     table.add_row(Text("(bias)", style="dim"), "", *(_signed(explanation.bias[name]) for name in shown))
     table.add_row(Text("= logit", style="bold"), "", *(_signed(explanation.logits[name]) for name in shown))
     return table
+
+
+def _visible(text: str) -> str:
+    return text.translate(_CONTROLS)
 
 
 def _signed(value: float) -> Text:

@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from textcls import artifact
 from textcls import data as tables
 from textcls.cli import render
 from textcls.cli.options import PATH
@@ -114,6 +115,7 @@ def train(
     few rows each fifth in turn); the saved model is then trained on all rows.
     """
     output = output or data.with_suffix(".onnx")
+    artifact.check_not_an_input(output, [data, *([valid] if valid else [])])
     columns = text_columns or tables.DEFAULT_TEXT_COLUMNS
     source = _read(data, columns, label_column)
     config = TrainConfig(
@@ -129,7 +131,7 @@ def train(
         device=device,
     )
     judges = _read(valid, columns, label_column) if valid else None
-    console = Console()
+    console = render.console()
     with watching(console) as watcher:
         report = run_training(source, output, config, valid=judges, watcher=watcher)
     _summarise(console, report, output)

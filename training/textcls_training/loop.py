@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from textcls.errors import SurroundingsError
 from textcls_training import calibration
 from textcls_training.config import ClassWeight, Device, OptimConfig, Plan
 from textcls_training.encoding import Batch, Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
@@ -117,6 +118,8 @@ def reproducible(seed: int) -> Iterator[None]:
 
 def resolve_device(name: Device) -> torch.device:
     """Return the device called `name`; `auto` is a GPU where there is one."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 

@@ -44,5 +44,6 @@ class TableOptimizer:
         self.mark_V[row_P] = number_R[: len(row_P)]
         grad_RD = grad_UD.repeat_interleave(batch.size_U, 0) * self.embedding.weight_V[row_R].unsqueeze(1)
         grad_PD = grad_UD.new_zeros(len(row_P), grad_UD.shape[1]).index_add_(0, self.mark_V[row_R], grad_RD)
-        self.sum_V[row_P] += grad_PD.square().mean(1)
-        self.embedding.table_VD[row_P] -= rate * grad_PD * self.sum_V[row_P].rsqrt().unsqueeze(1)
+        self.sum_V.index_add_(0, row_P, grad_PD.square().mean(1))
+        step_PD = grad_PD * self.sum_V[row_P].rsqrt().unsqueeze(1)
+        self.embedding.table_VD.index_add_(0, row_P, step_PD, alpha=-rate)

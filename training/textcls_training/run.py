@@ -86,6 +86,7 @@ def train(
         ArtifactError: the exported model does not answer as PyTorch does.
     """
     artifact.check_output_path(output)
+    metrics.require()
     names = _label_names(source, valid)
     labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()

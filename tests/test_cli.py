@@ -1,0 +1,668 @@
+"""The command line: what each command prints and writes, its exit codes, and that it gives the numbers of the API."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from click.testing import CliRunner, Result
+from numpy.typing import NDArray
+from rich.style import Style
+
+import textcls
+from textcls import Classifier, Explanation, InputError, Prediction
+from textcls.cli import COMMANDS, main, render
+from textcls_training import cli as training_cli
+from textcls_training.config import TrainConfig, resolve
+from textcls_training.run import Source
+
+TEXTS = (
+    "My card was charged TWICE!!",
+    "",
+    "where is my parcel, ordered \u201c3 weeks\u201d ago \U0001f621",
+    "two\nlines, one comma",
+    "\u6ce8\u6587\u306e\u30ad\u30e3\u30f3\u30bb\u30eb",
+    "the lamp keeps flickering " * 30,
+    "No puedo iniciar sesi\u00f3n",
+)
+SCRIPT = Path(sys.prefix) / "bin" / "textcls"
+ROWS = 120
+
+
+def run(*args: str | Path) -> Result:
+    """Call the command line in this process, at a width at which nothing wraps."""
+    return CliRunner().invoke(main, [str(arg) for arg in args], env={"COLUMNS": "200"}, catch_exceptions=False)
+
+
+def succeed(*args: str | Path) -> str:
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def fail(code: int, *args: str | Path) -> str:
+    """The one line on standard error with which a call is refused; standard output stays empty."""
+    result = run(*args)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def explained(prediction: Prediction) -> Explanation:
+    assert prediction.explanation is not None
+    return prediction.explanation
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table whose columns stand in an odd order, with rows of all lengths."""
+    rows = [(f"id{i}", text, f"note {i}, 'quoted'") for i, text in enumerate(TEXTS)]
+    return write_rows(tmp_path / "new.csv", [("id", "text", "note"), *rows])
+
+
+# train
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, sample_path: Path) -> tuple[str, Path]:
+    """What training on some rows of the sample printed, and the model it wrote."""
+    folder = tmp_path_factory.mktemp("trained")
+    rows = [list(row.values()) for row in read_rows(sample_path)[:ROWS]]
+    data = write_rows(folder / "tickets.csv", [("text", "label"), *rows])
+    output = succeed("train", data, "--output", folder / "tickets.onnx", "--dim", "8", "--epochs", "2", "--seed", "3")
+    return output, folder / "tickets.onnx"
+
+
+def test_train_prints_plain_progress_lines_when_not_in_a_terminal(trained: tuple[str, Path]) -> None:
+    output, _ = trained
+    number = r"\d+\.\d{3}"
+    for epoch in (1, 2):
+        assert re.search(rf"^choosing.*: epoch {epoch}, loss {number}, validation \d+\.\d\d%$", output, re.MULTILINE)
+        assert re.search(rf"^training: epoch {epoch}, loss {number}$", output, re.MULTILINE)
+    assert "\x1b" not in output
+    assert "\r" not in output
+
+
+def test_train_sums_up_what_it_found_and_names_the_next_command(trained: tuple[str, Path]) -> None:
+    output, model = trained
+    lines = output.splitlines()
+    assert f"Trained on {ROWS} rows, 7 labels, 2 epochs." in lines
+    assert re.search(
+        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   ECE [\d.]+ \(before calibration [\d.]+\)$",
+        output,
+        re.MULTILINE,
+    )
+    head = next(i for i, line in enumerate(lines) if line.split() == ["label", "precision", "recall", "F1", "rows"])
+    table = [line.split() for line in lines[head + 1 : head + 8]]
+    assert [row[0] for row in table] == list(Classifier.load(model).labels)
+    held_out = re.search(r"(\d+) rows   accuracy", output)
+    assert held_out is not None
+    assert sum(int(row[-1]) for row in table) == int(held_out[1])
+    size = f"{model.stat().st_size / 1e6:.2f} MB"
+    assert lines[-1] == f"{model}, {size}. Next: textcls evaluate {model} heldout.csv"
+
+
+def test_train_writes_one_file_that_answers_and_nothing_else(trained: tuple[str, Path]) -> None:
+    _, model = trained
+    assert {path.name for path in model.parent.iterdir()} == {"tickets.csv", "tickets.onnx"}
+    report = json.loads(succeed("evaluate", model, model.parent / "tickets.csv", "--json"))
+    assert report["rows"] == ROWS
+    assert report["accuracy"] > 0.9
+    info = Classifier.load(model).info
+    assert (info.training["rows"], info.training["seed"], info.training["epochs"]) == (ROWS, 3, 2)
+    assert info.model["dim"] == 8
+
+
+class StoppedError(InputError):
+    """Raised in the place of training, once its arguments are known."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What training was called with, without training."""
+    found: dict[str, Any] = {}
+
+    def train(source: Source, output: Path, config: TrainConfig, *, valid: Source | None, watcher: object) -> None:
+        found.update(source=source, output=output, config=config, valid=valid, watcher=watcher)
+        raise StoppedError("stopped.")
+
+    monkeypatch.setattr(training_cli, "run_training", train)
+    return found
+
+
+def test_train_without_options_leaves_everything_to_the_defaults(tmp_path: Path, asked: dict[str, Any]) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x"), ("b", "y")])
+    fail(3, "train", data)
+    assert asked["output"] == tmp_path / "tickets.onnx"
+    assert asked["source"] == Source(texts=["a", "b"], labels=["x", "y"])
+    assert resolve(asked["config"], ["a", "b"], 2) == resolve(TrainConfig(), ["a", "b"], 2)
+    assert asked["valid"] is None
+
+
+def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[str, Any]) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("title", "body", "queue"), ("a", "b", "x"), ("c", "d", "y")])
+    valid = write_rows(tmp_path / "valid.csv", [("title", "body", "queue"), ("e", "f", "x")])
+    options = "--text-column title --text-column body --label-column queue --mixing gmlp --attention softmax"
+    options += " --values mixed --ngrams 2,4 --no-bigrams --dim 5 --epochs 7 --max-tokens 11"
+    options += " --class-weight balanced --seed 13 --device cpu"
+    fail(3, "train", data, "--output", tmp_path / "out.onnx", "--valid", valid, *options.split())
+    columns: dict[str, Any] = {"text_columns": ("title", "body"), "label_column": "queue"}
+    assert asked["output"] == tmp_path / "out.onnx"
+    assert asked["source"] == Source(texts=["a\nb", "c\nd"], labels=["x", "y"], **columns)
+    assert asked["valid"] == Source(texts=["e\nf"], labels=["x"], **columns)
+    config = asked["config"]
+    model, features = config.model, resolve(config, ["a"], 2).features
+    assert (model.mixing, model.attention, model.values, model.dim) == ("gmlp", "softmax", "mixed", 5)
+    assert (features.ngram_sizes, features.bigrams) == ((2, 4), False)
+    assert (config.epochs, config.max_tokens, config.class_weight) == (7, 11, "balanced")
+    assert (config.seed, config.device) == (13, "cpu")
+
+
+def test_train_needs_two_labels(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "one.csv", [("text", "label"), ("a", "x"), ("b", "x")])
+    assert "have only the label 'x'; a classifier needs at least two." in fail(3, "train", data)
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_train_refuses_a_validation_label_that_no_training_row_has(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "a.csv", [("text", "label"), ("a", "x"), ("b", "y")])
+    valid = write_rows(tmp_path / "b.csv", [("text", "label"), ("a", "z")])
+    assert "validation rows have the label 'z'" in fail(3, "train", data, "--valid", valid)
+    assert sorted(tmp_path.iterdir()) == [data, valid]
+
+
+def test_train_says_before_training_that_the_output_folder_is_missing(tmp_path: Path, sample_path: Path) -> None:
+    message = fail(6, "train", sample_path, "--output", tmp_path / "no" / "out.onnx")
+    assert f"{tmp_path / 'no'} does not exist" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_never_writes_over_its_own_rows(tmp_path: Path, sample_path: Path) -> None:
+    rows = [list(row.values()) for row in read_rows(sample_path)[:40]]
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), *rows])
+    valid = write_rows(tmp_path / "valid.csv", [("text", "label"), *rows])
+    before = data.read_bytes()
+    for output in (data, valid):
+        result = run("train", data, "--valid", valid, "--output", output, "--epochs", "1", "--dim", "2")
+        assert (result.exit_code, data.read_bytes(), valid.read_bytes()) == (3, before, before)
+        assert str(output) in result.stderr
+
+
+def test_train_says_that_there_is_no_gpu(tmp_path: Path, sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    message = fail(6, "train", sample_path, "--output", tmp_path / "out.onnx", "--device", "cuda")
+    assert "cuda" in message.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ngrams", ["3-5", "three"])
+def test_sizes_of_n_grams_that_cannot_be_are_a_wrong_call(tmp_path: Path, ngrams: str) -> None:
+    result = run("train", write_rows(tmp_path / "a.csv", [("text", "label")]), "--ngrams", ngrams)
+    assert result.exit_code == 2
+    assert repr(ngrams) in result.stderr
+
+
+def test_train_takes_as_little_as_two_rows_of_which_one_has_no_tokens(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "two.csv", [("text", "label"), ("good", "x"), (" ", "y")])
+    output = succeed("train", data, "--epochs", "1", "--dim", "2")
+    assert "Trained on 2 rows, 2 labels" in output
+    assert "Not calibrated" in output
+    assert Classifier.load(tmp_path / "two.onnx").labels == ("x", "y")
+
+
+# evaluate
+
+
+@pytest.fixture
+def heldout(tmp_path: Path, sample_path: Path) -> Path:
+    """Twenty labelled rows, two of a label that the small model does not know."""
+    rows = [list(row.values()) for row in read_rows(sample_path)[-18:]]
+    return write_rows(tmp_path / "heldout.csv", [("text", "label"), *rows, ("a", "gossip"), ("b", "gossip")])
+
+
+def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
+    model_path: Path, classifier: Classifier, heldout: Path
+) -> None:
+    output = succeed("evaluate", model_path, heldout, "--json")
+    assert output.count("\n") == 1
+    report = json.loads(output)
+    assert set(report) == {"rows", "accuracy", "macro_f1", "ece", "labels", "confusion"}
+    rows = read_rows(heldout)
+    right = [a.label == r["label"] for a, r in zip(classifier.predict([r["text"] for r in rows]), rows, strict=True)]
+    assert report["rows"] == 20
+    assert report["accuracy"] == pytest.approx(sum(right) / 20)
+    assert 0 <= report["ece"] <= 1
+    assert 0 < report["macro_f1"] < 1
+    assert [label["label"] for label in report["labels"]] == [*classifier.labels, "gossip"]
+    assert np.sum(report["confusion"]) == 20
+
+
+def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path: Path, heldout: Path) -> None:
+    report = json.loads(succeed("evaluate", model_path, heldout, "--json"))
+    output = succeed("evaluate", model_path, heldout)
+    assert f"20 rows   accuracy {report['accuracy']:.2%}   macro-F1 {report['macro_f1']:.2%}" in output
+    assert f"ECE {report['ece']:.3f}" in output
+    for label in report["labels"]:
+        shown = [label["label"], *(f"{label[name]:.3f}" for name in ("precision", "recall", "f1")), str(label["rows"])]
+        assert shown in [line.split() for line in output.splitlines()]
+    assert "right \\ answered" in output
+    assert "The model does not know 'gossip': those rows count as errors." in output
+
+
+def test_evaluate_reads_the_columns_it_is_told(model_path: Path, classifier: Classifier, tmp_path: Path) -> None:
+    joined = classifier.predict("refund\nparcel").label
+    data = write_rows(tmp_path / "data.csv", [("a", "b", "queue"), ("refund", "parcel", joined)])
+    columns = ("--text-column", "a", "--text-column", "b", "--label-column", "queue")
+    assert json.loads(succeed("evaluate", model_path, data, "--json", *columns))["accuracy"] == 1
+
+
+# predict
+
+
+def test_predict_keeps_columns_and_rows_and_adds_the_answers(
+    model_path: Path, classifier: Classifier, table: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "answers.csv"
+    assert succeed("predict", model_path, table, "--output", output) == f"{len(TEXTS)} rows -> {output}\n"
+    given, found = read_rows(table), read_rows(output)
+    assert list(found[0]) == ["id", "text", "note", "predicted_label", "score", "decision"]
+    assert [{name: row[name] for name in given[0]} for row in found] == given
+    for row, answer in zip(found, classifier.predict(TEXTS), strict=True):
+        assert (row["predicted_label"], row["decision"]) == (answer.label, "accept")
+        assert float(row["score"]) == pytest.approx(answer.score, abs=1e-6)
+
+
+def test_predict_keeps_the_order_beyond_one_chunk(
+    model_path: Path, classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("textcls.cli.predict.CHUNK", 4)
+    texts = ["refund " * (i % 5) + f"parcel {i}" for i in range(11)]
+    data = write_rows(tmp_path / "new.csv", [("text",), *([text] for text in texts)])
+    assert "11 rows" in succeed("predict", model_path, data, "-o", tmp_path / "out.csv")
+    found = read_rows(tmp_path / "out.csv")
+    assert [row["text"] for row in found] == texts
+    assert [row["predicted_label"] for row in found] == [answer.label for answer in classifier.predict(texts)]
+
+
+def test_predict_explains_the_winning_label_as_json(
+    model_path: Path, classifier: Classifier, table: Path, tmp_path: Path
+) -> None:
+    succeed("predict", model_path, table, "--output", tmp_path / "out.csv", "--explain")
+    found = read_rows(tmp_path / "out.csv")
+    assert list(found[0])[-1] == "explanation"
+    for row, answer in zip(found, classifier.predict(TEXTS, explain=True), strict=True):
+        tokens = json.loads(row["explanation"])
+        assert [text for text, _ in tokens] == [token.text for token in explained(answer).tokens]
+        added = [token.contributions[answer.label] for token in explained(answer).tokens]
+        assert [share for _, share in tokens] == pytest.approx(added, abs=1e-4)
+
+
+def test_predict_abstains_below_the_threshold(
+    model_path: Path, classifier: Classifier, table: Path, tmp_path: Path
+) -> None:
+    succeed("predict", model_path, table, "--output", tmp_path / "out.csv", "--threshold", "0.5")
+    decisions = [answer.decision for answer in classifier.predict(TEXTS, threshold=0.5)]
+    assert set(decisions) == {"accept", "abstain"}
+    assert [row["decision"] for row in read_rows(tmp_path / "out.csv")] == decisions
+
+
+def test_predict_joins_the_columns_it_is_told(model_path: Path, classifier: Classifier, tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "new.csv", [("title", "body"), ("my card", "charged twice")])
+    succeed("predict", model_path, data, "-o", tmp_path / "out.csv", "--text-column", "title", "--text-column", "body")
+    score = float(read_rows(tmp_path / "out.csv")[0]["score"])
+    assert score == pytest.approx(classifier.predict("my card\ncharged twice").score, abs=1e-6)
+
+
+def test_predict_of_a_header_alone_writes_a_header_alone(model_path: Path, tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "new.csv", [("id", "text")])
+    assert "0 rows" in succeed("predict", model_path, data, "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["id,text,predicted_label,score,decision"]
+
+
+def test_predict_replaces_an_older_output(model_path: Path, table: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    output.write_text("older")
+    succeed("predict", model_path, table, "--output", output)
+    assert len(read_rows(output)) == len(TEXTS)
+
+
+def test_predict_never_writes_over_its_input(model_path: Path, table: Path, tmp_path: Path) -> None:
+    before = table.read_bytes()
+    (tmp_path / "link.csv").symlink_to(table)
+    for output in (table, tmp_path / "link.csv", tmp_path / "." / "new.csv"):
+        assert "is the input; choose another name." in fail(3, "predict", model_path, table, "--output", output)
+    assert table.read_bytes() == before
+
+
+def test_predict_never_writes_over_its_model(model_path: Path, table: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(model_path.read_bytes())
+    assert str(model) in fail(3, "predict", model, table, "--output", model)
+    assert model.read_bytes() == model_path.read_bytes()
+
+
+@pytest.mark.parametrize(("taken", "options"), [("score", []), ("decision", []), ("explanation", ["--explain"])])
+def test_predict_refuses_a_column_named_as_an_answer(
+    model_path: Path, tmp_path: Path, taken: str, options: list[str]
+) -> None:
+    data = write_rows(tmp_path / "new.csv", [("text", taken), ("a", "1")])
+    message = fail(3, "predict", model_path, data, "--output", tmp_path / "out.csv", *options)
+    assert f"already has a column {taken!r}; rename it" in message
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_predict_keeps_a_column_called_explanation_unless_explanations_are_asked_for(
+    model_path: Path, tmp_path: Path
+) -> None:
+    data = write_rows(tmp_path / "new.csv", [("text", "explanation"), ("a", "mine")])
+    succeed("predict", model_path, data, "--output", tmp_path / "out.csv")
+    assert read_rows(tmp_path / "out.csv")[0]["explanation"] == "mine"
+
+
+@pytest.mark.parametrize("old", [None, "old answers"], ids=["fresh", "over-old"])
+def test_predict_leaves_nothing_half_written_when_a_row_in_the_middle_is_wrong(
+    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str | None
+) -> None:
+    monkeypatch.setattr("textcls.cli.predict.CHUNK", 2)
+    data = tmp_path / "new.csv"
+    data.write_text("id,text\n1,a\n2,b\n3,c\n4\n5,e\n")
+    output = tmp_path / "out.csv"
+    if old is not None:
+        output.write_text(old)
+    assert f"{data}, line 5: 1 fields where the header has 2" in fail(3, "predict", model_path, data, "-o", output)
+    assert (output.read_text() if output.exists() else None) == old
+    assert {path.name for path in tmp_path.iterdir()} <= {"new.csv", "out.csv"}
+
+
+def test_predict_names_a_missing_input_even_if_the_output_is_there(model_path: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    output.write_text("old answers")
+    message = fail(3, "predict", model_path, tmp_path / "no.csv", "--output", output)
+    assert f"There is no file {tmp_path / 'no.csv'}." in message
+    assert output.read_text() == "old answers"
+
+
+# explain
+
+
+def test_explain_shows_the_text_its_labels_and_each_token(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("explain", model_path, TEXTS[0])
+    answer = classifier.predict(TEXTS[0], explain=True)
+    first, second, third = answer.top(3)
+    lines = output.splitlines()
+    assert lines[0] == TEXTS[0]
+    assert lines[2].split("   ") == [f"{s.label} {s.score:.1%}" for s in (first, second, third)]
+    rows = [line.split() for line in lines[4:]]
+    assert rows[0] == ["token", "attention", first.label, second.label]
+    for row, token in zip(rows[1:], explained(answer).tokens, strict=False):
+        added = [f"{token.contributions[s.label]:+.3f}" for s in (first, second)]
+        assert row == [token.text, f"{token.attention:.3f}", *added]
+    assert ["(bias)", *(f"{explained(answer).bias[s.label]:+.3f}" for s in (first, second))] in rows
+    assert rows[-1] == ["=", "logit", *(f"{explained(answer).logits[s.label]:+.3f}" for s in (first, second))]
+    assert "\x1b" not in output
+
+
+def test_explain_says_that_a_text_was_cut(model_path: Path) -> None:
+    assert "longer than the model reads" in succeed("explain", model_path, TEXTS[5])
+    assert "longer than the model reads" not in succeed("explain", model_path, TEXTS[0])
+
+
+def test_explain_prints_one_json_object_that_adds_up(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("explain", model_path, TEXTS[2], "--json")
+    assert output.count("\n") == 1
+    found = json.loads(output)
+    answer = classifier.predict(TEXTS[2], explain=True)
+    assert (found["label"], found["score"]) == (answer.label, pytest.approx(answer.score, abs=1e-6))
+    assert [TEXTS[2][token["start"] : token["end"]] for token in found["tokens"]] == [
+        token.text for token in explained(answer).tokens
+    ]
+    for label, logit in explained(answer).logits.items():
+        parts = found["bias"][label] + sum(token["contributions"][label] for token in found["tokens"])
+        assert parts == pytest.approx(logit, abs=1e-4)
+
+
+def test_explain_takes_an_empty_text(model_path: Path) -> None:
+    assert "(bias)" in succeed("explain", model_path, "")
+    assert json.loads(succeed("explain", model_path, "", "--json"))["tokens"] == []
+
+
+def made_up(text: str, *added: float) -> Explanation:
+    """An explanation in which the tokens of `text` added so much to label x, and the opposite to label y."""
+    parts = np.array([[value, -value] for value in added], np.float32)
+    zero = np.zeros(2, np.float32)
+    return Explanation(text, ("x", "y"), zero, parts.sum(0), np.full(len(added), 1 / len(added), np.float32), parts)
+
+
+def colours(explanation: Explanation, label: str) -> dict[str, str]:
+    """The coloured parts of the text, as drawn."""
+    text = render.coloured_text(explanation, label)
+    return {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
+
+
+def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
+    explanation = made_up("good fair weak bad worst", 2.0, 0.9, 0.1, -0.5, -1.5)
+    assert colours(explanation, "x") == {"good": "bold green", "fair": "green", "bad": "red", "worst": "bold red"}
+    assert colours(explanation, "y") == {"good": "bold red", "fair": "red", "bad": "green", "worst": "bold green"}
+    assert all(Style.parse(style) for style in colours(explanation, "x").values())
+
+
+def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
+    # Bell and backspace are tokens; the others are white space.
+    explanation = made_up("\r\a\b\v\f good\r\nbad", 0, 0, 2.0, -1.0)
+    assert len(explanation.spans) == 4
+    assert colours(explanation, "x") == {"good": "bold green", "bad": "bold red"}
+
+
+def test_a_text_cannot_send_commands_to_the_terminal(model_path: Path) -> None:
+    output = succeed("explain", model_path, "\x1b[31mmy \x1b]0;title\x07card\x9b31m")
+    assert not set("\x1b\x07\x9b") & set(output)
+    assert "card" in output
+
+
+def test_markup_in_a_text_is_shown_as_it_is(model_path: Path) -> None:
+    assert succeed("explain", model_path, "[bold]card[/bold] :smile:").startswith("[bold]card[/bold] :smile:\n")
+
+
+# inspect
+
+
+def test_inspect_prints_what_a_person_wants_to_know(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("inspect", model_path)
+    info = classifier.info
+    facts = {line.split("  ")[0]: line for line in output.splitlines()}
+    assert f"{model_path}, {model_path.stat().st_size / 1e6:.2f} MB, format 1" in facts["file"]
+    assert ", ".join(info.labels) in facts["7 labels"]
+    assert "text -> label" in facts["columns"]
+    assert f"150 rows, sha256 {info.training['data_sha256'][:12]}, seed 0, 33 epochs" in facts["trained on"]
+    assert "12 rows, accuracy 0.583333" in facts["held out"]
+    assert f"{info.temperature:.3f}" in facts["temperature"]
+    assert "never abstains" in facts["threshold"]
+    assert "first 64 tokens of a text: words, bigrams, character n-grams of 3 and 5" in facts["reads"]
+    assert "mixing lambda" in facts["network"]
+    assert "torch" in facts["made with"]
+
+
+def test_inspect_prints_one_json_object_of_the_metadata(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("inspect", model_path, "--json")
+    assert output.count("\n") == 1
+    assert json.loads(output) == json.loads(classifier.info.to_metadata()["textcls"])
+
+
+# All commands
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
+    output = succeed(command, "--help")
+    assert f"Example: textcls {command} tickets." in output
+    assert succeed(command, "-h") == output
+
+
+def test_help_lists_every_command_with_an_example() -> None:
+    output = succeed("--help")
+    for command in ("train", "evaluate", "predict", "explain", "inspect", "serve"):
+        assert command in COMMANDS
+        assert re.search(rf"^  textcls {command} tickets\.", output, re.MULTILINE)
+        assert re.search(rf"^  {command} +[A-Z].*\.$", output, re.MULTILINE)
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert succeed("--version") == f"textcls, version {textcls.__version__}\n"
+
+
+def test_a_command_that_does_not_exist_is_a_wrong_call() -> None:
+    result = run("classify")
+    assert result.exit_code == 2
+    assert "No such command 'classify'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["evaluate {model} new.csv", "predict {model} new.csv -o out.csv", "explain {model} hi", "inspect {model}"],
+)
+@pytest.mark.parametrize("content", [None, b"no model"], ids=["missing", "damaged"])
+def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, content: bytes | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("model.onnx").write_bytes(content)
+    Path("new.csv").write_text("text,label\na,x\n")
+    assert "model.onnx" in fail(4, *call.format(model="model.onnx").split())
+    assert {path.name for path in tmp_path.iterdir()} <= {"model.onnx", "new.csv"}
+
+
+@pytest.mark.parametrize(
+    "call", ["train {data} -o out.onnx", "evaluate {model} {data}", "predict {model} {data} -o out.csv"]
+)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "There is no file data.csv."),
+        ("", "data.csv is empty"),
+        ("message,queue\na,x\n", "data.csv has no column 'text'; it has 'message', 'queue'."),
+        ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
+        ('text,label\n"a,x\n', "check the quotes"),
+    ],
+    ids=["missing", "empty", "column", "ragged", "quotes"],
+)
+def test_a_table_that_cannot_be_used_is_named_and_nothing_is_written(
+    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, content: str | None, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("data.csv").write_text(content)
+    assert words in fail(3, *call.format(model=model_path, data="data.csv").split())
+    assert {path.name for path in tmp_path.iterdir()} <= {"data.csv"}
+
+
+def test_an_output_folder_that_is_missing_is_named(model_path: Path, table: Path, tmp_path: Path) -> None:
+    message = fail(6, "predict", model_path, table, "--output", tmp_path / "no" / "out.csv")
+    assert f"{tmp_path / 'no'} does not exist" in message
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("threshold", ["1.5", "-0.1", "nan", "high"])
+def test_a_threshold_that_is_no_probability_is_a_wrong_call(
+    model_path: Path, table: Path, tmp_path: Path, threshold: str
+) -> None:
+    result = run("predict", model_path, table, "--output", tmp_path / "out.csv", "--threshold", threshold)
+    assert result.exit_code == 2
+    assert threshold in result.stderr
+    assert list(tmp_path.iterdir()) == [table]
+
+
+# As a program
+
+
+def program(*args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, *args], cwd=folder, capture_output=True, text=True, encoding="utf-8", env={**os.environ}, check=False
+    )
+
+
+def test_the_installed_program_predicts(model_path: Path, table: Path, tmp_path: Path) -> None:
+    done = program("predict", model_path, "new.csv", "--output", "out.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(TEXTS)} rows -> out.csv\n", "")
+    assert [row["text"] for row in read_rows(tmp_path / "out.csv")] == list(TEXTS)
+
+
+def test_the_installed_program_explains_without_colours_when_piped(model_path: Path, tmp_path: Path) -> None:
+    done = program("explain", model_path, TEXTS[4], folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(TEXTS[4] + "\n")
+    assert "\x1b" not in done.stdout
+
+
+def test_the_installed_program_ends_with_the_code_of_the_error_and_one_line(model_path: Path, tmp_path: Path) -> None:
+    done = program("predict", model_path, "no.csv", "--output", "out.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "Error: There is no file no.csv.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_installed_program_trains_and_says_nothing_on_standard_error(tmp_path: Path) -> None:
+    rows = [(f"{word} please {i}", word) for word in ("refund", "parcel") for i in range(8)]
+    write_rows(tmp_path / "data.csv", [("text", "label"), *rows])
+    done = program("train", "data.csv", "--dim", "2", "--epochs", "1", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("data.onnx, ")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "data.onnx"}
+
+
+# One path under all
+
+
+def raw_outputs(path: Path, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """What ONNX Runtime answers, asked text by text without this package."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = ["probabilities", "logits", "attention", "contributions", "tokens"]
+    outputs = [session.run(names, {"text": np.array([text], object)}) for text in texts]
+    return {name: np.array([run[i][0] for run in outputs], object) for i, name in enumerate(names)}
+
+
+def test_command_line_python_and_raw_onnx_runtime_give_the_same_numbers(
+    model_path: Path, classifier: Classifier, table: Path, tmp_path: Path
+) -> None:
+    succeed("predict", model_path, table, "--output", tmp_path / "out.csv")
+    rows = read_rows(tmp_path / "out.csv")
+    answers = classifier.predict(TEXTS, explain=True)
+    raw = raw_outputs(model_path, TEXTS)
+    for i, (text, row, answer) in enumerate(zip(TEXTS, rows, answers, strict=True)):
+        printed = json.loads(succeed("explain", model_path, "--json", "--", text))
+        probabilities = np.array(raw["probabilities"][i], np.float64)
+        label = classifier.labels[int(probabilities.argmax())]
+        assert label == answer.label == row["predicted_label"] == printed["label"]
+        np.testing.assert_allclose(answer.probabilities, probabilities, atol=1e-6)
+        assert float(row["score"]) == pytest.approx(probabilities.max(), abs=2e-6)
+        assert printed["score"] == pytest.approx(probabilities.max(), abs=1e-6)
+
+        tokens = explained(answer).tokens
+        assert [token.text.lower() for token in tokens] == [token for token in raw["tokens"][i] if token]
+        places = [(token["text"], token["start"], token["end"]) for token in printed["tokens"]]
+        assert places == [(token.text, token.start, token.end) for token in tokens]
+        for j, token in enumerate(tokens):
+            added = np.array(raw["contributions"][i][j], np.float64)
+            np.testing.assert_allclose(list(token.contributions.values()), added, atol=1e-5)
+            np.testing.assert_allclose(list(printed["tokens"][j]["contributions"].values()), added, atol=1e-5)
+            assert token.attention == pytest.approx(float(raw["attention"][i][j]), abs=1e-6)

@@ -1,0 +1,173 @@
+"""What is shipped: the files of the wheel, its metadata, and the public names."""
+
+import re
+import shutil
+import subprocess
+import sys
+import types
+import zipfile
+from collections import defaultdict
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import textcls
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
+HEAVY = {"torch", "onnx", "onnxscript", "triton", "scikit-learn", "scipy", "fastapi", "uvicorn", "pyarrow"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel of a copy of the code with stray files in it, as editors, patches and experiments leave them."""
+    copy, folder = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for package in PACKAGES:
+        inside = copy / package.relative_to(ROOT)
+        shutil.copytree(package, inside, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("weights.bin", "__init__.py.orig", "notes.md"):
+            (inside / name).touch()
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.iterdir()
+    assert path.name == f"textcls-{textcls.__version__}-py3-none-any.whl"
+    # Read into memory, so that no file stays open.
+    content = zipfile.ZipFile(path)
+    content.close()
+    return content
+
+
+@pytest.fixture(scope="module")
+def contents(wheel: zipfile.ZipFile) -> dict[str, bytes]:
+    assert wheel.filename is not None
+    with zipfile.ZipFile(wheel.filename) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+@pytest.fixture(scope="module")
+def metadata(contents: dict[str, bytes]) -> Message:
+    return Parser().parsestr(contents[f"textcls-{textcls.__version__}.dist-info/METADATA"].decode())
+
+
+@pytest.fixture(scope="module")
+def requirements(metadata: Message) -> dict[str, dict[str, Requirement]]:
+    """The requirements by extra ("" for the base) and name."""
+    found: dict[str, dict[str, Requirement]] = defaultdict(dict)
+    for line in metadata.get_all("Requires-Dist", []):
+        extra = re.search(r"extra == '(\w+)'", line.replace('"', "'"))
+        requirement = Requirement(line)
+        found[extra[1] if extra else ""][requirement.name] = requirement
+    return found
+
+
+# The wheel
+
+
+def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(contents: dict[str, bytes]) -> None:
+    code = {
+        path.relative_to(package.parent).as_posix()
+        for package in PACKAGES
+        for path in [*package.rglob("*.py"), package / "py.typed"]
+    }
+    about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
+    assert set(contents) == code | {f"textcls-{textcls.__version__}.dist-info/{name}" for name in about}
+
+
+def test_the_wheel_ships_the_files_as_they_are_here(contents: dict[str, bytes]) -> None:
+    for package in PACKAGES:
+        path = package / "__init__.py"
+        assert contents[path.relative_to(package.parent).as_posix()] == path.read_bytes()
+
+
+def test_all_three_packages_are_typed() -> None:
+    for package in PACKAGES:
+        assert (package / "py.typed").is_file()
+
+
+def test_the_program_is_an_entry_point(contents: dict[str, bytes]) -> None:
+    points = contents[f"textcls-{textcls.__version__}.dist-info/entry_points.txt"].decode()
+    assert "[console_scripts]\ntextcls = textcls.cli:main" in points
+
+
+# Its metadata
+
+
+def test_name_version_licence_and_python_are_told(metadata: Message) -> None:
+    assert (metadata["Name"], metadata["Version"]) == ("textcls", textcls.__version__)
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-File"] == "LICENSE"
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    assert metadata["Requires-Python"] == ">=3.11"
+
+
+def test_every_extra_is_there(metadata: Message) -> None:
+    assert set(metadata.get_all("Provides-Extra", [])) == {"serve", "train", "parquet", "kernels", "all", "dev"}
+
+
+def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict[str, Requirement]]) -> None:
+    assert set(requirements[""]) == {"click", "mmh3", "numpy", "onnxruntime", "rich"}
+
+
+def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:
+    assert set(requirements["serve"]) == {"fastapi", "uvicorn"}
+    assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "scikit-learn", "scipy"}
+    assert set(requirements["parquet"]) == {"pyarrow"}
+    assert set(requirements["kernels"]) == {"triton"}
+    assert set().union(*(requirements[extra] for extra in ("serve", "train", "parquet", "kernels"))) == HEAVY
+
+
+def test_all_is_everything_but_the_kernels(requirements: dict[str, dict[str, Requirement]]) -> None:
+    every = dict(requirements["all"])
+    # Some builders keep the reference to the other extras, some unfold it.
+    if reference := every.pop("textcls", None):
+        every.update(*(requirements[extra].items() for extra in reference.extras))
+    assert set(every) == HEAVY - {"triton"}
+
+
+# The public names
+
+
+def test_public_names_are_exactly_those_of_the_list() -> None:
+    public = {
+        name
+        for name, value in vars(textcls).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert public | {"__version__"} == set(textcls.__all__)
+    assert len(set(textcls.__all__)) == len(textcls.__all__)
+
+
+def test_public_names_stay_as_they_are() -> None:
+    assert set(textcls.__all__) == {
+        "ArtifactError",
+        "Classifier",
+        "ConfigError",
+        "Explanation",
+        "InputError",
+        "LabelScore",
+        "MissingExtraError",
+        "ModelInfo",
+        "Prediction",
+        "SurroundingsError",
+        "TextclsError",
+        "TokenAttribution",
+        "TooLargeError",
+        "__version__",
+    }
+
+
+def test_public_classes_are_documented() -> None:
+    for name in textcls.__all__:
+        value = getattr(textcls, name)
+        if isinstance(value, type):
+            assert value.__dict__["__doc__"], name
+
+
+def test_the_version_has_three_numbers() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(?:[a-z]+\d+)?", textcls.__version__)

@@ -1,0 +1,52 @@
+"""What the tests of training share: a small sample, and a model trained on it once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from textcls.data import read_labelled
+from textcls.features import FeatureConfig
+from textcls_training.config import TrainConfig
+from textcls_training.encoding import Corpus, FeatureSpace
+from textcls_training.model import ModelConfig
+from textcls_training.run import Source, TrainReport, train
+
+SMALL = TrainConfig(model=ModelConfig(dim=8), ngram_sizes=(3, 5), epochs=3, max_tokens=48, device="cpu")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained by `textcls_training.run.train`."""
+
+    source: Source
+    config: TrainConfig
+    path: Path
+    report: TrainReport
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """The tests run on several processes already; threads would only fight for the cores."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def sample(sample_path: Path) -> Source:
+    """The first 150 rows of the bundled table."""
+    rows = read_labelled(sample_path, ["text"], "label")
+    return Source(texts=rows.texts[:150], labels=rows.labels[:150])
+
+
+@pytest.fixture(scope="session")
+def sample_space(sample: Source) -> FeatureSpace:
+    """The features of `sample`, with n-grams of 3 and 5."""
+    return FeatureSpace.fit(Corpus.of(sample.texts, 48), FeatureConfig(ngram_sizes=(3, 5)))
+
+
+@pytest.fixture(scope="session")
+def trained(sample: Source, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A model of `sample`: dim 8, lambda mixing, three epochs."""
+    path = tmp_path_factory.mktemp("trained") / "model.onnx"
+    return Trained(sample, SMALL, path, train(sample, path, SMALL))

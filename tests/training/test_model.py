@@ -1,0 +1,194 @@
+"""What the model promises: no answer depends on padding or company, and contributions are real."""
+
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+import torch
+from torch import Tensor
+
+from textcls.errors import ConfigError
+from textcls_training.mixing import MIXERS
+from textcls_training.model import Attention, HashEmbedding, ModelConfig, TextClassifier, Values
+
+D, C, T = 6, 4, 7
+LENGTHS = (7, 3, 1, 0)
+Inputs = tuple[Tensor, Tensor, Tensor]
+
+CONFIGS = [
+    ModelConfig(dim=D, mixing=mixing, attention=attention, values=values, seeds=seeds, gate=1.0)
+    for mixing, attention, values, seeds in product(MIXERS, get_args(Attention), get_args(Values), (1, 3))
+]
+every_model = pytest.mark.parametrize(
+    "config", CONFIGS, ids=[f"{c.mixing}-{c.attention}-{c.values}-{c.seeds}" for c in CONFIGS]
+)
+
+
+def build(config: ModelConfig) -> TextClassifier:
+    """A model in float64, every weight random: none at a start where it does nothing."""
+    torch.manual_seed(0)
+    model = TextClassifier(config, C).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    return model
+
+
+def inputs(*lengths: int, width: int = T) -> Inputs:
+    """Token vectors, energies and mask of texts that do not change with their company or their padding."""
+    mask_BT = torch.arange(width) < torch.tensor(lengths)[:, None]
+    x_BTD = torch.zeros(len(lengths), width, D, dtype=torch.float64)
+    energy_BT1 = torch.zeros(len(lengths), width, 1, dtype=torch.float64)
+    for b, n in enumerate(lengths):
+        generator = torch.Generator().manual_seed(n)
+        x_BTD[b, :n] = torch.randn(n, D, dtype=torch.float64, generator=generator)
+        energy_BT1[b, :n] = torch.rand(n, 1, dtype=torch.float64, generator=generator) + 0.1
+    return x_BTD, energy_BT1, mask_BT
+
+
+@every_model
+def test_padding_changes_no_answer(config: ModelConfig) -> None:
+    model = build(config)
+    plain, padded = model.explain(*inputs(*LENGTHS)), model.explain(*inputs(*LENGTHS, width=T + 20))
+    torch.testing.assert_close(padded.logits_BC, plain.logits_BC)
+    torch.testing.assert_close(padded.attention_BT[:, :T], plain.attention_BT)
+    torch.testing.assert_close(padded.contributions_BTC[:, :T], plain.contributions_BTC)
+    assert not padded.attention_BT[:, T:].any()
+    assert not padded.contributions_BTC[:, T:].any()
+
+
+@every_model
+def test_a_batch_of_two_equals_two_of_one(config: ModelConfig) -> None:
+    model = build(config)
+    for pair in ((7, 3), (1, 7), (3, 0)):
+        together = model.explain(*inputs(*pair))
+        for b, n in enumerate(pair):
+            alone = model.explain(*inputs(n, width=max(1, n)))
+            torch.testing.assert_close(together.logits_BC[b], alone.logits_BC[0])
+            torch.testing.assert_close(together.attention_BT[b, :n], alone.attention_BT[0, :n])
+            torch.testing.assert_close(together.contributions_BTC[b, :n], alone.contributions_BTC[0, :n])
+
+
+@every_model
+def test_contributions_add_up_to_the_logits_and_shares_to_one(config: ModelConfig) -> None:
+    model = build(config)
+    logits_BC, attention_BT, contributions_BTC = model.explain(*inputs(*LENGTHS))
+    bias_C = model.head.bias
+    torch.testing.assert_close(bias_C + contributions_BTC.sum(1), logits_BC)
+    assert (attention_BT >= 0).all()
+    torch.testing.assert_close(attention_BT.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64))
+    torch.testing.assert_close(logits_BC[-1], bias_C)
+
+
+@every_model
+def test_the_way_of_training_and_the_way_of_serving_give_the_same_logits(config: ModelConfig) -> None:
+    model = build(config)
+    torch.testing.assert_close(model(*inputs(*LENGTHS)), model.explain(*inputs(*LENGTHS)).logits_BC)
+
+
+@every_model
+def test_folding_the_seeds_changes_no_answer(config: ModelConfig) -> None:
+    model = build(config)
+    before = model.explain(*inputs(*LENGTHS))
+    model.attention.fold()
+    with torch.no_grad():
+        for part in (model.attention.seed_SD, model.attention.forget_DD, model.attention.candidate_DD):
+            part.fill_(float("nan"))
+    for ours, theirs in zip(model.explain(*inputs(*LENGTHS)), before, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@every_model
+def test_with_attention_fixed_a_changed_value_changes_its_own_contribution_alone(
+    config: ModelConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(config)
+    x_BTD, energy_BT1, mask_BT = inputs(*LENGTHS)
+    before = model.explain(x_BTD, energy_BT1, mask_BT)
+    share_BTS, weight_BTS, value_BTD = model.attend(x_BTD, energy_BT1, mask_BT)
+    torch.testing.assert_close(value_BTD if config.values == "token" else x_BTD, x_BTD)
+    if config.values == "token":
+        # The mixing layer sees the change too, but may speak to the scores alone.
+        monkeypatch.setattr(model.attention, "weights", lambda *_: (share_BTS, weight_BTS))
+        x_BTD = x_BTD.clone()
+        x_BTD[0, 2] += 1
+    else:
+        value_BTD = value_BTD.clone()
+        value_BTD[0, 2] += 1
+        monkeypatch.setattr(model, "attend", lambda *_: (share_BTS, weight_BTS, value_BTD))
+    after = model.explain(x_BTD, energy_BT1, mask_BT)
+    moved_BT = (after.contributions_BTC - before.contributions_BTC).abs().amax(-1) > 1e-9
+    assert moved_BT.nonzero().tolist() == [[0, 2]]
+    difference_C = after.contributions_BTC[0, 2] - before.contributions_BTC[0, 2]
+    torch.testing.assert_close(after.logits_BC[0] - before.logits_BC[0], difference_C)
+
+
+@pytest.mark.parametrize("values", get_args(Values))
+def test_mixing_changes_how_much_a_token_counts_in_its_context(values: Values) -> None:
+    model = build(ModelConfig(dim=D, mixing="lambda", values=values, gate=1.0))
+    assert model.mixing is not None
+    before = model.explain(*inputs(7)).attention_BT
+    with torch.no_grad():
+        model.mixing.gate_X.zero_()
+    assert (model.explain(*inputs(7)).attention_BT - before).abs().max() > 1e-3
+
+
+@every_model
+def test_gradients_are_finite_for_empty_texts_and_unknown_tokens(config: ModelConfig) -> None:
+    model = build(config).train()
+    x_BTD, energy_BT1, mask_BT = inputs(3, 2, 0)
+    x_BTD[1], energy_BT1[1] = 0, 0  # a text without a single known feature
+    x_BTD.requires_grad_()
+    model(x_BTD, energy_BT1, mask_BT).square().sum().backward()
+    assert x_BTD.grad is not None
+    assert x_BTD.grad[0, :3].any()
+    assert x_BTD.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+def test_seed_dropout_drops_whole_seeds() -> None:
+    model = build(ModelConfig(dim=D, seeds=4, seed_dropout=0.5)).train()
+    pooled: list[Tensor] = []
+    model.head.register_forward_pre_hook(lambda _, given: pooled.append(given[0].view(-1, 4, D)))
+    model(*inputs(*[7] * 50))
+    model.eval()(*inputs(7))
+    whole = pooled[1]
+    dropped_BS = (pooled[0] == 0).all(-1)
+    assert 0.3 < dropped_BS.double().mean() < 0.7
+    torch.testing.assert_close(pooled[0][~dropped_BS], (2 * whole).expand(50, 4, D)[~dropped_BS])
+
+
+def test_dropout_drops_single_entries_of_the_pooled_vector_in_training_alone() -> None:
+    model = build(ModelConfig(dim=D, dropout=0.5)).train()
+    pooled: list[Tensor] = []
+    model.head.register_forward_pre_hook(lambda _, given: pooled.append(given[0]))
+    model(*inputs(*[7] * 50))
+    assert 0.3 < (pooled[0] == 0).double().mean() < 0.7
+    model.eval()(*inputs(*[7] * 50))
+    assert not (pooled[1] == 0).any()
+
+
+def test_fresh_rows_have_the_spread_asked_for_and_row_nothing_is_zero() -> None:
+    torch.manual_seed(0)
+    table_VD = HashEmbedding.fresh(torch.ones(2000), 8, std=0.005).table_VD
+    assert not table_VD[0].any()
+    assert table_VD[1:].std().item() == pytest.approx(0.005, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mixing": "fourier"}, r"no mixing 'fourier'; choose one of none, lambda, gmlp"),
+        ({"attention": "dot"}, r"no attention 'dot'; choose norm, softmax or cosine"),
+        ({"values": "both"}, r"values must be token or mixed, not 'both'"),
+        ({"dim": 0}, r"dim must be 1 to 1024 and seeds 1 to 64, not 0 and 1"),
+        ({"dim": 1025}, r"not 1025 and 1"),
+        ({"seeds": 0}, r"not 32 and 0"),
+        ({"seeds": 65}, r"not 32 and 65"),
+        ({"seed_dropout": 0.5}, r"seed_dropout .* at least two"),
+    ],
+    ids=str,
+)
+def test_a_bad_value_is_named_in_the_error(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ModelConfig(**fields)

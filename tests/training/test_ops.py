@@ -1,0 +1,113 @@
+"""The maths of the model against cases worked by hand and against loops that follow the papers."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from textcls_training import ops
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed + sum(shape)))
+
+
+def masks(*lengths: int, width: int) -> Tensor:
+    return torch.arange(width) < torch.tensor(lengths)[:, None]
+
+
+def test_masked_softmax_of_a_case_worked_by_hand() -> None:
+    score_BTX = torch.tensor([[[0.0], [math.log(3)], [50.0]]], dtype=torch.float64)
+    share_BTX = ops.masked_softmax(score_BTX, masks(2, width=3))
+    torch.testing.assert_close(share_BTX, torch.tensor([[[0.25], [0.75], [0.0]]], dtype=torch.float64))
+
+
+def test_masked_softmax_of_an_empty_text_is_a_number() -> None:
+    share_BTX = ops.masked_softmax(random(1, 4, 2), masks(0, width=4))
+    torch.testing.assert_close(share_BTX, torch.full((1, 4, 2), 0.25, dtype=torch.float64))
+
+
+def test_norm_weights_of_a_case_worked_by_hand() -> None:
+    # p = (0.6, 0.4), q = (1, 0.5): the sum of p^2 q is 0.36 + 0.08 = 0.44.
+    share_BTS = torch.tensor([[[0.6], [0.4]]], dtype=torch.float64)
+    energy_BT1 = torch.tensor([[[1.0], [0.5]]], dtype=torch.float64)
+    expected = torch.tensor([[[0.6], [0.4]]], dtype=torch.float64) / math.sqrt(0.44)
+    torch.testing.assert_close(ops.norm_weights(share_BTS, energy_BT1), expected)
+
+
+def test_norm_weights_give_orthogonal_features_a_pooled_vector_of_length_one() -> None:
+    # Three tokens with one feature each, c_r e_r with orthonormal e_r, so that q_t = c_r^2.
+    weight_T = torch.tensor([1.0, 0.4, 0.7], dtype=torch.float64)
+    share_BTS = ops.masked_softmax(random(1, 3, 2), masks(3, width=3))
+    weight_BTS = ops.norm_weights(share_BTS, weight_T.square().view(1, 3, 1))
+    pooled_BSD = weight_BTS.transpose(1, 2) @ torch.diag(weight_T).unsqueeze(0)
+    torch.testing.assert_close(pooled_BSD.norm(dim=-1), torch.ones(1, 2, dtype=torch.float64))
+
+
+def test_norm_weights_without_any_known_feature_are_finite() -> None:
+    weight_BTS = ops.norm_weights(torch.full((1, 2, 1), 0.5), torch.zeros(1, 2, 1))
+    assert weight_BTS.isfinite().all()
+
+
+def test_cosine_scores_are_scaled_cosines() -> None:
+    x_BTD, seed_SD = random(2, 3, 4), random(2, 4)
+    score_BTS = ops.cosine_scores(x_BTD, seed_SD, torch.tensor(5.0, dtype=torch.float64))
+    for b in range(2):
+        for t in range(3):
+            for s in range(2):
+                x, seed = x_BTD[b, t].tolist(), seed_SD[s].tolist()
+                dot = sum(i * j for i, j in zip(x, seed, strict=True))
+                assert score_BTS[b, t, s].item() == pytest.approx(5 * dot / math.hypot(*x) / math.hypot(*seed))
+
+
+def test_cosine_scores_of_a_token_without_known_features_are_zero_with_finite_gradients() -> None:
+    x_BTD = torch.zeros(1, 2, 3, requires_grad=True)
+    score_BTS = ops.cosine_scores(x_BTD, torch.ones(1, 3), torch.tensor(5.0))
+    score_BTS.sum().backward()  # type: ignore[no-untyped-call]
+    assert not score_BTS.any()
+    assert x_BTD.grad is not None
+    assert x_BTD.grad.isfinite().all()
+
+
+def test_fold_seed_of_a_case_worked_by_hand() -> None:
+    # s = (1, 2); W_f s = (2, 0), W_c s = (1, -1).
+    s_SD = torch.tensor([[1.0, 2.0]])
+    forget_DD, candidate_DD = torch.tensor([[0.0, 1.0], [2.0, -1.0]]), torch.tensor([[1.0, 0.0], [1.0, -1.0]])
+    expected = torch.tensor([[math.tanh(1) / (1 + math.exp(-2)), math.tanh(-1) / 2]])
+    torch.testing.assert_close(ops.fold_seed(s_SD, forget_DD, candidate_DD), expected)
+
+
+@pytest.mark.parametrize("window", [0, 1, 3, 7], ids=lambda w: f"window of {w}")
+def test_lambda_mix_equals_the_loop_of_the_paper(window: int) -> None:
+    lengths, T, K, V = (5, 1, 3), 5, 2, 3
+    mask_BT = masks(*lengths, width=T)
+    q_BTK, k_BTK, v_BTV = random(3, T, K), random(3, T, K, seed=1), random(3, T, V) * mask_BT.unsqueeze(-1)
+    position_KW = random(K, window) if window else None
+    y_BTV = ops.lambda_mix(q_BTK, k_BTK, v_BTV, mask_BT, position_KW)
+    for b, length in enumerate(lengths):
+        k_bar = [[math.exp(k_BTK[b, m, k].item()) for k in range(K)] for m in range(length)]
+        total = [sum(row[k] for row in k_bar) for k in range(K)]
+        for n in range(length):
+            lambda_KV = torch.zeros(K, V, dtype=torch.float64)
+            for m in range(length):
+                for k in range(K):
+                    lambda_KV[k] += k_bar[m][k] / total[k] * v_BTV[b, m]
+                    if position_KW is not None and abs(m - n) <= window // 2:
+                        lambda_KV[k] += position_KW[k, m - n + window // 2] * v_BTV[b, m]
+            torch.testing.assert_close(y_BTV[b, n], lambda_KV.T @ q_BTK[b, n])
+
+
+@pytest.mark.parametrize(("reach", "T"), [(0, 4), (2, 6), (9, 5), (3, 1)])
+def test_spatial_gate_equals_an_explicit_toeplitz_matrix(reach: int, T: int) -> None:
+    lengths, F = (T, max(1, T - 2)), 3
+    mask_BT = masks(*lengths, width=T)
+    z_BTF, filter_W, bias = random(2, T, F), random(2 * reach + 1), torch.tensor(0.7, dtype=torch.float64)
+    toeplitz_TT = torch.zeros(T, T, dtype=torch.float64)
+    for t in range(T):
+        for u in range(T):
+            if abs(u - t) <= reach:
+                toeplitz_TT[t, u] = filter_W[u - t + reach]
+    found_BTF = ops.spatial_gate(z_BTF, filter_W, bias, mask_BT)
+    for b, n in enumerate(lengths):
+        torch.testing.assert_close(found_BTF[b, :n], toeplitz_TT[:n, :n] @ z_BTF[b, :n] + bias)

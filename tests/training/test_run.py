@@ -1,0 +1,169 @@
+"""Whole training runs: the report, the saved file, and the same bytes on every machine setting."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from tests.training.conftest import Trained
+from textcls import Classifier, InputError, SurroundingsError
+from textcls.artifact import METADATA_KEY
+from textcls_training import loop
+from textcls_training.config import TrainConfig, resolve
+from textcls_training.encoding import Corpus
+from textcls_training.loop import Rows
+from textcls_training.model import ModelConfig
+from textcls_training.run import MAX_FULL_ROWS, Source, train
+
+ROOT = Path(__file__).parent.parent.parent
+AGAIN = """
+import sys
+from pathlib import Path
+from tests.training.conftest import SMALL
+from textcls.data import read_labelled
+from textcls_training.run import Source, train
+rows = read_labelled(Path(sys.argv[1]), ["text"], "label")
+train(Source(texts=rows.texts[:150], labels=rows.labels[:150]), Path(sys.argv[2]), SMALL)
+"""
+
+
+def metadata(path: Path) -> str:
+    found: dict[str, str] = {prop.key: prop.value for prop in onnx.load(path).metadata_props}
+    return found[METADATA_KEY]
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_training_again_gives_the_same_bytes_on_any_number_of_threads(
+    threads: int, trained: Trained, tmp_path: Path
+) -> None:
+    torch.set_num_threads(threads)
+    try:
+        train(trained.source, tmp_path / "again.onnx", trained.config)
+    finally:
+        torch.set_num_threads(1)
+    assert (tmp_path / "again.onnx").read_bytes() == trained.path.read_bytes()
+
+
+def test_another_process_with_other_string_hashes_gives_the_same_bytes(
+    trained: Trained, sample_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "again.onnx"
+    folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
+    subprocess.run(
+        [sys.executable, "-c", AGAIN, str(sample_path), str(path)],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"},
+    )
+    assert path.read_bytes() == trained.path.read_bytes()
+
+
+def test_the_saved_model_answers_as_the_trained_one(trained: Trained) -> None:
+    """Training is repeated in memory; what separates the two is the rounding of rows to 8 bits."""
+    names = sorted(set(trained.source.labels))
+    labels = np.array([names.index(label) for label in trained.source.labels], np.int64)
+    plan = resolve(trained.config, trained.source.texts, len(names))
+    corpus = Corpus.of(trained.source.texts, plan.max_tokens)
+    with loop.reproducible(plan.seed):
+        fitted = loop.fit(Rows(corpus, labels), len(names), plan, trained.report.epochs, None)
+    fitted = fitted.compact(MAX_FULL_ROWS)
+    expected = loop.predict_logits(fitted, fitted.space.encode(corpus))
+    answers = Classifier.load(trained.path).predict(trained.source.texts, explain=True)
+    found = np.array([answer.explanation.logit_values for answer in answers if answer.explanation])
+    assert np.abs(found - expected).max() < 0.02 * np.ptp(expected)
+    assert (found.argmax(1) == expected.argmax(1)).mean() > 0.97
+
+
+def test_the_saved_model_says_what_it_is(trained: Trained) -> None:
+    info = Classifier.load(trained.path).info
+    assert info.labels == tuple(sorted(set(trained.source.labels)))
+    assert info.max_tokens == trained.config.max_tokens
+    assert info.features.ngram_sizes == trained.config.ngram_sizes
+    assert info.model["dim"] == 8
+    assert info.temperature == trained.report.temperature
+    assert (info.text_columns, info.label_column) == (("text",), "label")
+    assert info.training["rows"] == 150
+    assert info.training["epochs"] == trained.report.epochs
+    assert re.fullmatch("[0-9a-f]{64}", info.training["data_sha256"])
+    assert {"torch", "onnxruntime", "python"} <= set(info.training["versions"])
+
+
+def test_the_bias_is_the_logits_of_the_empty_text(trained: Trained) -> None:
+    classifier = Classifier.load(trained.path)
+    explanation = classifier.predict("", explain=True).explanation
+    assert explanation is not None
+    np.testing.assert_allclose(explanation.logit_values, classifier.info.bias, atol=1e-6)
+
+
+def test_the_report_is_of_rows_that_were_held_out(trained: Trained) -> None:
+    report = trained.report
+    assert report.rows == 150
+    assert 0 < report.held_out_rows <= 150
+    assert report.held_out.rows == report.held_out_rows
+    assert 1 <= report.epochs <= 3
+    assert 0 <= report.held_out.accuracy < 1
+    assert report.file_bytes == trained.path.stat().st_size
+    assert report.gate is not None
+
+
+def test_the_file_holds_no_time_path_host_or_user(trained: Trained) -> None:
+    content = trained.path.read_bytes()
+    for secret in (str(trained.path.parent), str(ROOT), str(Path.home()), socket.gethostname(), "site-packages"):
+        assert len(secret) < 5 or secret.encode() not in content
+    words = metadata(trained.path)
+    assert not re.search(r"\d{4}-\d\d-\d\d|\d\d:\d\d", words)
+    assert "/" not in words
+    keys = json.loads(words)["training"].keys()
+    assert not [key for key in keys if re.search("time|second|duration|date_|host|user|path|thread|device", key)]
+    graph = onnx.load(trained.path).graph
+    assert not [node for node in graph.node if node.metadata_props or node.doc_string]
+
+
+def test_rows_of_their_own_judge_and_all_training_rows_teach(sample: Source, tmp_path: Path) -> None:
+    judges = Source(texts=sample.texts[:60], labels=sample.labels[:60])
+    taught = Source(texts=sample.texts[60:], labels=sample.labels[60:])
+    config = TrainConfig(model=ModelConfig(dim=4, mixing="none"), epochs=1, ngram_sizes=(), device="cpu")
+    report = train(taught, tmp_path / "model.onnx", config, valid=judges)
+    assert (report.rows, report.held_out_rows, report.held_out.rows) == (90, 60, 60)
+    assert report.gate is None
+    assert report.temperature != 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "a"], r"The training rows have only the label 'a'; a classifier needs at least two\."),
+        ([], r"The training rows have no labels; a classifier needs at least two\."),
+    ],
+    ids=["one label", "no rows"],
+)
+def test_fewer_than_two_labels_are_refused(labels: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        train(Source(texts=["text"] * len(labels), labels=labels), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_label_that_only_the_judges_have_is_refused(sample: Source, tmp_path: Path) -> None:
+    judges = replace(sample, labels=["stranger"] * 150)
+    with pytest.raises(InputError, match="The validation rows have the label 'stranger', which no training row has"):
+        train(sample, tmp_path / "model.onnx", valid=judges)
+
+
+def test_a_missing_folder_is_refused_before_training_begins(sample: Source, tmp_path: Path) -> None:
+    class Surprised:
+        def phase(self, name: str, rows: int) -> None:
+            pytest.fail("Training began.")
+
+        step = epoch = phase
+
+    with pytest.raises(SurroundingsError, match="does not exist"):
+        train(sample, tmp_path / "nowhere" / "model.onnx", watcher=Surprised())  # type: ignore[arg-type]
