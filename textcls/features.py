@@ -5,7 +5,8 @@ n-grams. All hashes are 32 bits wide and made of MurmurHash3 (x86, 32 bit) and w
 graph of a saved model repeats bit by bit.
 
     word k        MurmurHash3(token, seed = k)
-    bigram (a, b) word_0(a) * BIGRAM_MULTIPLIER + word_0(b); b is `PADDING` after a text's last token
+    bigram (a, b) word_0(a) * BIGRAM_MULTIPLIER + word_0(b); before a text's first token a is START, after its last
+                  one b is `PADDING` (there is no such bigram if the text was cut there)
     n-gram        polynomial in NGRAM_MULTIPLIER over the characters' MurmurHash3(character, seed = CHARACTER_SEED),
                   of the token between one START and one END, cut after `max_chars` characters
 
@@ -56,8 +57,8 @@ class FeatureConfig:
             raise ConfigError(
                 f"n-gram sizes must be different numbers from 2 to 8 in rising order, not {self.ngram_sizes}."
             )
-        if self.max_chars < 2:
-            raise ConfigError(f"max_chars must be at least 2, not {self.max_chars}.")
+        if not 2 <= self.max_chars <= 1000:  # 1000 is what RE2 can repeat.
+            raise ConfigError(f"max_chars must be 2 to 1000, not {self.max_chars}.")
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":

@@ -20,6 +20,7 @@ from textcls.features import FeatureConfig
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 class BucketRule(NamedTuple):
@@ -49,11 +50,12 @@ def _ranges(first: Int64, length: Int64) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i."""
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; texts in `cut` go on unread."""
 
     types: list[str]
     token: Int32
     start: Int64
+    cut: Bools
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -62,18 +64,21 @@ class Corpus:
     def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
         """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
         number: dict[str, int] = {}
-        lengths, flat = [], []
+        found, flat = [], []
         for text in texts:
-            tokens = tokenizer.tokenize(text)[:max_tokens]
-            lengths.append(len(tokens))
+            tokens = tokenizer.tokenize(text)
+            found.append(len(tokens))
+            tokens = tokens[:max_tokens]
             flat.append(np.fromiter((number.setdefault(t, len(number)) for t in tokens), np.int32, len(tokens)))
-        return cls(list(number), np.concatenate([np.zeros(0, np.int32), *flat]), _starts(np.array(lengths, np.int64)))
+        lengths = np.array(found, np.int64)
+        token = np.concatenate([np.zeros(0, np.int32), *flat])
+        return cls(list(number), token, _starts(np.minimum(lengths, max_tokens)), lengths > max_tokens)
 
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
         first = self.start[which]
         length = self.start[which + 1] - first
-        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length))
+        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length), self.cut[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +178,25 @@ class FeatureSpace:
 
 
 class _Hashes:
-    """The hashes of all features of a corpus: of its types, and of each token with its right neighbour."""
+    """The hashes of all features of a corpus: those of its types, and of each pair of neighbours in reading order.
+
+    A text of n tokens has n + 1 pairs: the first one is with START, the last one with END (`PADDING`).
+    """
 
     def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
         self.word = features.word_hashes(corpus.types, config.word_hashes)
         self.ngram, self.has_ngram = features.ngram_hashes(corpus.types, config)
-        self.bigram = np.zeros(0, np.uint32)
-        if config.bigrams:
-            token = self.word[corpus.token, 0]
-            follower = np.append(token[1:], np.uint32(0))
-            follower[corpus.start[1:][np.diff(corpus.start) > 0] - 1] = features.end_hash()
-            self.bigram = features.bigram_hashes(token, follower)
+        self.bigram = _bigram_hashes(corpus, self.word[:, 0]) if config.bigrams else np.zeros(0, np.uint32)
+
+
+def _bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
+    ends = corpus.start[1:]
+    token = word[corpus.token]
+    left = np.insert(token, corpus.start[:-1], np.uint32(features.START))
+    right = np.insert(token, ends, np.uint32(features.end_hash()))
+    hashes = features.bigram_hashes(left, right)
+    hashes[(ends + np.arange(len(corpus)))[corpus.cut]] = 0  # Bucket 0: what follows was not read.
+    return hashes
 
 
 def _enough_buckets(rule: BucketRule, features: int) -> int:
@@ -194,7 +207,7 @@ def _enough_buckets(rule: BucketRule, features: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A corpus as rows: those of each type, and (if bigrams are on) that of each token with what follows it."""
+    """A corpus as rows: those of each type, and (if bigrams are on) those of its pairs in reading order."""
 
     corpus: Corpus
     type_rows: Rows
@@ -211,7 +224,6 @@ class Encoded:
         """Collect the texts `which`, in that order."""
         start = self.corpus.start[which]
         length = self.corpus.start[which + 1] - start
-        ends = np.cumsum(length)
         tokens = int(length.sum())
         mask = np.arange(max(1, length.max(initial=0))) < length[:, None]
         place = np.full(mask.shape, tokens)
@@ -222,12 +234,12 @@ class Encoded:
         row, size = self.type_rows.take(types)
         units = [type_of_token]
         if len(self.bigram_row):
-            right = len(types) + np.arange(tokens)
-            left = right - 1
-            left[(ends - length)[length > 0]] = len(types) + tokens
-            units += [left, right]
-            row = np.concatenate([row, self.bigram_row[index]])
-            size = np.concatenate([size, np.ones(tokens, np.int64)])
+            # A text has one pair more than tokens, so the pairs of the texts before it shift those of a token.
+            left = len(types) + np.arange(tokens) + np.repeat(np.arange(len(which)), length)
+            units += [left, left + 1]
+            pair_row = self.bigram_row[_ranges(start + which, length + 1)]
+            row = np.concatenate([row, pair_row])
+            size = np.concatenate([size, np.ones(len(pair_row), np.int64)])
         arrays = (row.astype(np.int64), size, np.stack(units, 1), place, mask)
         return Batch(*(torch.from_numpy(a) for a in arrays))
 
@@ -236,12 +248,12 @@ class Encoded:
 class Batch:
     """Texts as the model reads them.
 
-    A "unit" is a bag of rows: first one for each distinct type of the batch, then one for the right bigram of each
-    token, then an empty one. What several tokens share is summed and updated once. R rows, U units, N tokens.
+    A "unit" is a bag of rows: first one for each distinct type of the batch, then one for each pair of neighbours.
+    What several tokens share is summed and updated once. R rows, U units, N tokens.
 
     Attributes:
         row_R: rows of all units, end to end.
-        size_U: how many rows each unit has; the empty last one is left out.
+        size_U: how many rows each unit has.
         unit_NK: the units of each token: its type, and its left and right bigram where bigrams are on.
         place_BT: which of the N tokens stands at each place of the padded batch; N where none does.
         mask_BT: True where one does.
@@ -259,10 +271,8 @@ class Batch:
 
     def spread(self, unit_UX: Tensor) -> Tensor:
         """Sum up what each token owns, [B, T, X]; zero at padding."""
-        nothing_1X = unit_UX.new_zeros(1, unit_UX.shape[1])
-        unit_UX = torch.cat([unit_UX, nothing_1X])
         token_NX = torch.stack([unit_UX[unit_N] for unit_N in self.unit_NK.unbind(1)]).sum(0)
-        return torch.cat([token_NX, nothing_1X])[self.place_BT]
+        return torch.cat([token_NX, unit_UX.new_zeros(1, unit_UX.shape[1])])[self.place_BT]
 
 
 def epoch_batches(lengths: Int64, batch_size: int, rng: np.random.Generator) -> Iterator[Int64]:

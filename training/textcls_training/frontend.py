@@ -125,15 +125,15 @@ def _tokens(g: GraphBuilder, max_tokens: int) -> tuple[str, str]:
 
 
 def _word_hashes(g: GraphBuilder, token_BT: str, config: FeatureConfig) -> list[str]:
-    """Return the hashes [B, T] of each kind: the words, then the right and the left bigram."""
+    """Return the hashes [B, T] of each kind: the words, then the left and the right bigram."""
     words = [g.murmur(token_BT, seed) for seed in range(config.word_hashes)]
     if not config.bigrams:
         return words
-    scaled_BT = g.node("Mul", words[0], g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
-    follower_BT = g.shift(words[0], 1, 2, g.constant(features.end_hash(), np.uint32))
-    right_BT = g.node("Add", scaled_BT, follower_BT)
-    # The first token of a text has no left bigram: bucket 0.
-    return [*words, right_BT, g.shift(right_BT, -1, 2, g.constant(0, np.uint32))]
+    before_BT = g.shift(words[0], -1, 2, g.constant(features.START, np.uint32))
+    scaled_BT = g.node("Mul", before_BT, g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
+    left_BT = g.node("Add", scaled_BT, words[0])
+    # The right bigram of a token is the left one of what follows, be it padding; behind a cut there is none: bucket 0.
+    return [*words, left_BT, g.shift(left_BT, 1, 2, g.constant(0, np.uint32))]
 
 
 def _ngram_hashes(g: GraphBuilder, token_BT: str, config: FeatureConfig) -> tuple[str, str]:

@@ -15,10 +15,9 @@ SPLIT_SEED = 2021
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, 1500
 
 
-def part_of(texts: Sequence[str], parts: int) -> Int64:
-    """Return which of `parts` equal parts each text falls into. Texts are copies when their tokens are the same."""
-    hashes = [mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts]
-    return np.array(hashes, np.int64) * parts >> 32
+def hashes_of(texts: Sequence[str]) -> Int64:
+    """Return 32 bits of each text. Texts are copies when their tokens are the same."""
+    return np.array([mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts], np.int64)
 
 
 def held_out_parts(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
@@ -27,8 +26,12 @@ def held_out_parts(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.b
     A row is never held out when no other row would be left to teach its label.
     """
     few = len(texts) < CROSS_FIT_BELOW
-    part = part_of(texts, CROSS_FIT_PARTS if few else PARTS)
+    parts = CROSS_FIT_PARTS if few else PARTS
+    hashes = hashes_of(texts)
+    part = hashes * parts >> 32
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
         left = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
-        yield mask & (left[labels] > 0)
+        # A text that must teach takes all its copies along, whatever their labels.
+        teaching = hashes[mask & (left[labels] == 0)]
+        yield mask & ~np.isin(hashes, teaching)
