@@ -62,15 +62,18 @@ def existing_ngrams(token: str, config: FeatureConfig) -> list[int]:
 
 def plain_rows(text: str, config: FeatureConfig, max_tokens: int) -> list[list[int]]:
     """The buckets of each token of `text`, sorted, 0 left out."""
-    tokens = tokenizer.tokenize(text)[:max_tokens]
+    every = tokenizer.tokenize(text)
+    tokens = every[:max_tokens]
     word = [mmh3.hash(token, 0, signed=False) for token in tokens]
-    follower = [*word, mmh3.hash(" ", 0, signed=False)][1:]
-    bigram = [(a * features.BIGRAM_MULTIPLIER + b) % WRAP for a, b in zip(word, follower, strict=False)]
+    pairs = zip([features.START, *word], [*word, mmh3.hash(" ", 0, signed=False)], strict=True)
+    bigram = [(a * features.BIGRAM_MULTIPLIER + b) % WRAP for a, b in pairs]
+    if len(every) >= max_tokens:
+        bigram[-1] = 0
     found = []
     for i, token in enumerate(tokens):
         hashes = [mmh3.hash(token, seed, signed=False) for seed in range(config.word_hashes)]
         if config.bigrams:
-            hashes += [bigram[i], bigram[i - 1] if i else 0]
+            hashes += bigram[i : i + 2]
         hashes += plain_ngrams(token, config)
         found.append(sorted(h % BUCKETS for h in hashes if h % BUCKETS))
     return found
@@ -105,7 +108,6 @@ def twin_rows(texts: Sequence[str], config: FeatureConfig, max_tokens: int) -> l
     batch = full_space(config).encode(corpus).batch(np.arange(len(texts)))
     ends = np.cumsum(batch.size_U.numpy())
     units = [batch.row_R.numpy()[end - size : end].tolist() for end, size in zip(ends, batch.size_U, strict=True)]
-    units.append([])
     tokens = [sorted(r for unit in of_token.tolist() for r in units[unit] if r) for of_token in batch.unit_NK]
     return [tokens[a:b] for a, b in zip(corpus.start, corpus.start[1:], strict=False)]
 
@@ -182,10 +184,12 @@ def test_the_graph_reads_a_text_alone_as_training_does(config: FeatureConfig, te
     assert graph_rows([text], config, 64) == [plain_rows(text, config, 64)] == twin_rows([text], config, 64)
 
 
-def test_a_cut_text_ends_where_it_is_cut() -> None:
+def test_a_cut_text_is_a_short_one_without_the_bigram_of_its_end() -> None:
     config = FeatureConfig(ngram_sizes=(3, 5))
-    cut, short = graph_rows(["one two three four", "one two"], config, max_tokens=2)
-    assert cut == short
+    ((cut,), (short,)) = graph_rows(["one two three"], config, 2), graph_rows(["one two"], config, 3)
+    assert cut[0] == short[0]
+    assert set(cut[1]) < set(short[1])
+    assert len(cut[1]) == len(short[1]) - 1
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,8 @@ def test_a_cut_text_ends_where_it_is_cut() -> None:
         ({"ngram_sizes": (9,)}, r"n-gram sizes .* not \(9,\)\."),
         ({"ngram_sizes": (5, 3)}, r"n-gram sizes .* not \(5, 3\)\."),
         ({"ngram_sizes": (3, 3)}, r"n-gram sizes .* not \(3, 3\)\."),
-        ({"max_chars": 1}, r"max_chars must be at least 2, not 1\."),
+        ({"max_chars": 1}, r"max_chars must be 2 to 1000, not 1\."),
+        ({"max_chars": 1001}, r"max_chars must be 2 to 1000, not 1001\."),
     ],
     ids=ascii,
 )

@@ -14,7 +14,7 @@ from textcls import Classifier, Explanation, Prediction, artifact
 ANSWERS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "golden" / "answers_v1.json").read_text(encoding="utf-8")
 )
-SHA256 = "d316d02d280928f176206753a4d47635b2020b3d26d7994c3100c76b8c3ba11d"
+SHA256 = "9b204ffbf41b6fcde989f8608d3f8a99e51fb03818f9c298350cbf702e8acb30"
 TOLERANCE = 1e-5
 
 

@@ -6,7 +6,7 @@ graph of a saved model repeats bit by bit.
 
     word k        MurmurHash3(token, seed = k)
     bigram (a, b) word_0(a) * BIGRAM_MULTIPLIER + word_0(b); before a text's first token a is START, after its last
-                  one b is `PADDING` (there is no such bigram if the text was cut there)
+                  one b is `PADDING` (unless the text is as long as is read, or longer)
     n-gram        polynomial in NGRAM_MULTIPLIER over the characters' MurmurHash3(character, seed = CHARACTER_SEED),
                   of the token between one START and one END, cut after `max_chars` characters
 

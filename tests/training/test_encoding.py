@@ -37,18 +37,23 @@ texts_strategy = st.lists(
 )
 
 
+def plain_bigrams(tokens: list[str]) -> list[int]:
+    """The hash of START and the first token, of each two neighbours, and of the last token and END."""
+    word = features.word_hashes(tokens, 1)[:, 0]
+    left = np.append(np.uint32(features.START), word)
+    return [int(h) for h in features.bigram_hashes(left, np.append(word, np.uint32(features.end_hash())))]
+
+
 def plain_features(text: str, config: FeatureConfig) -> Iterator[list[tuple[str, int]]]:
     """The features (kind, hash) that each token of `text` owns; a bigram is owned by both of its tokens."""
     tokens = tokenizer.tokenize(text)
-    first = features.word_hashes(tokens, 1)[:, 0] if tokens else np.zeros(0, np.uint32)
-    follower = np.append(first, np.uint32(features.end_hash()))[1:]
-    bigram = features.bigram_hashes(first, follower).tolist()
+    bigram = plain_bigrams(tokens)
     for i, token in enumerate(tokens):
         owned = [("word", h) for h in features.word_hashes([token], config.word_hashes)[0].tolist()]
         hashes, exist = features.ngram_hashes([token], config)
         owned += [("ngram", h) for h in hashes[exist].tolist()]
         if config.bigrams:
-            owned += [("bigram", h) for h in bigram[max(0, i - 1) : i + 1]]
+            owned += [("bigram", h) for h in bigram[i : i + 2]]
         yield owned
 
 
@@ -56,11 +61,10 @@ def plain_space(texts: tuple[str, ...], config: FeatureConfig) -> tuple[int, dic
     """Number of buckets, and by bucket the count and the weight."""
     seen: Counter[tuple[str, int]] = Counter()
     for text in texts:
-        for i, owned in enumerate(plain_features(text, config)):
-            bigrams = [f for f in owned if f[0] == "bigram"]
+        for owned in plain_features(text, config):
             seen.update(f for f in owned if f[0] != "bigram")
-            # Counted where it begins, so once a place: the first token owns only the one to its right.
-            seen.update(bigrams[-1:] if i else bigrams)
+        if config.bigrams:
+            seen.update(("bigram", h) for h in plain_bigrams(tokenizer.tokenize(text)))
     # Room for every word and n-gram of each distinct token and for each bigram of the texts, at eight buckets each.
     types = sorted({token for text in texts for token in tokenizer.tokenize(text)})
     by_type = sum(kind != "bigram" for token in types for kind, _ in next(plain_features(token, config)))

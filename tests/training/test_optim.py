@@ -68,6 +68,8 @@ def test_a_batch_without_tokens_moves_nothing() -> None:
     optimizer = TableOptimizer(embedding, START)
     batch = space.encode(Corpus.of(["", " "], 64)).batch(np.array([0, 1]))
     unit_UD, energy_U1 = optimizer.units(batch)
-    optimizer.step(batch, torch.ones_like(unit_UD), RATE)
+    batch.spread(unit_UD).sum().backward()  # type: ignore[no-untyped-call]
+    assert unit_UD.grad is not None
+    optimizer.step(batch, unit_UD.grad, RATE)
     assert not batch.spread(energy_U1).any()
     assert torch.equal(embedding.table_VD, before_VD)

@@ -23,7 +23,7 @@ class OptimConfig:
     Attributes:
         batch_size: texts a step.
         table_rate: learning rate of the hashed rows (row-wise Adagrad).
-        table_accumulator: start of Adagrad's accumulator.
+        table_accumulator: start of Adagrad's accumulator; noisy labels want more (1e-2), many clean ones less (1e-4).
         table_std: standard deviation of fresh rows.
         rate: learning rate of attention and head (AdamW).
         head_decay: weight decay of the head; nothing else decays.
@@ -33,7 +33,7 @@ class OptimConfig:
 
     batch_size: int = 32
     table_rate: float = 0.1
-    table_accumulator: float = 1e-5
+    table_accumulator: float = 1e-3
     table_std: float = 0.005
     rate: float = 3e-3
     head_decay: float = 0.1

@@ -50,12 +50,12 @@ def _ranges(first: Int64, length: Int64) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; texts in `cut` go on unread."""
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; texts in `full` fill the limit."""
 
     types: list[str]
     token: Int32
     start: Int64
-    cut: Bools
+    full: Bools
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -72,13 +72,13 @@ class Corpus:
             flat.append(np.fromiter((number.setdefault(t, len(number)) for t in tokens), np.int32, len(tokens)))
         lengths = np.array(found, np.int64)
         token = np.concatenate([np.zeros(0, np.int32), *flat])
-        return cls(list(number), token, _starts(np.minimum(lengths, max_tokens)), lengths > max_tokens)
+        return cls(list(number), token, _starts(np.minimum(lengths, max_tokens)), lengths >= max_tokens)
 
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
         first = self.start[which]
         length = self.start[which + 1] - first
-        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length), self.cut[which])
+        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length), self.full[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
     left = np.insert(token, corpus.start[:-1], np.uint32(features.START))
     right = np.insert(token, ends, np.uint32(features.end_hash()))
     hashes = features.bigram_hashes(left, right)
-    hashes[(ends + np.arange(len(corpus)))[corpus.cut]] = 0  # Bucket 0: what follows was not read.
+    hashes[(ends + np.arange(len(corpus)))[corpus.full]] = 0  # Bucket 0: whether the text ends there is not known.
     return hashes
 
 

@@ -158,14 +158,15 @@ class Trainer:
             group["lr"] = group["full_rate"] * factor
         unit_UD, energy_U1 = self.table.units(batch)
         logits_BC = self.fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT)
-        loss = (F.cross_entropy(logits_BC, label_B, reduction="none") * self.label_weight[label_B]).mean()
+        # Summed, not averaged, so that a row learns the same from a text however many texts share the step.
+        loss = (F.cross_entropy(logits_BC, label_B, reduction="none") * self.label_weight[label_B]).sum()
         self.dense.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if unit_UD.grad is not None:
             self.table.step(batch, unit_UD.grad, self.plan.optim.table_rate * factor)
         self.dense.step()
         self.step_number += 1
-        return loss.detach()
+        return loss.detach() / len(label_B)
 
 
 @torch.no_grad()
