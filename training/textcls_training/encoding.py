@@ -50,7 +50,7 @@ def _ranges(first: Int64, length: Int64) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; texts in `full` fill the limit."""
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit."""
 
     types: list[str]
     token: Int32
