@@ -1,5 +1,6 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
 # make test   lint, types, tests
+# make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
 # make wheel  build the wheel, install it alone in a fresh environment, predict with it
 #
 # PYTHON chooses the interpreter. On Linux, PyPI's PyTorch brings CUDA along (gigabytes); for the CPU build say
@@ -10,7 +11,7 @@ TORCH_INDEX ?=
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types wheel clean
+.PHONY: demo test lint types wheel kernels clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -27,6 +28,10 @@ types: $(VENV)/.dev
 
 wheel: $(VENV)/.dev
 	sh scripts/check_wheel.sh $(VENV)/bin/python
+
+kernels: $(VENV)/.dev
+	$(PIP) triton
+	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

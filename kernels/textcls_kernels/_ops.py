@@ -1,0 +1,186 @@
+"""The kernels as custom operators of PyTorch, so that `torch.compile` and `torch.export` pass through them.
+
+    textcls_kernels::metric_attention                 (p, metric, lengths?, cu_lengths?) -> (t, lse)
+    textcls_kernels::metric_attention_backward        -> (dp, dmetric)
+    textcls_kernels::seed_metric_attention            (seeds, p, metric, lengths?, cu_lengths?) -> (pooled, weight)
+    textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
+
+Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
+or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
+"""
+
+from typing import Any
+
+import torch
+
+from textcls_kernels.packing import pack_metric, unpack_metric
+
+
+def _row_shape(p: torch.Tensor) -> list[int]:
+    """Shape of one number a position and head: [B, H, N], or [H, T] when packed."""
+    return [*p.shape[:3]] if p.dim() == 4 else [p.shape[1], p.shape[0]]
+
+
+def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[list[int], list[int]]:
+    """Shapes of the pooled vectors [B, H, S, K] and of the weights, [B, H, S, N] or packed [H, S, T]."""
+    heads, count, width = seeds.shape
+    if cu_lengths is not None:
+        return [cu_lengths.shape[0] - 1, heads, count, width], [heads, count, p.shape[0]]
+    return [p.shape[0], heads, count, width], [p.shape[0], heads, count, p.shape[2]]
+
+
+@torch.library.custom_op("textcls_kernels::metric_attention", mutates_args=())
+def metric_attention(
+    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """T in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
+    from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
+
+    out = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    lse = torch.full(_row_shape(p), float("inf"), device=p.device)
+    if p.numel():
+        _launch.forward(p, metric, lengths, cu_lengths, out, lse)
+    return out, lse
+
+
+@metric_attention.register_fake
+def _(
+    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
+
+
+@torch.library.custom_op("textcls_kernels::metric_attention_backward", mutates_args=())
+def metric_attention_backward(
+    dout: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gradients of p and of the metric, in its own shape."""
+    from textcls_kernels import _launch
+
+    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    if not p.numel():
+        return dp, torch.zeros_like(metric, memory_format=torch.contiguous_format)
+    return dp, _launch.backward(dout, p, metric, lengths, cu_lengths, out, lse, dp)
+
+
+@metric_attention_backward.register_fake
+def _(
+    dout: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(p), torch.empty_like(metric, memory_format=torch.contiguous_format)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+    ctx.save_for_backward(*inputs, *output)
+
+
+def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    p, metric, lengths, cu_lengths, out, lse = ctx.saved_tensors
+    dp, dmetric = metric_attention_backward(dout, p, metric, lengths, cu_lengths, out, lse)
+    return dp, dmetric, None, None
+
+
+metric_attention.register_autograd(_gradients, setup_context=_save)
+
+
+@torch.library.custom_op("textcls_kernels::seed_metric_attention", mutates_args=())
+def seed_metric_attention(
+    seeds: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pooled vectors in p's type; weights in float32, whatever p's type: the backward reads them."""
+    from textcls_kernels import _launch
+
+    pooled_shape, weight_shape = _seed_shapes(seeds, p, cu_lengths)
+    pooled = torch.zeros(pooled_shape, dtype=p.dtype, device=p.device)
+    weight = torch.zeros(weight_shape, device=p.device)
+    if p.numel() and pooled.numel():
+        _launch.seed_forward(seeds, p, metric, lengths, cu_lengths, pooled, weight)
+    return pooled, weight
+
+
+@seed_metric_attention.register_fake
+def _(
+    seeds: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    pooled_shape, weight_shape = _seed_shapes(seeds, p, cu_lengths)
+    return torch.empty(pooled_shape, dtype=p.dtype, device=p.device), torch.empty(weight_shape, device=p.device)
+
+
+@torch.library.custom_op("textcls_kernels::seed_metric_attention_backward", mutates_args=())
+def seed_metric_attention_backward(
+    dpooled: torch.Tensor,
+    dweight: torch.Tensor,
+    seeds: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    weight: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of seeds, of p and of the metric, in its own shape."""
+    from textcls_kernels import _launch
+
+    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    dq_BHSK = torch.zeros(dpooled.shape, device=p.device)
+    if p.numel() and dpooled.numel():
+        _launch.seed_backward(dpooled, dweight, seeds, p, metric, lengths, cu_lengths, weight, dp, dq_BHSK)
+    # q = seeds M: what is left is a product of S x K and K x K numbers a head.
+    packed = metric.dim() == 2
+    full_HKK = (unpack_metric(metric) if packed else metric).float()
+    dq_HSK = dq_BHSK.sum(0)
+    dseeds = dq_HSK @ ((full_HKK + full_HKK.mT) / 2)
+    both_HKK = seeds.float().mT @ dq_HSK
+    both_HKK = both_HKK + both_HKK.mT
+    # A number off the diagonal stands in two places of M, one on it in one.
+    dmetric = pack_metric(both_HKK - both_HKK.diagonal(0, 1, 2).diag_embed() / 2) if packed else both_HKK / 2
+    return dseeds.to(seeds.dtype), dp, dmetric.to(metric.dtype)
+
+
+@seed_metric_attention_backward.register_fake
+def _(
+    dpooled: torch.Tensor,
+    dweight: torch.Tensor,
+    seeds: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    weight: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return (
+        seeds.new_empty(seeds.shape),
+        torch.empty_like(p),
+        metric.new_empty(metric.shape),
+    )
+
+
+def _seed_save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+    ctx.save_for_backward(*inputs, output[1])
+
+
+def _seed_gradients(ctx: Any, dpooled: torch.Tensor, dweight: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    dseeds, dp, dmetric = seed_metric_attention_backward(dpooled, dweight, *ctx.saved_tensors)
+    return dseeds, dp, dmetric, None, None
+
+
+seed_metric_attention.register_autograd(_seed_gradients, setup_context=_seed_save)

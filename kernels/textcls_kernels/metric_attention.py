@@ -1,0 +1,145 @@
+"""Metric tensor attention: the public functions.
+
+    r_cd = sum_kl M_kl p_ck p_dl / sqrt(K);   s = softmax over valid d of r;   t_ck = sum_d s_cd p_dk
+
+`impl` says what computes it, and is never changed behind the caller's back:
+
+    "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
+    "triton"      the fused kernels (`_triton.py`): CUDA; float16, bfloat16, float32; memory linear in N
+    "auto"        "triton" for tensors on a CUDA device, else "reference"; `resolve_impl` tells which
+
+Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.
+"""
+
+import importlib.util
+import os
+from typing import Literal, get_args
+
+import torch
+
+from textcls_kernels import _ops, reference
+from textcls_kernels.packing import unpack_metric
+from textcls_kernels.validation import check_arguments
+
+Impl = Literal["auto", "reference", "triton"]
+Chosen = Literal["reference", "triton"]
+
+TRITON_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def resolve_impl(device: torch.device | str, impl: Impl = "auto") -> Chosen:
+    """Return the implementation that `impl` means for tensors on `device`: the device alone decides "auto".
+
+    Raises:
+        ValueError: `impl` is none of the three, or "triton" cannot run on the device.
+        ModuleNotFoundError: the answer is "triton", which is not installed; the text holds the command to type.
+    """
+    kind = torch.device(device).type
+    if impl not in get_args(Impl):
+        raise ValueError(f"impl chooses the implementation; expected one of {list(get_args(Impl))}, got {impl!r}")
+    if impl == "reference" or (impl == "auto" and kind != "cuda"):
+        return "reference"
+    if importlib.util.find_spec("triton") is None:
+        raise ModuleNotFoundError(
+            "impl 'triton' needs the package triton, which is not installed; type: pip install 'textcls[kernels]'"
+            " or pass impl='reference'"
+        )
+    # Triton's interpreter, a tool of the tests, runs the same kernels on CPU tensors.
+    if kind != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        raise ValueError(f"impl 'triton' runs on a GPU; expected tensors on a cuda device, got {kind}")
+    return "triton"
+
+
+def _resolve(p: torch.Tensor, impl: Impl) -> Chosen:
+    chosen = resolve_impl(p.device, impl)
+    if chosen == "triton" and p.dtype not in TRITON_FLOATS:
+        raise TypeError(f"impl 'triton' has kernels for some types; expected {list(TRITON_FLOATS)}, got {p.dtype}")
+    return chosen
+
+
+def _product_with_transpose(factor: torch.Tensor) -> torch.Tensor:
+    """Return L L^T [H, K, K]. Packed numbers hold L's transpose row by row; a full L may be any square matrix."""
+    lower_HKK = factor if factor.dim() == 3 else unpack_metric(factor).tril()
+    return lower_HKK @ lower_HKK.mT
+
+
+def _full(metric: torch.Tensor) -> torch.Tensor:
+    return metric if metric.dim() == 3 else unpack_metric(metric)
+
+
+def metric_attention(
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    *,
+    lengths: torch.Tensor | None = None,
+    cu_lengths: torch.Tensor | None = None,
+    semidefinite: bool = False,
+    impl: Impl = "auto",
+) -> torch.Tensor:
+    """Return t, every position's mean of its text's positions under the metric; differentiable in p and metric.
+
+    Args:
+        p: [B, H, N, K], padded to N; or [T, H, K], texts end to end, with `cu_lengths`. float16, bfloat16, float32,
+            and float64 for the reference; 8 <= K <= 128; any strides; N, T and B may be 0.
+        metric: [H, K(K + 1)/2] (`pack_metric`) or [H, K, K], of which the symmetric part counts; p's type or float32.
+        lengths: the valid positions of each text come first; [B], int32 or int64, 0 to N (clamped). None: all are.
+        cu_lengths: 0 and the end of each text in T; [B + 1], int32 or int64, not decreasing.
+        semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
+        impl: "auto", "reference" or "triton"; see the module.
+
+    Returns:
+        p's shape and type; 0 at positions that belong to no text. p there is not read, and its gradient is 0.
+
+    Raises:
+        ValueError: a shape, a device or `impl` breaks a rule.
+        TypeError: a type breaks a rule.
+        ModuleNotFoundError: `impl` means Triton, which is not installed.
+    """
+    check_arguments(p, metric, lengths, cu_lengths)
+    chosen = _resolve(p, impl)
+    metric = _product_with_transpose(metric) if semidefinite else metric
+    if chosen == "triton":
+        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, cu_lengths)[0]
+        return t
+    if cu_lengths is not None:
+        return reference.packed_metric_attention(p, _full(metric), cu_lengths)
+    return reference.metric_attention(p, _full(metric), lengths)
+
+
+def seed_metric_attention(
+    seeds: torch.Tensor,
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    *,
+    lengths: torch.Tensor | None = None,
+    cu_lengths: torch.Tensor | None = None,
+    semidefinite: bool = False,
+    impl: Impl = "auto",
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what learned seeds pool from each text, and the weights; differentiable in seeds, p and metric.
+
+    Args:
+        seeds: [H, S, K], the queries, alike for all texts; p's type or float32; 1 <= S <= 16.
+        p: as in `metric_attention`.
+        metric: as in `metric_attention`.
+        lengths: as in `metric_attention`.
+        cu_lengths: as in `metric_attention`.
+        semidefinite: as in `metric_attention`.
+        impl: as in `metric_attention`.
+
+    Returns:
+        The pooled vectors [B, H, S, K] and the weights, [B, H, S, N] or packed [H, S, T], both in p's type. Weights
+        sum to 1 over a text; both are 0 where a text has no position.
+
+    Raises:
+        ValueError, TypeError, ModuleNotFoundError: as in `metric_attention`.
+    """
+    check_arguments(p, metric, lengths, cu_lengths, seeds)
+    chosen = _resolve(p, impl)
+    metric = _product_with_transpose(metric) if semidefinite else metric
+    if chosen == "triton":
+        pooled_BHSK, weight = _ops.seed_metric_attention(seeds, p, metric, lengths, cu_lengths)
+        return pooled_BHSK, weight.to(p.dtype)
+    if cu_lengths is not None:
+        return reference.packed_seed_metric_attention(seeds, p, _full(metric), cu_lengths)
+    return reference.seed_metric_attention(seeds, p, _full(metric), lengths)

@@ -1,0 +1,241 @@
+"""The kernels' values and gradients: in Triton's interpreter, or on the GPU where there is one."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from textcls_kernels import metric_attention, seed_metric_attention, unpack_metric
+from textcls_kernels.metric_attention import Impl
+from textcls_kernels.testing import (
+    Tensors,
+    count_launches,
+    fused_pytorch,
+    fused_seed_pytorch,
+    make_inputs,
+    measure_errors,
+    values_and_gradients,
+)
+
+pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["fp32", "fp16"])
+Function = Callable[..., torch.Tensor | Tensors]
+
+# name: shape, lengths, deviation of p, deviation of the metric from the identity
+CASES: dict[str, tuple[tuple[int, int, int, int], list[int] | None, float, float]] = {
+    "N1-K8": ((2, 2, 1, 8), None, 1, 0.3),
+    "N2-K24": ((2, 2, 2, 24), None, 1, 0.3),
+    "N63-K64": ((1, 2, 63, 64), None, 1, 0.3),
+    "N65-K24": ((2, 1, 65, 24), None, 1, 0.3),
+    "N129-K8": ((1, 2, 129, 8), None, 1, 0.3),
+    "N129-K64": ((1, 1, 129, 64), None, 1, 0.3),
+    "N128-K32-whole-tiles": ((1, 2, 128, 32), None, 1, 0.3),
+    "N65-K128-wide": ((1, 1, 65, 128), None, 1, 0.2),
+    "padded-and-empty": ((4, 2, 65, 24), [65, 0, 1, 30], 1, 0.3),
+    "all-empty": ((2, 1, 3, 8), [0, 0], 1, 0.3),
+    "large-r": ((1, 2, 65, 24), [65], 4, 0.3),
+    "far-metric": ((1, 2, 65, 24), None, 1, 3),
+}
+
+
+def on_device(*tensors: torch.Tensor) -> Tensors:
+    return tuple(tensor.to(DEVICE) for tensor in tensors)
+
+
+def assert_within_budget(
+    kernel: Function, twins: Sequence[Function], inputs: Tensors, names: tuple[str, ...], magnitude: float = 0
+) -> None:
+    exact = values_and_gradients(twins[0], tuple(tensor.double() for tensor in inputs))
+    pytorch = [values_and_gradients(twin, inputs) for twin in twins]
+    got = values_and_gradients(kernel, inputs)
+    assert len(got) == len(names)
+    for place, name in enumerate(names):
+        errors = measure_errors(got[place], [result[place] for result in pytorch], exact[place], magnitude)
+        print(f"ERR {name}: {errors}")  # noqa: T201 - shown where the test fails
+        assert got[place].dtype == pytorch[0][place].dtype
+        assert errors.within, f"{name}: {errors}"
+
+
+@TYPES
+@pytest.mark.parametrize("case", CASES)
+def test_values_and_gradients_keep_to_the_error_budget(case: str, dtype: torch.dtype) -> None:
+    shape, numbers, scale, spread = CASES[case]
+    inputs = on_device(*make_inputs(shape, dtype, scale=scale, spread=spread))
+    lengths = None if numbers is None else torch.tensor(numbers, device=DEVICE)
+    assert_within_budget(
+        partial(metric_attention, lengths=lengths, impl="triton"),
+        [partial(metric_attention, lengths=lengths, impl="reference"), partial(fused_pytorch, lengths=lengths)],
+        inputs,
+        ("t", "dp", "dmetric"),
+        magnitude=8 if case == "N1-K8" else 0,  # no score has a gradient there: sums of products that cancel
+    )
+
+
+def test_bfloat16_runs_and_is_near() -> None:
+    # The interpreter cuts bfloat16 off where hardware rounds, so that the budget cannot hold there.
+    inputs = on_device(*make_inputs((2, 1, 65, 24), torch.bfloat16))
+    exact = values_and_gradients(partial(metric_attention, impl="reference"), tuple(x.double() for x in inputs))
+    for got, wanted in zip(values_and_gradients(partial(metric_attention, impl="triton"), inputs), exact, strict=True):
+        assert (got.double() - wanted).norm() < 0.03 * wanted.norm()
+
+
+@TYPES
+@pytest.mark.parametrize("semidefinite", [False, True], ids=["metric", "L-LT"])
+def test_full_metric_and_non_contiguous_p(dtype: torch.dtype, semidefinite: bool) -> None:
+    base = make_inputs((2, 65, 2, 48), dtype)[0]  # read as [B, N, H, 2 K] below
+    metric = unpack_metric(make_inputs((1, 2, 1, 24), dtype)[1])
+    lengths = torch.tensor([65, 40], device=DEVICE)
+    skew = torch.randn(2, 24, 24, generator=torch.Generator().manual_seed(5)).to(dtype) / 4
+
+    def run(impl: Impl, p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
+        return metric_attention(
+            p.transpose(1, 2)[..., ::2], metric, lengths=lengths, semidefinite=semidefinite, impl=impl
+        )
+
+    def fused(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
+        metric = metric @ metric.mT if semidefinite else metric
+        return fused_pytorch(p.transpose(1, 2)[..., ::2], metric, lengths)
+
+    inputs = on_device(base, metric + skew)
+    assert_within_budget(partial(run, "triton"), [partial(run, "reference"), fused], inputs, ("t", "dp", "dmetric"))
+
+
+def test_float32_parameters_beside_float16_p() -> None:
+    p, metric, seeds = on_device(*make_inputs((2, 2, 5, 24), torch.float16), torch.ones(2, 1, 24))
+    kernel, twin = (partial(seed_metric_attention, impl=impl) for impl in ("triton", "reference"))
+    got, wanted = (values_and_gradients(f, (seeds, p, metric.float())) for f in (kernel, twin))
+    assert [tensor.dtype for tensor in got] == [tensor.dtype for tensor in wanted]
+    t, dp, dmetric = values_and_gradients(partial(metric_attention, impl="triton"), (p, metric.float()))
+    assert (t.dtype, dp.dtype, dmetric.dtype) == (torch.float16, torch.float16, torch.float32)
+
+
+@TYPES
+def test_packed_batch_keeps_to_the_error_budget(dtype: torch.dtype) -> None:
+    p, metric = make_inputs((1, 2, 150, 24), dtype)
+    cu = torch.tensor([0, 5, 5, 69, 70, 140], device=DEVICE)  # and ten positions of no text
+    inputs = on_device(p[0].transpose(0, 1).contiguous(), metric)
+    kernel = partial(metric_attention, cu_lengths=cu, impl="triton")
+    twins = [partial(metric_attention, cu_lengths=cu, impl="reference"), partial(fused_pytorch, cu_lengths=cu)]
+    assert_within_budget(kernel, twins, inputs, ("t", "dp", "dmetric"))
+
+
+def test_packed_texts_equal_padded_texts_bitwise() -> None:
+    lengths, cu = torch.tensor([70, 0, 1, 64], device=DEVICE), torch.tensor([0, 70, 70, 71, 135], device=DEVICE)
+    p, metric = on_device(*make_inputs((4, 2, 70, 24)))
+    packed = torch.cat([p[text, :, : int(n)].transpose(0, 1) for text, n in enumerate(lengths)])
+    padded_out = metric_attention(p, metric, lengths=lengths, impl="triton")
+    packed_out = metric_attention(packed, metric, cu_lengths=cu, impl="triton")
+    flat = torch.cat([padded_out[text, :, : int(n)].transpose(0, 1) for text, n in enumerate(lengths)])
+    assert torch.equal(flat, packed_out)
+
+
+@TYPES
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("layout", ["padded", "packed", "whole"])
+def test_seed_attention_keeps_to_the_error_budget(layout: str, seeds: int, dtype: torch.dtype) -> None:
+    p, metric = make_inputs((4, 2, 64 if layout == "whole" else 65, 24), dtype)
+    seed_vectors = torch.randn(2, seeds, 24, generator=torch.Generator().manual_seed(2)).to(dtype)
+    options: dict[str, Any] = {"lengths": torch.tensor([65, 0, 1, 30], device=DEVICE)}
+    if layout == "packed":
+        p, options = p[0].transpose(0, 1).contiguous(), {"cu_lengths": torch.tensor([0, 40, 40, 41, 63], device=DEVICE)}
+    options = {} if layout == "whole" else options
+    kernel = partial(seed_metric_attention, impl="triton", **options)
+    twins = [partial(seed_metric_attention, impl="reference", **options), partial(fused_seed_pytorch, **options)]
+    names = ("pooled", "weight", "dseeds", "dp", "dmetric")
+    assert_within_budget(kernel, twins, on_device(seed_vectors, p, metric), names)
+
+
+def test_padding_is_never_read_and_gets_no_gradient() -> None:
+    p, metric = on_device(*make_inputs((2, 1, 66, 8)))
+    lengths = torch.tensor([66, 3], device=DEVICE)
+    p[1, :, 3:] = float("nan")
+    leaves = (p.requires_grad_(), metric.requires_grad_())
+    out = metric_attention(*leaves, lengths=lengths, impl="triton")
+    upstream = torch.ones_like(out)
+    upstream[1, :, 3:] = float("nan")
+    dp, dmetric = torch.autograd.grad(out, leaves, upstream)
+    assert not out[1, :, 3:].any()
+    assert not dp[1, :, 3:].any()
+    assert all(tensor.isfinite().all() for tensor in (out, dp, dmetric))
+
+
+def test_lengths_out_of_range_are_clamped() -> None:
+    p, metric = on_device(*make_inputs((2, 1, 5, 8)))
+    run = partial(metric_attention, p, metric, impl="triton")
+    wild, tame = torch.tensor([9, -1], device=DEVICE), torch.tensor([5, 0], device=DEVICE)
+    assert torch.equal(run(lengths=wild), run(lengths=tame))
+
+
+def test_same_bits_on_every_run_and_in_every_batch() -> None:
+    p, metric = on_device(*make_inputs((2, 2, 65, 24)))
+    kernel = partial(metric_attention, impl="triton")
+    first, again = (values_and_gradients(kernel, (p, metric)) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert torch.equal(first[0][1:], kernel(p[1:], metric))
+
+
+def test_tiles_of_one_program_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from textcls_kernels import _launch
+
+    p, metric = on_device(*make_inputs((2, 2, 129, 8)))
+    kernel = partial(metric_attention, impl="triton")
+    apart = values_and_gradients(kernel, (p, metric))
+    monkeypatch.setattr(_launch, "PROGRAMS", 4)
+    together = values_and_gradients(kernel, (p, metric))
+    assert torch.equal(apart[1], together[1])
+    torch.testing.assert_close(apart[2], together[2], rtol=1e-5, atol=1e-5)
+
+
+def test_nothing_to_attend_to() -> None:
+    metric = make_inputs((1, 2, 1, 8))[1].to(DEVICE)
+    for shape in ((2, 2, 0, 8), (0, 2, 5, 8)):
+        out, dp, dmetric = values_and_gradients(
+            partial(metric_attention, impl="triton"), (torch.zeros(shape, device=DEVICE), metric)
+        )
+        assert (out.shape, dp.shape, dmetric.any().item()) == (shape, shape, False)
+    pooled, weight = seed_metric_attention(
+        torch.zeros(2, 1, 8, device=DEVICE), torch.zeros(2, 2, 0, 8, device=DEVICE), metric, impl="triton"
+    )
+    assert (pooled.shape, weight.shape, pooled.any().item()) == ((2, 2, 1, 8), (2, 2, 1, 0), False)
+
+
+class Layer(torch.nn.Module):
+    def forward(
+        self, p: torch.Tensor, metric: torch.Tensor, seeds: torch.Tensor, lengths: torch.Tensor
+    ) -> torch.Tensor:
+        mixed = metric_attention(p, metric, lengths=lengths, impl="triton")
+        return seed_metric_attention(seeds, mixed, metric, lengths=lengths, impl="triton")[0]
+
+
+def test_operators_compile_export_and_check() -> None:
+    p, metric = on_device(*make_inputs((2, 2, 5, 8)))
+    seeds, lengths = on_device(torch.ones(2, 1, 8), torch.tensor([5, 2]))
+    inputs = (p, metric, seeds, lengths)
+    expected = Layer()(*inputs)
+    exported = torch.export.export(Layer(), inputs)
+    assert torch.equal(exported.module()(*inputs), expected)
+    compiled = torch.compile(Layer(), backend="aot_eager", fullgraph=True)
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs[:3]]
+    gradients = torch.autograd.grad(compiled(*leaves, lengths).sum(), leaves)
+    plain = torch.autograd.grad(Layer()(*leaves, lengths).sum(), leaves)
+    assert all(torch.equal(a, b) for a, b in zip(gradients, plain, strict=True))
+    operators = torch.ops.textcls_kernels
+    torch.library.opcheck(operators.metric_attention.default, (*leaves[:2], lengths, None))
+    torch.library.opcheck(operators.seed_metric_attention.default, (leaves[2], *leaves[:2], lengths, None))
+
+
+def test_a_step_launches_each_kernel_once() -> None:
+    p, metric = on_device(*make_inputs((2, 2, 5, 8)))
+    with count_launches() as launches:
+        values_and_gradients(partial(metric_attention, impl="triton"), (p, metric))
+    assert launches == {
+        "prepare_metric_kernel": 2,
+        "forward_kernel": 1,
+        "delta_kernel": 1,
+        "backward_kernel": 1,
+        "metric_gradient_kernel": 1,
+    }
