@@ -299,7 +299,7 @@ def test_the_model_can_bring_its_own_threshold_and_the_caller_overrules_it(
 def test_a_threshold_that_is_no_probability_is_refused(
     classifier: Classifier, texts: str | list[str], threshold: float
 ) -> None:
-    with pytest.raises(ConfigError, match=f"^threshold must lie between 0 and 1, not {threshold}\\.$"):
+    with pytest.raises(ConfigError, match=f"^threshold must be a number from 0 to 1, not {threshold}\\.$"):
         classifier.predict(texts, threshold=threshold)
 
 

@@ -82,8 +82,8 @@ class Classifier:
         """
         if threshold is None:
             threshold = self.info.threshold
-        elif not 0 <= threshold <= 1:
-            raise ConfigError(f"threshold must lie between 0 and 1, not {threshold}.")
+        elif not (isinstance(threshold, float | int) and 0 <= threshold <= 1):
+            raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
         if isinstance(texts, str):
             return next(self._predict_batch([texts], explain, threshold))
         try:

@@ -43,8 +43,13 @@ class Table:
         if missing:
             raise InputError(
                 f"{self.path} has no column {missing[0]!r}; it has {', '.join(map(repr, self.columns))}. "
-                f"Choose with {option}."
+                + (self._wrong_separator() or f"Choose with {option}.")
             )
+
+    def _wrong_separator(self) -> str:
+        found = [name for sign, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")) if sign in self.columns[0]]
+        one = len(self.columns) == 1 and found
+        return f"Its fields seem to be separated by {found[0]}; commas are needed." if one else ""
 
 
 class Labelled(NamedTuple):
@@ -88,7 +93,7 @@ def _rows(path: Path, columns: tuple[str, ...], reader: "_Reader") -> Iterator[R
             fields = next(reader, None)
         if fields is None:
             return
-        if not fields:
+        if not fields or (len(fields) == 1 < len(columns) and not fields[0].strip()):
             continue
         if len(fields) != len(columns):
             raise InputError(
@@ -137,6 +142,8 @@ def read_labelled(path: Path, text_columns: Sequence[str], label_column: str) ->
     with open_table(path) as table:
         table.require(text_columns, "--text-column")
         table.require([label_column], "--label-column")
+        if label_column in text_columns:
+            raise InputError(f"The column {label_column!r} cannot be both text and label of {path}.")
         for row in table.rows:
             label = row.fields[label_column].strip()
             if not label:

@@ -98,12 +98,13 @@ def report(probabilities: Float, labels: Int64, names: Sequence[str], unknown: S
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
     indices = np.arange(len(every))
-    precision, recall, f1, rows = precision_recall_fscore_support(labels, guess, labels=indices, zero_division=0)
+    precision, recall, f1, _ = precision_recall_fscore_support(labels, guess, labels=indices, zero_division=0)
+    rows = np.bincount(labels, minlength=len(every))
     present = (rows > 0) | np.isin(indices, guess)
     per_label = zip(every, precision.tolist(), recall.tolist(), f1.tolist(), rows.tolist(), strict=True)
     return Report(
         rows=len(labels),
-        accuracy=float((guess == labels).mean()) if len(labels) else 0.0,
+        accuracy=float((guess == labels).mean()),
         macro_f1=float(f1[present].mean()) if present.any() else 0.0,
         ece=expected_calibration_error(probabilities, labels),
         labels=tuple(LabelReport(*row) for row in per_label),

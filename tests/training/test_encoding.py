@@ -16,7 +16,6 @@ from textcls.features import FeatureConfig
 from textcls_training import encoding
 from textcls_training.encoding import Corpus, Encoded, FeatureSpace
 from textcls_training.model import HashEmbedding
-from textcls_training.optim import TableOptimizer
 
 CONFIGS = (
     FeatureConfig(ngram_sizes=(3, 5)),
@@ -90,7 +89,7 @@ def fitted(config: FeatureConfig) -> tuple[FeatureSpace, HashEmbedding]:
 def token_vectors(encoded: Encoded, embedding: HashEmbedding, which: list[int]) -> tuple[Tensor, Tensor, Tensor]:
     """Vectors [B, T, D], energies [B, T, 1] and mask of the texts `which`, as training computes them."""
     batch = encoded.batch(np.array(which, np.int64))
-    unit_UD, energy_U1 = TableOptimizer(embedding, 0.0).units(batch)
+    unit_UD, energy_U1 = embedding.units(batch)
     return batch.spread(unit_UD).detach(), batch.spread(energy_U1), batch.mask_BT
 
 

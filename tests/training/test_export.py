@@ -19,7 +19,6 @@ from textcls_training.encoding import Corpus, FeatureSpace
 from textcls_training.export import ServingModel
 from textcls_training.loop import Fitted
 from textcls_training.model import HashEmbedding, ModelConfig, TextClassifier
-from textcls_training.optim import TableOptimizer
 from textcls_training.run import Source
 
 LABELS, MAX_TOKENS, TEMPERATURE = 3, 20, 1.7
@@ -84,7 +83,7 @@ def session_of(graph: onnx.ModelProto) -> Callable[[Sequence[str]], dict[str, np
 def by_training(fitted: Fitted, texts: Sequence[str]) -> dict[str, np.ndarray]:
     """The answers by the way of training: bags of rows, unfolded seeds, unrounded rows."""
     batch = fitted.space.encode(Corpus.of(texts, MAX_TOKENS)).batch(np.arange(len(texts)))
-    unit_UD, energy_U1 = TableOptimizer(fitted.embedding, 0.0).units(batch)
+    unit_UD, energy_U1 = fitted.embedding.units(batch)
     given = batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT
     _, attention_BT, contributions_BTC = fitted.model.explain(*given)
     logits_BC = fitted.model(*given)

@@ -23,7 +23,7 @@ def test_a_step_equals_row_wise_adagrad_on_a_dense_table() -> None:
 
     for texts, which in ((TEXTS, [0, 1, 3]), (TEXTS, [4, 0, 0, 2]), (NEW_TEXTS, [0, 1])):
         batch = space.encode(Corpus.of(texts, 64)).batch(np.array(which))
-        unit_UD, _ = optimizer.units(batch)
+        unit_UD, _ = embedding.units(batch)
         x_BTD = batch.spread(unit_UD)
         target_BTD = torch.randn(x_BTD.shape)
         (x_BTD - target_BTD).square().sum().backward()  # type: ignore[no-untyped-call]
@@ -52,7 +52,7 @@ def test_a_step_touches_the_rows_of_its_batch_alone_and_never_row_nothing() -> N
     before_VD = embedding.table_VD.clone()
     optimizer = TableOptimizer(embedding, START)
     batch = space.encode(Corpus.of(NEW_TEXTS, 64)).batch(np.array([0]))
-    unit_UD, _ = optimizer.units(batch)
+    unit_UD, _ = embedding.units(batch)
     optimizer.step(batch, torch.ones_like(unit_UD), RATE)
     moved = (embedding.table_VD != before_VD).any(1).nonzero().flatten().tolist()
     assert moved == sorted({r for r in batch.row_R.tolist() if r})
@@ -67,7 +67,7 @@ def test_a_batch_without_tokens_moves_nothing() -> None:
     before_VD = embedding.table_VD.clone()
     optimizer = TableOptimizer(embedding, START)
     batch = space.encode(Corpus.of(["", " "], 64)).batch(np.array([0, 1]))
-    unit_UD, energy_U1 = optimizer.units(batch)
+    unit_UD, energy_U1 = embedding.units(batch)
     batch.spread(unit_UD).sum().backward()  # type: ignore[no-untyped-call]
     assert unit_UD.grad is not None
     optimizer.step(batch, unit_UD.grad, RATE)

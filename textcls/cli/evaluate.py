@@ -36,6 +36,8 @@ def evaluate(model: Path, data: Path, text_columns: tuple[str, ...], label_colum
     console = render.console()
     console.print(render.score_line(report))
     console.print(render.label_table(report))
-    console.print(render.confusion_table(report))
+    confusions = render.confusion_table(report, console.width)
+    if confusions is not None:
+        console.print(confusions)
     if unknown:
         console.print(f"The model does not know {', '.join(map(repr, unknown))}: those rows count as errors.")

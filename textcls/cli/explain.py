@@ -11,21 +11,36 @@ from textcls.cli import render
 from textcls.cli.options import model_argument
 
 
-@click.command(epilog='Example: textcls explain tickets.onnx "my card was charged twice"')
+@click.command(
+    epilog='Example: textcls explain tickets.onnx "my card was charged twice"',
+    # A text may begin with a hyphen.
+    context_settings={"ignore_unknown_options": True},
+)
 @model_argument
 @click.argument("text")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 def explain(model: Path, text: str, as_json: bool) -> None:
     """Classify TEXT with MODEL and show what each token added.
 
-    Green tokens speak for the winning label, red ones against it. The numbers add up to the logit exactly.
+    Green tokens speak for the winning label, red ones against it. The numbers add up to the logit.
     """
-    prediction = Classifier.load(model).predict(text, explain=True)
+    classifier = Classifier.load(model)
+    prediction = classifier.predict(text, explain=True)
     explanation = prediction.explanation
     assert explanation is not None
     if as_json:
         tokens = [{**t._asdict(), "contributions": dict(t.contributions)} for t in explanation.tokens]
-        answer = {"label": prediction.label, "score": prediction.score, "bias": explanation.bias, "tokens": tokens}
+        answer = {
+            "label": prediction.label,
+            "score": prediction.score,
+            "labels": [scored._asdict() for scored in prediction.top()],
+            "decision": prediction.decision,
+            "truncated": prediction.truncated,
+            "temperature": classifier.info.temperature,
+            "bias": explanation.bias,
+            "logits": explanation.logits,
+            "tokens": tokens,
+        }
         click.echo(json.dumps(answer, ensure_ascii=False))
         return
     console = render.console()

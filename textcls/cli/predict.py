@@ -48,7 +48,7 @@ def predict(
             raise InputError(f"{data} already has a column {clash!r}; rename it, since the answers go there.")
         with artifact.replacing(output) as raw:
             file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-            writer = csv.writer(file)
+            writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*table.columns, *added])
             for rows in _chunks(table.rows):
                 answers = classifier.predict(

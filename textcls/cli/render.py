@@ -3,6 +3,7 @@
 from typing import Final
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -10,8 +11,8 @@ from rich.text import Text
 from textcls.metrics import Report
 from textcls.results import Explanation, Prediction
 
-MAX_CONFUSION_LABELS: Final = 12
 WORST_CONFUSIONS: Final = 10
+MOST_TOKENS: Final = 50
 PIPE_WIDTH: Final = 1000
 FOR, AGAINST = "green", "red"
 # Control characters but tab and line feed: a text must neither steer the terminal nor, by vanishing, move the colours.
@@ -47,10 +48,10 @@ def label_table(report: Report) -> Table:
     return table
 
 
-def confusion_table(report: Report) -> Table:
-    """Return the confusion matrix; of many labels, the confusions that occur most."""
+def confusion_table(report: Report, width: int) -> Table | None:
+    """Return the confusion matrix; if it is wider than `width`, the confusions that occur most, if any."""
     names = [label.label for label in report.labels]
-    if len(names) <= MAX_CONFUSION_LABELS:
+    if max(map(cell_len, ["right \\ answered", *names])) + sum(2 + max(4, cell_len(name)) for name in names) <= width:
         table = Table("right \\ answered", box=None, pad_edge=False)
         for name in names:
             table.add_column(Text(name), justify="right")
@@ -62,6 +63,8 @@ def confusion_table(report: Report) -> Table:
     )
     wrong = np.array(report.confusion)
     np.fill_diagonal(wrong, 0)
+    if not wrong.any():
+        return None
     for index in np.argsort(-wrong, axis=None, kind="stable")[:WORST_CONFUSIONS]:
         right, answered = divmod(int(index), len(names))
         if wrong[right, answered]:
@@ -84,18 +87,27 @@ def coloured_text(explanation: Explanation, label: str) -> Text:
 
 
 def token_table(prediction: Prediction, explanation: Explanation) -> Table:
-    """Return what each token added to the winner and to the runner-up."""
+    """Return what each token added to the winner and to the runner-up; of a long text, the tokens that added most."""
     shown = [scored.label for scored in prediction.top(2)]
+    winner = explanation.contributions[:, explanation.labels.index(prediction.label)]
+    strongest = set(np.argsort(-np.abs(winner), kind="stable")[:MOST_TOKENS].tolist())
     table = Table("token", box=None, pad_edge=False)
     for name in ("attention", *shown):
         table.add_column(Text(name), justify="right")
-    for token in explanation.tokens:
+    for i, token in enumerate(explanation.tokens):
+        if i not in strongest:
+            continue
         table.add_row(
             Text(_visible(token.text)),
             f"{token.attention:.3f}",
             *(_signed(token.contributions[name]) for name in shown),
         )
     table.add_section()
+    if len(strongest) < len(winner):
+        rest = [i for i in range(len(winner)) if i not in strongest]
+        others = explanation.contributions[rest].sum(0)
+        sums = (_signed(float(others[explanation.labels.index(name)])) for name in shown)
+        table.add_row(Text(f"({len(rest):,} others)", style="dim"), "", *sums)
     table.add_row(Text("(bias)", style="dim"), "", *(_signed(explanation.bias[name]) for name in shown))
     table.add_row(Text("= logit", style="bold"), "", *(_signed(explanation.logits[name]) for name in shown))
     return table

@@ -114,7 +114,8 @@ def train(
     Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate (of
     few rows each fifth in turn); the saved model is then trained on all rows.
     """
-    output = output or data.with_suffix(".onnx")
+    # "." has no name to put a suffix on; that it is no file is said when it is read.
+    output = output or (data.with_suffix(".onnx") if data.name else Path("model.onnx"))
     artifact.check_not_an_input(output, [data, *([valid] if valid else [])])
     columns = text_columns or tables.DEFAULT_TEXT_COLUMNS
     source = _read(data, columns, label_column)
@@ -131,10 +132,10 @@ def train(
         device=device,
     )
     judges = _read(valid, columns, label_column) if valid else None
-    console = render.console()
-    with watching(console) as watcher:
+    # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
+    with watching(Console(stderr=True)) as watcher:
         report = run_training(source, output, config, valid=judges, watcher=watcher)
-    _summarise(console, report, output)
+    _summarise(render.console(), report, output)
 
 
 def _ngram_sizes(value: str) -> tuple[int, ...] | None:
@@ -158,10 +159,14 @@ def _summarise(console: Console, report: TrainReport, output: Path) -> None:
     console.print(f"Trained on {report.rows:,} rows, {len(held.labels)} labels, {report.epochs} epochs.")
     if held.rows:
         how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
+        missing = [row.label for row in held.labels if not row.rows]
         console.print(Text.assemble(how, render.score_line(held), f" (before calibration {report.ece_before:.3f})"))
         console.print(render.label_table(held))
+        if missing:
+            names = ", ".join(map(repr, missing))
+            console.print(f"No judging row has {names}: how well that is told apart is not known.", style="yellow")
     if report.temperature == 1:
-        console.print(f"Not calibrated: {report.held_out_rows} held-out rows are too few for it.", style="yellow")
+        console.print(f"Not calibrated: {report.held_out_rows} judging rows are too few for it.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
         Text.assemble((str(output), "bold"), f", {size}. Next: textcls evaluate {output} heldout.csv"), soft_wrap=True

@@ -82,7 +82,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowLists:
     """Ragged lists of table rows: list i is `row[start[i]:start[i + 1]]`."""
 
     row: Int32
@@ -118,11 +118,13 @@ class FeatureSpace:
         """Give each feature of the training corpus its row and weight."""
         hashes = _Hashes(corpus, config)
         type_count = np.bincount(corpus.token, minlength=len(corpus.types))
+        occurs = type_count > 0
+        has_ngram = hashes.has_ngram & occurs[:, None]
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
         kinds = (
-            (NGRAM_WEIGHT, hashes.ngram[hashes.has_ngram], np.repeat(type_count, hashes.has_ngram.sum(1))),
+            (NGRAM_WEIGHT, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
             (0.5, hashes.bigram, None),
-            (1.0, hashes.word.ravel(), np.repeat(type_count, config.word_hashes)),
+            (1.0, hashes.word[occurs].ravel(), np.repeat(type_count[occurs], config.word_hashes)),
         )
         buckets = _enough_buckets(TRAINING_BUCKETS, sum(len(found) for _, found, _ in kinds))
         count = np.zeros(buckets)
@@ -174,7 +176,7 @@ class FeatureSpace:
             [self.rows(hashes.word), np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
         )
         known = row_of_type > 0
-        return Encoded(corpus, Rows(row_of_type[known], _starts(known.sum(1))), self.rows(hashes.bigram))
+        return Encoded(corpus, RowLists(row_of_type[known], _starts(known.sum(1))), self.rows(hashes.bigram))
 
 
 class _Hashes:
@@ -210,7 +212,7 @@ class Encoded:
     """A corpus as rows: those of each type, and (if bigrams are on) those of its pairs in reading order."""
 
     corpus: Corpus
-    type_rows: Rows
+    type_rows: RowLists
     bigram_row: Int32
 
     def __len__(self) -> int:

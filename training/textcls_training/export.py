@@ -4,6 +4,7 @@ The numeric core is exported from the very module that was trained, so no mixer 
 written, PyTorch's answers and ONNX Runtime's are compared on a ragged batch of awkward texts.
 """
 
+import copy
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -61,7 +62,7 @@ class ServingModel(nn.Module):
         self.rounded_VD: Tensor
         self.scale_V1: Tensor
         self.energy_V1: Tensor
-        self.model: TextClassifier = fitted.model.cpu().eval()
+        self.model: TextClassifier = copy.deepcopy(fitted.model).cpu().eval()
         self.model.attention.fold()
         self.temperature = temperature
 

@@ -156,7 +156,7 @@ class Trainer:
         factor = _schedule(self.step_number, self.steps, self.plan.optim.warmup)
         for group in self.dense.param_groups:
             group["lr"] = group["full_rate"] * factor
-        unit_UD, energy_U1 = self.table.units(batch)
+        unit_UD, energy_U1 = self.fitted.embedding.units(batch)
         logits_BC = self.fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT)
         # Summed, not averaged, so that a row learns the same from a text however many texts share the step.
         loss = (F.cross_entropy(logits_BC, label_B, reduction="none") * self.label_weight[label_B]).sum()
@@ -174,11 +174,10 @@ def predict_logits(fitted: Fitted, encoded: Encoded, batch_size: int = 256) -> F
     """Return the logits [texts, labels]."""
     fitted.model.eval()
     device = fitted.embedding.table_VD.device
-    table = TableOptimizer(fitted.embedding, 0.0)
     logits = np.zeros((len(encoded), fitted.model.head.out_features), np.float32)
     for which in plain_batches(encoded.lengths(), batch_size):
         batch = encoded.batch(which).to(device)
-        unit_UD, energy_U1 = table.units(batch)
+        unit_UD, energy_U1 = fitted.embedding.units(batch)
         logits[which] = fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT).cpu()
     return logits
 

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from textcls.errors import ConfigError
 from textcls_training import ops
+from textcls_training.encoding import Batch
 from textcls_training.mixing import MIXERS
 
 Attention = Literal["norm", "softmax", "cosine"]
@@ -202,3 +203,11 @@ class HashEmbedding(nn.Module):
         table_VD = torch.randn(len(weight_V), dim) * std
         table_VD[0] = 0
         return cls(table_VD, weight_V)
+
+    def units(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the batch's units [U, D], a leaf for autograd, and their energies [U, 1]."""
+        weight_R = self.weight_V[batch.row_R]
+        offset_U = batch.size_U.cumsum(0) - batch.size_U
+        unit_UD = F.embedding_bag(batch.row_R, self.table_VD, offset_U, mode="sum", per_sample_weights=weight_R)
+        energy_U1 = F.embedding_bag(batch.row_R, self.energy_V1, offset_U, mode="sum")
+        return unit_UD.requires_grad_(), energy_U1

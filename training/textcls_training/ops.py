@@ -22,7 +22,8 @@ def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     """`norm` attention: a_t = p_t / sqrt(sum_t p_t^2 q_t), with p the softmax of the scores.
 
     q_t (`energy_BT1`) is the squared length that token t's features would have if they were orthogonal. Evidence of
-    several tokens adds up as it does in an L2-normalised TF-IDF vector, where the softmax alone would average it.
+    k different tokens adds up to sqrt(k) of it, as in an L2-normalised TF-IDF vector, where the softmax alone would
+    average it. So does the evidence of a token that is repeated k times: long and repetitive texts get surer answers.
     """
     square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
     return share_BTS / square_B1S.clamp_min(TINY).sqrt()

@@ -1,19 +1,18 @@
 """Row-wise Adagrad for the hashed table: only the rows of a batch are read and written.
 
-The table takes no part in autograd. The sum of a batch's rows is its leaf (`TableOptimizer.units`), and `step` brings
+The table takes no part in autograd. The sum of a batch's rows is its leaf (`HashEmbedding.units`), and `step` brings
 the leaf's gradient back to the rows. Adam would give rare rows full-sized steps, and they would memorise.
 """
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from textcls_training.encoding import Batch
 from textcls_training.model import HashEmbedding
 
 
 class TableOptimizer:
-    """E_r -= rate * g_r / sqrt(s_r), s_r += mean_d g_rd^2 (Adagrad, Duchi 2011, with one accumulator a row).
+    """s_r += mean_d g_rd^2, then E_r -= rate * g_r / sqrt(s_r) (Adagrad, Duchi 2011, with one accumulator a row).
 
     Rows are deduplicated without a sort: every occurrence writes its number at its row's place, and the one that is
     found there afterwards stands for the row.
@@ -24,16 +23,6 @@ class TableOptimizer:
         table_VD = embedding.table_VD
         self.sum_V = torch.full((len(table_VD),), accumulator, device=table_VD.device)
         self.mark_V = torch.zeros(len(table_VD), dtype=torch.long, device=table_VD.device)
-
-    def units(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the batch's units [U, D], a leaf for autograd, and their energies [U, 1]."""
-        weight_R = self.embedding.weight_V[batch.row_R]
-        offset_U = batch.size_U.cumsum(0) - batch.size_U
-        unit_UD = F.embedding_bag(
-            batch.row_R, self.embedding.table_VD, offset_U, mode="sum", per_sample_weights=weight_R
-        )
-        energy_U1 = F.embedding_bag(batch.row_R, self.embedding.energy_V1, offset_U, mode="sum")
-        return unit_UD.requires_grad_(), energy_U1
 
     def step(self, batch: Batch, grad_UD: Tensor, rate: float) -> None:
         """Move the rows of `batch` against the gradient of its units."""

@@ -1,5 +1,6 @@
 """Progress of a training run: a live bar in a terminal, plain lines elsewhere."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,10 +43,11 @@ class BarWatcher:
 
 
 class LineWatcher:
-    """Prints one line an epoch."""
+    """Prints a line when an epoch ends, but no more than one a second."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.printed = -float("inf")
 
     def phase(self, name: str, rows: int) -> None:
         """Say what begins."""
@@ -59,11 +61,11 @@ class LineWatcher:
 
     def epoch(self, number: int, score: EpochScore | None) -> None:
         """Say how the epoch went."""
-        validation = "" if score is None else f", validation {score.accuracy:.2%}"
-        self.console.print(
-            f"{self.name}: epoch {number}, loss {sum(self.losses) / max(1, len(self.losses)):.3f}{validation}"
-        )
-        self.losses = []
+        loss, self.losses = sum(self.losses) / max(1, len(self.losses)), []
+        if time.monotonic() - self.printed >= 1:
+            self.printed = time.monotonic()
+            validation = "" if score is None else f", validation {score.accuracy:.2%}"
+            self.console.print(f"{self.name}: epoch {number}, loss {loss:.3f}{validation}")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from textcls_training.split import held_out_parts
 
 # A table of this many rows, about 2.5 MB, is small enough to be kept whole.
 MAX_FULL_ROWS = 70_000
-VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "mmh3")
+VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "scipy", "mmh3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainReport:
-    """What training found out; `held_out` is measured on rows the measured model has not seen.
+    """What training found out.
+
+    `held_out` is measured on rows that the measured model was not trained on, though they chose its epoch and
+    temperature.
 
     Attributes:
         rows: rows trained on in the end.
@@ -99,6 +102,8 @@ def train(
         else:
             judges = Rows(Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names))
             folds = [Fold(everything, judges)]
+        if not len(everything.corpus.token):
+            raise InputError("No training text holds a single word or sign; is the text column the right one?")
         chosen = loop.choose(folds, len(names), plan, watcher)
         fitted = loop.fit(everything, len(names), plan, chosen.epochs, watcher)
         fitted = fitted.compact(MAX_FULL_ROWS)
@@ -155,6 +160,7 @@ def _model_info(
             "data_sha256": _data_hash(source),
             "seed": plan.seed,
             "epochs": chosen.epochs,
+            "scheduled_epochs": plan.epochs,
             "class_weight": plan.class_weight,
             "optim": asdict(plan.optim),
             "held_out_rows": len(chosen.labels),

@@ -1,4 +1,4 @@
-"""The split that is the same on every run: a text's hash decides which part it is in, so copies stay together."""
+"""The split that is the same on every run and in every order of rows: it hangs on hashes, so copies stay together."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +20,22 @@ def hashes_of(texts: Sequence[str]) -> Int64:
     return np.array([mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts], np.int64)
 
 
+def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
+    """Return the part of each row: within a label, texts in the order of their hashes are dealt out evenly.
+
+    A text that stands under several labels counts for the first of them, so that its copies stay together.
+    """
+    unique, row = np.unique(hashes, return_inverse=True)
+    label = np.full(len(unique), np.iinfo(np.int64).max)
+    np.minimum.at(label, row, labels)
+    order = np.lexsort((unique, label))
+    size = np.unique(label, return_counts=True)[1]
+    first = np.repeat(np.cumsum(size) - size, size)
+    part = np.empty(len(unique), np.int64)
+    part[order] = (np.arange(len(unique)) - first) * parts // np.repeat(size, size)
+    return part[row]
+
+
 def held_out_parts(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
     """Yield masks of the rows that judge a model trained on the others: one mask, or several when rows are few.
 
@@ -28,7 +44,7 @@ def held_out_parts(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.b
     few = len(texts) < CROSS_FIT_BELOW
     parts = CROSS_FIT_PARTS if few else PARTS
     hashes = hashes_of(texts)
-    part = hashes * parts >> 32
+    part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
         left = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
