@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction, artifact
+from textcls.classifier import _batches
 
 TEXT = "My card  was\ncharged TWICE!!"
 WORDS = (
@@ -365,3 +366,13 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
     classifier.predict(TEXT, explain=True)
     assert asked[0] == ("probabilities",)
     assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions"}
+
+
+@given(st.lists(st.integers(0, 150_000), max_size=300))
+def test_batches_hold_every_text_once_and_stay_within_their_bounds(lengths: list[int]) -> None:
+    batches = list(_batches(lengths))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        longest = max(lengths[i] for i in batch)
+        assert len(batch) <= 64
+        assert len(batch) == 1 or len(batch) * longest <= 100_000

@@ -13,7 +13,8 @@ from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.results import Explanation, Prediction
 
-BATCH_SIZE: Final = 64
+# A batch is padded to its longest text; the second bound keeps its memory to tens of megabytes.
+BATCH_TEXTS, BATCH_CHARACTERS = 64, 100_000
 _ANSWER: Final = ("probabilities",)
 _EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions")
 
@@ -94,10 +95,7 @@ class Classifier:
             if not isinstance(text, str):
                 raise InputError(f"Text {i} is not a string but {type(text).__name__}.")
         answers: list[Prediction | None] = [None] * len(texts)
-        # Texts of similar length share a batch, so that little of it is padding.
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        for first in range(0, len(order), BATCH_SIZE):
-            which = order[first : first + BATCH_SIZE]
+        for which in _batches([len(text) for text in texts]):
             for i, answer in zip(
                 which, self._predict_batch([texts[i] for i in which], explain, threshold), strict=True
             ):
@@ -121,6 +119,18 @@ class Classifier:
     def _truncated(self, text: str) -> bool:
         limit = self.info.max_tokens
         return len(text) > limit and sum(1 for _ in tokenizer.token_spans(text, limit + 1)) > limit
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the numbers of all texts in batches of similar length, shortest first, so that little is padding."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * lengths[i] > BATCH_CHARACTERS):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
 
 
 def _open_session(path: Path) -> onnxruntime.InferenceSession:
