@@ -47,7 +47,10 @@ def _fasttext(**options: Any) -> Callable[[Sequence[str], Sequence[str]], Peer]:
             data, saved = Path(folder) / "train.txt", Path(folder) / "model.bin"
             lines = (f"__label__{number[y]} {' '.join(tokenize(t))}\n" for t, y in zip(texts, labels, strict=True))
             data.write_text("".join(lines), encoding="utf-8")
-            model = fasttext.train_supervised(str(data), verbose=0, thread=os.cpu_count(), **options)
+            try:
+                model = fasttext.train_supervised(str(data), verbose=0, thread=os.cpu_count(), **options)
+            except RuntimeError:  # "Encountered NaN": its threads race; one thread does not.
+                model = fasttext.train_supervised(str(data), verbose=0, thread=1, **options)
             model.save_model(str(saved))
             size = saved.stat().st_size
 

@@ -6,6 +6,7 @@ gradient of a layer norm depend on how many threads share them, so everything ru
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -140,12 +141,15 @@ class Trainer:
         self.label_weight = _label_weight(rows.labels, classes, plan.class_weight).to(self.device)
         self.steps = plan.epochs * -(-len(rows.labels) // plan.optim.batch_size)
         self.step_number = 0
+        self.stopped = False
 
     def train_epoch(self, number: int, watcher: Watcher | None) -> None:
-        """Pass once over all rows."""
+        """Pass once over all rows, or until `stopped` is set."""
         self.fitted.model.train()
         rng = np.random.default_rng([self.plan.seed, number])
         for which in epoch_batches(self.encoded.lengths(), self.plan.optim.batch_size, rng):
+            if self.stopped:
+                return
             loss = self._step(
                 self.encoded.batch(which).to(self.device), torch.from_numpy(self.labels[which]).to(self.device)
             )
@@ -225,10 +229,36 @@ def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
 
 def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None) -> Fitted:
     """Train on all rows, with the schedule of `plan.epochs` epochs cut after `stop_after`."""
+    return _run(Trainer(rows, classes, plan), stop_after, watcher)
+
+
+def choose_and_fit(
+    rows: Rows, folds: Sequence[Fold], classes: int, plan: Plan, watcher: Watcher | None
+) -> tuple[Chosen, Fitted]:
+    """`choose`, and `fit` beside it in a second thread, which is right whenever the last epoch is chosen.
+
+    The two share nothing: the result is the same bytes as one after the other. Only dropout would draw from the one
+    generator of both; with it they do run one after the other.
+    """
+    if plan.model.dropout or plan.model.seed_dropout:
+        chosen = choose(folds, classes, plan, watcher)
+        return chosen, fit(rows, classes, plan, chosen.epochs, watcher)
     trainer = Trainer(rows, classes, plan)
+    with ThreadPoolExecutor(1) as pool:
+        fitting = pool.submit(_run, trainer, plan.epochs, None)
+        try:
+            chosen = choose(folds, classes, plan, watcher)
+        except BaseException:
+            trainer.stopped = True
+            raise
+        fitted = fitting.result()
+    return chosen, fitted if chosen.epochs == plan.epochs else fit(rows, classes, plan, chosen.epochs, watcher)
+
+
+def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Fitted:
     if watcher:
-        watcher.phase("training", stop_after * len(rows.labels))
-    for number in range(1, stop_after + 1):
+        watcher.phase("training", epochs * len(trainer.labels))
+    for number in range(1, epochs + 1):
         trainer.train_epoch(number, watcher)
         if watcher:
             watcher.epoch(number, None)

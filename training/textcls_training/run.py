@@ -104,8 +104,7 @@ def train(
             folds = [Fold(everything, judges)]
         if not len(everything.corpus.token):
             raise InputError("No training text holds a single word or sign; is the text column the right one?")
-        chosen = loop.choose(folds, len(names), plan, watcher)
-        fitted = loop.fit(everything, len(names), plan, chosen.epochs, watcher)
+        chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
         fitted = fitted.compact(MAX_FULL_ROWS)
         serving = export.ServingModel(fitted, chosen.temperature).eval()
         info = _model_info(source, names, plan, chosen, serving)
