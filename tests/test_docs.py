@@ -77,6 +77,7 @@ def test_the_exit_codes_are_those_of_the_table() -> None:
         *codes,
         errors.exit_code(errors.SurroundingsError("")),
         130,
+        141,
     ]
 
 
