@@ -48,6 +48,8 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("temperature", f"{info.temperature:.3f}"),
         ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(features)}"),
-        ("network", ", ".join(f"{name} {value}" for name, value in network.items())),
+        # The configuration holds the gate's start; what it has become stands with the training.
+        ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
+        ("learned gate", f"{training.get('gate', 'not recorded')}"),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
     ]

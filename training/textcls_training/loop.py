@@ -1,7 +1,7 @@
 """The training loop: judge on rows held out, choose the epoch and the temperature there, then fit on all rows.
 
 Same data, seed and configuration give the same bytes at any number of threads: sums over many elements and the
-gradient of a layer norm depend on how many threads share them, so everything runs on one.
+gradient of a layer norm depend on how many threads share them, so each training keeps to one.
 """
 
 import math

@@ -18,6 +18,7 @@ from textcls_training import export, loop
 from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
 from textcls_training.loop import Chosen, Fold, Rows, Watcher
+from textcls_training.model import TextClassifier
 from textcls_training.split import held_out_parts
 
 # A table of this many rows, about 2.5 MB, is small enough to be kept whole.
@@ -110,7 +111,6 @@ def train(
         info = _model_info(source, names, plan, chosen, serving)
         export.save(serving, fitted.space, info, output)
 
-    mixing = fitted.model.mixing
     probabilities = softmax(chosen.logits / chosen.temperature, axis=1)
     return TrainReport(
         rows=len(texts),
@@ -120,7 +120,7 @@ def train(
         temperature=chosen.temperature,
         held_out=metrics.report(probabilities, chosen.labels, names),
         ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), chosen.labels),
-        gate=float(mixing.gate_X.detach().abs().max()) if mixing else None,
+        gate=_learned_gate(fitted.model),
         file_bytes=output.stat().st_size,
     )
 
@@ -161,12 +161,17 @@ def _model_info(
             "epochs": chosen.epochs,
             "scheduled_epochs": plan.epochs,
             "class_weight": plan.class_weight,
+            "gate": _learned_gate(serving.model),
             "optim": asdict(plan.optim),
             "held_out_rows": len(chosen.labels),
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
         },
     )
+
+
+def _learned_gate(model: TextClassifier) -> float | None:
+    return round(float(model.mixing.gate_X.detach().abs().max()), 6) if model.mixing else None
 
 
 def _data_hash(source: Source) -> str:
