@@ -3,50 +3,54 @@
 python benchmarks/answer_time.py DATA/trec6/train.csv
 """
 
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+from common import load_ours, read, train_ours
+from measure import microseconds
 from peers import PEERS
-
-from textcls import Classifier
-from textcls.data import read_labelled
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 TEXT = (
     "The quick brown fox, jumps over the lazy dog's back and then (as always) my card was charged twice by the shop in "
     "London; please refund the money back to my account as soon as possible! Thanks a"
 )
 ROUNDS, REPEATS = 7, 500
+OURS = {"default": [], "without n-grams": ["--ngrams", "none"]}
+THEIRS = ("fastText bigrams", "fastText sub-words, 25 epochs", "TF-IDF words + LR", "TF-IDF words + SVM")
+
+Ask = Callable[[Sequence[str]], object]
+
+
+def trained(path: Path) -> dict[str, Ask]:
+    """Return what is asked, by its name, trained on the file at `path`."""
+    rows = read(path)
+    asked: dict[str, Ask] = {}
+    with tempfile.TemporaryDirectory() as work:
+        for name, options in OURS.items():
+            train_ours(path, Path(work) / "model.onnx", options)
+            model = load_ours(Path(work) / "model.onnx")
+            asked[f"textcls {name}, label and attributions"] = partial(_first, model.alone)
+            asked[f"textcls {name}, label"] = model.predict
+    return asked | {name: PEERS[name](rows.texts, rows.labels).predict for name in THEIRS}
+
+
+def _first(ask: Callable[[str], object], texts: Sequence[str]) -> object:
+    return ask(texts[0])
 
 
 def main(path: Path) -> None:
-    rows = read_labelled(path, ["text"], "label")
-    asked: dict[str, Callable[[], Any]] = {}
-    with tempfile.TemporaryDirectory() as work:
-        for name, options in {"default": [], "without n-grams": ["--ngrams", "none"]}.items():
-            model = Path(work) / "model.onnx"
-            tool = Path(sys.executable).parent / "textcls"
-            subprocess.run([tool, "train", path, "-o", model, *options], check=True, capture_output=True)
-            classifier = Classifier.load(model)
-            asked[f"textcls {name}, label and attributions"] = partial(classifier.predict, TEXT, explain=True)
-            asked[f"textcls {name}, label"] = partial(classifier.predict, TEXT)
-    for name in ("fastText bigrams", "fastText sub-words, 25 epochs", "TF-IDF words + LR", "TF-IDF words + SVM"):
-        asked[name] = partial(PEERS[name](rows.texts, rows.labels).predict, [TEXT])
-
+    asked = trained(path)
     times: dict[str, list[float]] = {name: [] for name in asked}
-    for _ in range(ROUNDS):
-        # Interleaved, so that a busy moment of the machine hits all alike.
-        for name, ask in asked.items():
-            start = time.perf_counter()
-            for _ in range(REPEATS):
-                ask()
-            times[name].append(1e6 * (time.perf_counter() - start) / REPEATS)
+    with threadpool_limits(1):
+        for _ in range(ROUNDS):
+            # Interleaved, so that a busy moment of the machine hits all alike.
+            for name, ask in asked.items():
+                times[name].append(microseconds(ask, [[TEXT]] * REPEATS))
     reference = median(times["fastText bigrams"])
     print(f"{'':45} {'us':>7} {'times fastText':>15}")
     for name, found in times.items():

@@ -7,38 +7,50 @@ import os
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from measure import Float, Trained
+
 from textcls.tokenizer import tokenize
 
-Predict = Callable[[Sequence[str]], list[str]]
+Fit = Callable[[Sequence[str], Sequence[str]], Trained]
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A trained peer: how it answers, and the bytes of its saved model."""
-
-    predict: Predict
-    size: int
-
-
-def _linear(
-    vectorizer: dict[str, Any], classifier: Callable[[], Any]
-) -> Callable[[Sequence[str], Sequence[str]], Peer]:
-    def fit(texts: Sequence[str], labels: Sequence[str]) -> Peer:
+def _linear(vectorizer: dict[str, Any], classifier: Callable[[], Any], probabilities: bool = False) -> Fit:
+    def fit(texts: Sequence[str], labels: Sequence[str]) -> Trained:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.pipeline import make_pipeline
 
         model = make_pipeline(TfidfVectorizer(sublinear_tf=True, **vectorizer), classifier()).fit(texts, labels)
-        return Peer(lambda given: list(model.predict(given)), len(pickle.dumps(model)))
+
+        def predict(given: Sequence[str]) -> list[str]:
+            return list(model.predict(given))
+
+        def score(given: Sequence[str]) -> tuple[list[str], Float]:
+            scores = model.predict_proba(given) if probabilities else _columns(model.decision_function(given))
+            confidence = scores.max(1) if probabilities else _margin(scores)
+            return list(model.classes_[scores.argmax(1)]), confidence
+
+        return Trained(predict, lambda text: predict([text]), score, probabilities, len(pickle.dumps(model)))
 
     return fit
 
 
-def _fasttext(**options: Any) -> Callable[[Sequence[str], Sequence[str]], Peer]:
-    def fit(texts: Sequence[str], labels: Sequence[str]) -> Peer:
+def _columns(decisions: Float) -> Float:
+    """Give the decisions of two labels, which scikit-learn returns as [texts], a column a label like those of more."""
+    return np.stack([-decisions, decisions], 1) if decisions.ndim == 1 else decisions
+
+
+def _margin(scores: Float) -> Float:
+    """Return by how much the best label leads the second [texts], from the scores [texts, labels]."""
+    second, best = np.partition(scores, -2, axis=1)[:, -2:].T
+    return np.asarray(best - second)
+
+
+def _fasttext(**options: Any) -> Fit:
+    def fit(texts: Sequence[str], labels: Sequence[str]) -> Trained:
         import fasttext
 
         names = sorted(set(labels))
@@ -54,11 +66,19 @@ def _fasttext(**options: Any) -> Callable[[Sequence[str], Sequence[str]], Peer]:
             model.save_model(str(saved))
             size = saved.stat().st_size
 
-        def predict(given: Sequence[str]) -> list[str]:
-            found = model.predict([" ".join(tokenize(text)) for text in given])[0]
-            return [names[int(best[0].removeprefix("__label__"))] for best in found]
+        def ask(given: Sequence[str]) -> tuple[list[str], Any]:
+            found, probabilities = model.predict([" ".join(tokenize(text)) for text in given])
+            return [names[int(best[0].removeprefix("__label__"))] for best in found], probabilities
 
-        return Peer(predict, size)
+        def score(given: Sequence[str]) -> tuple[list[str], Float]:
+            answers, probabilities = ask(given)
+            # Its softmax adds 1e-5 to each probability.
+            return answers, np.minimum([float(best[0]) for best in probabilities], 1.0)
+
+        def predict(given: Sequence[str]) -> list[str]:
+            return ask(given)[0]
+
+        return Trained(predict, lambda text: predict([text]), score, True, size)
 
     return fit
 
@@ -79,11 +99,22 @@ WORDS = {"tokenizer": tokenize, "token_pattern": None, "lowercase": False, "ngra
 CHARACTERS = {"analyzer": "char_wb", "ngram_range": (2, 5)}
 BIGRAMS = {"lr": 0.5, "wordNgrams": 2, "dim": 50, "bucket": 200_000}
 
-PEERS: dict[str, Callable[[Sequence[str], Sequence[str]], Peer]] = {
+PEERS: dict[str, Fit] = {
     "TF-IDF words + SVM": _linear(WORDS, _svc),
-    "TF-IDF words + LR": _linear(WORDS, _logistic),
+    "TF-IDF words + LR": _linear(WORDS, _logistic, probabilities=True),
     "TF-IDF characters + SVM": _linear(CHARACTERS, _svc),
     "fastText bigrams": _fasttext(epoch=5, **BIGRAMS),
     "fastText bigrams, 25 epochs": _fasttext(epoch=25, **BIGRAMS),
     "fastText sub-words, 25 epochs": _fasttext(epoch=25, minn=3, maxn=5, **BIGRAMS),
 }
+
+
+def prepare(name: str) -> None:
+    """Import the packages that a peer needs, so that their loading is not part of its seconds."""
+    if name.startswith("fastText"):
+        import fasttext  # noqa: F401
+    else:
+        import sklearn.feature_extraction.text
+        import sklearn.linear_model
+        import sklearn.pipeline
+        import sklearn.svm  # noqa: F401

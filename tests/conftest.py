@@ -17,7 +17,7 @@ def sample_path() -> Path:
 
 @pytest.fixture(scope="session")
 def model_path() -> Path:
-    """A small trained model, frozen: format version 1, dim 8, 64 tokens, lambda mixing, n-grams of 3 and 5."""
+    """A small trained model, frozen: format version 1, dim 8, 64 tokens, no mixing, n-grams of 3 and 5."""
     return ROOT / "tests" / "golden" / "model_v1.onnx"
 
 

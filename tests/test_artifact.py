@@ -150,8 +150,8 @@ def test_metadata_without_a_field_are_damaged_and_the_field_is_named(
         {"bias": 5},
         {"features": 5},
         {"features": {}},
-        {"features": {"word_hashes": 1, "bigrams": True, "ngram_sizes": [3], "max_chars": 12, "other": 1}},
-        {"features": {"word_hashes": 99, "bigrams": True, "ngram_sizes": [3], "max_chars": 12}},
+        {"features": {"bigrams": True, "ngram_sizes": [3], "max_chars": 12, "other": 1}},
+        {"features": {"bigrams": True, "ngram_sizes": [99], "max_chars": 12}},
         {"max_tokens": "many"},
         {"threshold": "high"},
     ],
@@ -173,7 +173,6 @@ infos = st.builds(
     max_tokens=st.integers(1, 100_000),
     features=st.builds(
         FeatureConfig,
-        word_hashes=st.integers(1, 4),
         bigrams=st.booleans(),
         ngram_sizes=st.sets(st.integers(2, 8)).map(lambda sizes: tuple(sorted(sizes))),
         max_chars=st.integers(2, 40),

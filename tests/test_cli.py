@@ -156,7 +156,7 @@ def test_train_without_options_leaves_everything_to_the_defaults(tmp_path: Path,
     fail(3, "train", data)
     assert asked["output"] == tmp_path / "tickets.onnx"
     assert asked["source"] == Source(texts=["a", "b"], labels=["x", "y"])
-    assert resolve(asked["config"], ["a", "b"], 2) == resolve(TrainConfig(), ["a", "b"], 2)
+    assert resolve(asked["config"], ["a", "b"], 2, 2) == resolve(TrainConfig(), ["a", "b"], 2, 2)
     assert asked["valid"] is None
 
 
@@ -165,17 +165,18 @@ def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[
     valid = write_rows(tmp_path / "valid.csv", [("title", "body", "queue"), ("e", "f", "x")])
     options = "--text-column title --text-column body --label-column queue --mixing gmlp --attention softmax"
     options += " --values mixed --ngrams 2,4 --no-bigrams --dim 5 --epochs 7 --max-tokens 11"
-    options += " --class-weight balanced --seed 13 --device cpu"
+    options += " --class-weight balanced --size tiny --seed 13 --device cpu"
     fail(3, "train", data, "--output", tmp_path / "out.onnx", "--valid", valid, *options.split())
     columns: dict[str, Any] = {"text_columns": ("title", "body"), "label_column": "queue"}
     assert asked["output"] == tmp_path / "out.onnx"
     assert asked["source"] == Source(texts=["a\nb", "c\nd"], labels=["x", "y"], **columns)
     assert asked["valid"] == Source(texts=["e\nf"], labels=["x"], **columns)
     config = asked["config"]
-    model, features = config.model, resolve(config, ["a"], 2).features
+    model, features = config.model, resolve(config, ["a"], 1, 2).features
     assert (model.mixing, model.attention, model.values, model.dim) == ("gmlp", "softmax", "mixed", 5)
     assert (features.ngram_sizes, features.bigrams) == ((2, 4), False)
     assert (config.epochs, config.max_tokens, config.class_weight) == (7, 11, "balanced")
+    assert config.size == "tiny"
     assert (config.seed, config.device) == (13, "cpu")
 
 
@@ -500,7 +501,7 @@ def test_inspect_prints_what_a_person_wants_to_know(model_path: Path, classifier
     assert f"{info.temperature:.3f}" in facts["temperature"]
     assert "never abstains" in facts["threshold"]
     assert "first 64 tokens of a text: words, bigrams, character n-grams of 3 and 5" in facts["reads"]
-    assert "mixing lambda" in facts["network"]
+    assert "mixing none" in facts["network"]
     assert "torch" in facts["made with"]
 
 

@@ -118,7 +118,7 @@ def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path,
 
 
 def test_help_without_any_extra_lists_all_commands_and_says_what_is_missing(tmp_path: Path) -> None:
-    done = run_without("torch,onnx,scipy,sklearn,fastapi,uvicorn,pydantic,starlette", "--help", folder=tmp_path)
+    done = run_without("torch,onnx,numba,scipy,sklearn,fastapi,uvicorn,pydantic,starlette", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for command in ("train", "evaluate", "predict", "explain", "inspect", "serve"):
         assert f"\n  {command} " in done.stdout

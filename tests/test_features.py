@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mmh3
 import numpy as np
@@ -12,28 +12,29 @@ import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
 from textcls import features, tokenizer
 from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
-from textcls_training.encoding import Corpus, FeatureSpace
-from textcls_training.frontend import build_frontend
+from textcls_training import frontend
+from textcls_training.frontend import StringGraphBuilder
+from textcls_training.graph import make_model
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "features_v1.json").read_text(encoding="utf-8"))
 TOKENS: list[dict[str, Any]] = GOLDEN["tokens"]
-BUCKETS = 2**16
 WRAP = 2**32
 
 CONFIGS = (
     FeatureConfig(ngram_sizes=(3, 5)),
-    FeatureConfig(ngram_sizes=(2, 4), word_hashes=2),
-    FeatureConfig(word_hashes=3),
+    FeatureConfig(ngram_sizes=(2, 4)),
+    FeatureConfig(),
     FeatureConfig(bigrams=False),
-    FeatureConfig(bigrams=False, word_hashes=2, ngram_sizes=(2, 3, 4, 5, 6), max_chars=5),
+    FeatureConfig(bigrams=False, ngram_sizes=(2, 3, 4, 5, 6), max_chars=5),
     FeatureConfig(ngram_sizes=(4,), max_chars=2),
     FeatureConfig(ngram_sizes=(7, 8), max_chars=20),
 )
-CONFIG_NAMES = [f"words {c.word_hashes}, bigrams {c.bigrams}, {c.ngram_sizes} of {c.max_chars}" for c in CONFIGS]
+CONFIG_NAMES = [f"bigrams {c.bigrams}, {c.ngram_sizes} of {c.max_chars}" for c in CONFIGS]
 
 words = st.text(st.sampled_from("abcXYZ019_\xe9\u0301\u0915\u094d\u6771\u30fc\U0001f469\u200d\U00010400!"), max_size=16)
 texts_of_words = st.lists(words, max_size=8).map(" ".join)
@@ -60,8 +61,17 @@ def existing_ngrams(token: str, config: FeatureConfig) -> list[int]:
     return found
 
 
-def plain_rows(text: str, config: FeatureConfig, max_tokens: int) -> list[list[int]]:
-    """The buckets of each token of `text`, sorted, 0 left out."""
+class Hashes(NamedTuple):
+    """What a text's tokens own: hashes of words, left and right bigrams (0 where unknown), n-grams."""
+
+    words: list[int]
+    left: list[int]
+    right: list[int]
+    ngrams: list[list[int]]
+
+
+def plain_hashes(text: str, config: FeatureConfig, max_tokens: int) -> Hashes:
+    """The hashes of each token of `text`, as the rule says it."""
     every = tokenizer.tokenize(text)
     tokens = every[:max_tokens]
     word = [mmh3.hash(token, 0, signed=False) for token in tokens]
@@ -69,52 +79,47 @@ def plain_rows(text: str, config: FeatureConfig, max_tokens: int) -> list[list[i
     bigram = [(a * features.BIGRAM_MULTIPLIER + b) % WRAP for a, b in pairs]
     if len(every) >= max_tokens:
         bigram[-1] = 0
-    found = []
-    for i, token in enumerate(tokens):
-        hashes = [mmh3.hash(token, seed, signed=False) for seed in range(config.word_hashes)]
-        if config.bigrams:
-            hashes += bigram[i : i + 2]
-        hashes += plain_ngrams(token, config)
-        found.append(sorted(h % BUCKETS for h in hashes if h % BUCKETS))
-    return found
-
-
-def full_space(config: FeatureConfig) -> FeatureSpace:
-    """A space in which every bucket is known and has its own number as its row."""
-    every = np.arange(BUCKETS, dtype=np.int32)
-    return FeatureSpace(config, every, np.ones(BUCKETS, np.int64), np.ones(BUCKETS, np.float32))
+    if not (config.bigrams and tokens):
+        bigram = []
+    return Hashes(word, bigram[:-1], bigram[1:], [plain_ngrams(token, config) for token in tokens])
 
 
 @cache
-def frontend(config: FeatureConfig, max_tokens: int) -> onnxruntime.InferenceSession:
-    model = build_frontend(full_space(config), max_tokens)
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+def hash_graph(config: FeatureConfig, max_tokens: int) -> onnxruntime.InferenceSession:
+    """The part of a saved model that makes hashes: text -> tokens, those of words and bigrams, n-grams, which exist."""
+    g = StringGraphBuilder("front")
+    tokens_1bt = frontend.token_strings(g, max_tokens)
+    found = [tokens_1bt, frontend.word_hashes(g, tokens_1bt, config)]
+    if config.ngram_sizes:
+        flat = g.node("Reshape", tokens_1bt, g.integers(-1))
+        found += frontend.ngram_hashes(g, flat, config)
+    text = helper.make_tensor_value_info("text", TensorProto.STRING, ["batch"])
+    kinds = (TensorProto.STRING, TensorProto.UINT32, TensorProto.UINT32, TensorProto.BOOL)
+    outputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in zip(found, kinds, strict=False)]
+    graph = helper.make_graph(g.nodes, "hashes", [text], outputs, g.constants)
+    return onnxruntime.InferenceSession(make_model(graph).SerializeToString(), providers=["CPUExecutionProvider"])
 
 
-def graph_rows(texts: Sequence[str], config: FeatureConfig, max_tokens: int) -> list[list[list[int]]]:
-    """The rows of each token of each text as a saved model finds them, sorted, 0 left out."""
+def graph_hashes(texts: Sequence[str], config: FeatureConfig, max_tokens: int) -> list[Hashes]:
+    """The same as a saved model finds them."""
     given = np.array([tokenizer.clean(text) for text in texts], object)
-    _, rows, mask, *ngrams = frontend(config, max_tokens).run(None, {"text": given})
-    every = np.concatenate([rows.transpose(0, 2, 1), *ngrams], 2)
-    assert not every[~mask].any()
-    return [
-        [sorted(int(r) for r in token if r) for token in text[real]] for text, real in zip(every, mask, strict=True)
-    ]
-
-
-def twin_rows(texts: Sequence[str], config: FeatureConfig, max_tokens: int) -> list[list[list[int]]]:
-    """The same from the arrays that training reads."""
-    corpus = Corpus.of(texts, max_tokens)
-    batch = full_space(config).encode(corpus).batch(np.arange(len(texts)))
-    ends = np.cumsum(batch.size_U.numpy())
-    units = [batch.row_R.numpy()[end - size : end].tolist() for end, size in zip(ends, batch.size_U, strict=True)]
-    tokens = [sorted(r for unit in of_token.tolist() for r in units[unit] if r) for of_token in batch.unit_NK]
-    return [tokens[a:b] for a, b in zip(corpus.start, corpus.start[1:], strict=False)]
+    tokens, hashes, *ngrams = hash_graph(config, max_tokens).run(None, {"text": given})
+    real = tokens[0] != features.PADDING
+    grams: list[list[int]] = [[] for _ in range(real.size)]
+    if ngrams:
+        assert not ngrams[1][~real.ravel()].any()
+        grams = [row[exist].tolist() for row, exist in zip(*ngrams, strict=True)]
+    found = []
+    for i, mask in enumerate(real):
+        words, left, right = [kind[i][mask].tolist() for kind in hashes] + [[]] * (3 - len(hashes))
+        own = grams[i * len(mask) : (i + 1) * len(mask)]
+        found.append(Hashes(words, left, right, [gram for gram, is_real in zip(own, mask, strict=True) if is_real]))
+    return found
 
 
 @pytest.mark.parametrize("case", TOKENS, ids=[ascii(case["token"]) for case in TOKENS])
 def test_a_golden_token_has_its_hashes_as_ever(case: dict[str, Any]) -> None:
-    assert features.word_hashes([case["token"]], 4).tolist() == [case["words"]]
+    assert features.word_hashes([case["token"]]).tolist() == [case["word"]]
     for sizes, hashes in case["ngrams"].items():
         config = FeatureConfig(ngram_sizes=tuple(int(n) for n in sizes.split(",")))
         assert existing_ngrams(case["token"], config) == hashes
@@ -122,14 +127,14 @@ def test_a_golden_token_has_its_hashes_as_ever(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["bigrams"], ids=[ascii(tuple(c["tokens"])) for c in GOLDEN["bigrams"]])
 def test_a_golden_bigram_has_its_hash_as_ever(case: dict[str, Any]) -> None:
-    left, right = features.word_hashes(case["tokens"], 1)
-    assert features.bigram_hashes(left, right).tolist() == [case["hash"]]
+    word = features.word_hashes(case["tokens"])
+    assert features.bigram_hashes(word[:1], word[1:]).tolist() == [case["hash"]]
 
 
 def test_the_hash_behind_the_last_token_is_as_ever() -> None:
     assert features.end_hash() == GOLDEN["end"]
-    (last,) = features.word_hashes(["refund"], 1)
-    assert features.bigram_hashes(last, np.array([features.end_hash()], np.uint32)).tolist() == [GOLDEN["refund, end"]]
+    last, end = features.word_hashes(["refund"]), np.array([features.end_hash()], np.uint32)
+    assert features.bigram_hashes(last, end).tolist() == [GOLDEN["refund, end"]]
 
 
 def test_the_marks_around_a_token_are_as_ever() -> None:
@@ -172,31 +177,42 @@ def test_a_token_of_one_character_has_no_ngrams(token: str) -> None:
 @pytest.mark.parametrize("config", CONFIGS, ids=CONFIG_NAMES)
 @given(texts=texts_strategy, max_tokens=st.sampled_from([1, 3, 64]))
 @settings(deadline=None, max_examples=60)
-def test_the_graph_and_training_read_the_same_rows(config: FeatureConfig, texts: list[str], max_tokens: int) -> None:
-    expected = [plain_rows(text, config, max_tokens) for text in texts]
-    assert graph_rows(texts, config, max_tokens) == expected
-    assert twin_rows(texts, config, max_tokens) == expected
+def test_the_graph_makes_the_hashes_of_the_rule(config: FeatureConfig, texts: list[str], max_tokens: int) -> None:
+    assert graph_hashes(texts, config, max_tokens) == [plain_hashes(text, config, max_tokens) for text in texts]
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=CONFIG_NAMES)
-@pytest.mark.parametrize("text", ["", "a", "ab", "ab " + "x" * 40, "one two " * 50], ids=ascii)
-def test_the_graph_reads_a_text_alone_as_training_does(config: FeatureConfig, text: str) -> None:
-    assert graph_rows([text], config, 64) == [plain_rows(text, config, 64)] == twin_rows([text], config, 64)
+@pytest.mark.parametrize(
+    "text", ["", "a", "ab", "ab " + "x" * 40, "one two " * 50, "end. ", " \t", "a\u3000"], ids=ascii
+)
+def test_the_graph_makes_the_hashes_of_a_text_alone(config: FeatureConfig, text: str) -> None:
+    assert graph_hashes([text], config, 64) == [plain_hashes(text, config, 64)]
+
+
+@given(st.lists(texts_of_words, min_size=1, max_size=5))
+@settings(deadline=None, max_examples=60)
+def test_behind_a_text_the_graph_sees_padding_alone(texts: list[str]) -> None:
+    given_ = np.array([tokenizer.clean(text) for text in texts], object)
+    ((tokens,),) = hash_graph(CONFIGS[2], 64).run(None, {"text": given_})[:1]
+    for text, row in zip(texts, tokens.tolist(), strict=True):
+        expected = tokenizer.tokenize(text)[:64]
+        assert row[: len(expected)] == expected
+        assert set(row[len(expected) :]) <= {features.PADDING}
+        assert len(row) > len(expected) or len(expected) == 64
 
 
 def test_a_cut_text_is_a_short_one_without_the_bigram_of_its_end() -> None:
     config = FeatureConfig(ngram_sizes=(3, 5))
-    ((cut,), (short,)) = graph_rows(["one two three"], config, 2), graph_rows(["one two"], config, 3)
-    assert cut[0] == short[0]
-    assert set(cut[1]) < set(short[1])
-    assert len(cut[1]) == len(short[1]) - 1
+    (cut,), (short,) = graph_hashes(["one two three"], config, 2), graph_hashes(["one two"], config, 3)
+    assert cut.right[-1] == 0
+    assert short.right[-1] != 0
+    assert cut._replace(right=[]) == short._replace(right=[])
+    assert cut.right[:-1] == short.right[:-1]
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"word_hashes": 0}, r"word_hashes must be 1 to 4, not 0\."),
-        ({"word_hashes": 5}, r"word_hashes must be 1 to 4, not 5\."),
         ({"ngram_sizes": (1,)}, r"n-gram sizes .* from 2 to 8 in rising order, not \(1,\)\."),
         ({"ngram_sizes": (9,)}, r"n-gram sizes .* not \(9,\)\."),
         ({"ngram_sizes": (5, 3)}, r"n-gram sizes .* not \(5, 3\)\."),
@@ -211,7 +227,23 @@ def test_a_bad_value_is_named_in_the_error(fields: dict[str, Any], message: str)
         FeatureConfig(**fields)
 
 
+def test_words_with_bigrams_and_words_with_ngrams_are_two_views() -> None:
+    assert FeatureConfig(ngram_sizes=(3, 5), max_chars=9).views() == (
+        FeatureConfig(max_chars=9),
+        FeatureConfig(bigrams=False, ngram_sizes=(3, 5), max_chars=9),
+    )
+    assert FeatureConfig(bigrams=False, ngram_sizes=(4,)).views() == (
+        FeatureConfig(bigrams=False),
+        FeatureConfig(bigrams=False, ngram_sizes=(4,)),
+    )
+
+
+@pytest.mark.parametrize("bigrams", [True, False])
+def test_without_ngrams_there_is_one_view(bigrams: bool) -> None:
+    assert FeatureConfig(bigrams=bigrams).views() == (FeatureConfig(bigrams=bigrams),)
+
+
 def test_a_configuration_survives_json() -> None:
-    config = FeatureConfig(word_hashes=2, bigrams=False, ngram_sizes=(3, 5), max_chars=9)
-    fields = {"word_hashes": 2, "bigrams": False, "ngram_sizes": [3, 5], "max_chars": 9}
+    config = FeatureConfig(bigrams=False, ngram_sizes=(3, 5), max_chars=9)
+    fields = {"bigrams": False, "ngram_sizes": [3, 5], "max_chars": 9}
     assert FeatureConfig.from_json(json.loads(json.dumps(fields))) == config

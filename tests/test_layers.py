@@ -15,7 +15,7 @@ TRAINING = ROOT / "training" / "textcls_training"
 KERNELS = ROOT / "kernels" / "textcls_kernels"
 
 # `onnxruntime` is another package than `onnx`.
-NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "triton", "textcls_training", "textcls_kernels"}
+NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_training", "textcls_kernels"}
 # Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
 MAY_IMPORT = (
     ("cli/serve.py", {"click", "rich", "fastapi", "uvicorn"}),
@@ -106,8 +106,8 @@ def test_importing_the_package_imports_nothing_that_only_commands_or_training_ne
 def test_without_any_extra_a_model_loads_predicts_and_explains(model_path: Path) -> None:
     code = """
 import sys
-blocked = {"torch", "onnx", "onnxscript", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic", "starlette",
-           "pyarrow", "textcls_training", "textcls_kernels"}
+blocked = {"torch", "onnx", "onnxscript", "numba", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic",
+           "starlette", "pyarrow", "textcls_training", "textcls_kernels"}
 class Hook:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in blocked:

@@ -18,7 +18,7 @@ import textcls
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
-HEAVY = {"torch", "onnx", "onnxscript", "triton", "scikit-learn", "scipy", "fastapi", "uvicorn", "pyarrow"}
+HEAVY = {"torch", "onnx", "onnxscript", "numba", "triton", "scikit-learn", "scipy", "fastapi", "uvicorn", "pyarrow"}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict
 
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:
     assert set(requirements["serve"]) == {"fastapi", "uvicorn"}
-    assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "scikit-learn", "scipy"}
+    assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "numba", "scikit-learn", "scipy"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}
     assert set().union(*(requirements[extra] for extra in ("serve", "train", "parquet", "kernels"))) == HEAVY

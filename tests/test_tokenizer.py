@@ -13,11 +13,12 @@ import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
-from textcls import _unicode, tokenizer
-from textcls.features import FeatureConfig
-from textcls_training.encoding import FeatureSpace
-from textcls_training.frontend import build_frontend
+from textcls import _unicode, features, tokenizer
+from textcls_training import frontend
+from textcls_training.frontend import StringGraphBuilder
+from textcls_training.graph import make_model
 
 Cut = Callable[[Sequence[str]], list[list[str]]]
 
@@ -70,17 +71,16 @@ def loop_tokens(text: str) -> list[str]:
 @pytest.fixture(scope="module")
 def graph_tokens() -> Cut:
     """Cut texts as the graph of a saved model does."""
-    buckets = 2**12
-    config = FeatureConfig(bigrams=False)
-    space = FeatureSpace(config, np.zeros(buckets, np.int32), np.zeros(1, np.int64), np.zeros(1, np.float32))
-    model = build_frontend(space, max_tokens=NO_LIMIT)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    options = onnxruntime.RunOptions()
-    options.only_execute_path_to_fetches = True
+    g = StringGraphBuilder("front")
+    tokens = frontend.token_strings(g, NO_LIMIT)
+    text, found = (helper.make_tensor_value_info(name, TensorProto.STRING, None) for name in ("text", tokens))
+    graph = helper.make_graph(g.nodes, "tokens", [text], [found], g.constants)
+    session = onnxruntime.InferenceSession(make_model(graph).SerializeToString(), providers=["CPUExecutionProvider"])
 
     def cut(texts: Sequence[str]) -> list[list[str]]:
         given = np.array([tokenizer.clean(text) for text in texts], object)
-        return [[t for t in row if t] for row in session.run(["tokens"], {"text": given}, options)[0].tolist()]
+        ((rows,),) = session.run(None, {"text": given})
+        return [[t for t in row if t != features.PADDING] for row in rows.tolist()]
 
     return cut
 

@@ -1,11 +1,11 @@
 """Hashed features of a token, version 1: frozen, because every saved model depends on them.
 
-A token owns the rows of its word (one or several hashes), of the two bigrams it belongs to, and of its character
-n-grams. All hashes are 32 bits wide and made of MurmurHash3 (x86, 32 bit) and wrap-around arithmetic, which the ONNX
-graph of a saved model repeats bit by bit.
+A token owns the rows of its word, of the two bigrams it belongs to, and of its character n-grams. All hashes are 32
+bits wide and made of MurmurHash3 (x86, 32 bit) and wrap-around arithmetic, which the ONNX graph of a saved model
+repeats bit by bit.
 
-    word k        MurmurHash3(token, seed = k)
-    bigram (a, b) word_0(a) * BIGRAM_MULTIPLIER + word_0(b); before a text's first token a is START, after its last
+    word a        MurmurHash3(a, seed = 0)
+    bigram (a, b) word(a) * BIGRAM_MULTIPLIER + word(b); before a text's first token a is START, after its last
                   one b is `PADDING` (unless the text is as long as is read, or longer)
     n-gram        polynomial in NGRAM_MULTIPLIER over the characters' MurmurHash3(character, seed = CHARACTER_SEED),
                   of the token between one START and one END, cut after `max_chars` characters
@@ -14,7 +14,7 @@ A hash modulo the number of buckets is a feature's bucket; bucket 0 stands for n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import mmh3
@@ -39,20 +39,16 @@ class FeatureConfig:
     """Which rows a token owns.
 
     Attributes:
-        word_hashes: rows of the word itself, 1 to 4; two different words share all of them only by a rare accident.
         bigrams: whether a token owns half of each bigram it is part of.
         ngram_sizes: lengths of the character n-grams, in characters, `START` and `END` counted; empty for none.
         max_chars: characters of a token, from its start, that n-grams look at.
     """
 
-    word_hashes: int = 1
     bigrams: bool = True
     ngram_sizes: tuple[int, ...] = ()
     max_chars: int = 12
 
     def __post_init__(self) -> None:
-        if not 1 <= self.word_hashes <= 4:
-            raise ConfigError(f"word_hashes must be 1 to 4, not {self.word_hashes}.")
         if any(not 2 <= n <= 8 for n in self.ngram_sizes) or tuple(sorted(set(self.ngram_sizes))) != self.ngram_sizes:
             raise ConfigError(
                 f"n-gram sizes must be different numbers from 2 to 8 in rising order, not {self.ngram_sizes}."
@@ -60,16 +56,20 @@ class FeatureConfig:
         if not 2 <= self.max_chars <= 1000:  # 1000 is what RE2 can repeat.
             raise ConfigError(f"max_chars must be 2 to 1000, not {self.max_chars}.")
 
+    def views(self) -> tuple["FeatureConfig", ...]:
+        """Split into what the model reads side by side: words with bigrams, and words with n-grams if there are any."""
+        words = replace(self, ngram_sizes=())
+        return (words, replace(self, bigrams=False)) if self.ngram_sizes else (words,)
+
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
         """Read what `dataclasses.asdict` and JSON have made of a configuration."""
         return cls(**{**fields, "ngram_sizes": tuple(fields["ngram_sizes"])})
 
 
-def word_hashes(tokens: Sequence[str], k: int) -> Uint32:
-    """Return the `k` word hashes of each token, shape [tokens, k]."""
-    flat = [mmh3.hash(token, seed, signed=False) for token in tokens for seed in range(k)]
-    return np.array(flat, np.uint32).reshape(len(tokens), k)
+def word_hashes(tokens: Sequence[str]) -> Uint32:
+    """Return the word hash of each token."""
+    return np.array([mmh3.hash(token, 0, signed=False) for token in tokens], np.uint32)
 
 
 def end_hash() -> int:
@@ -78,7 +78,7 @@ def end_hash() -> int:
 
 
 def bigram_hashes(left: Uint32, right: Uint32) -> Uint32:
-    """Return the hashes of the bigrams (left, right), given the first word hash of each."""
+    """Return the hashes of the bigrams (left, right), given the word hash of each."""
     return left * np.uint32(BIGRAM_MULTIPLIER) + right
 
 

@@ -1,11 +1,14 @@
-"""What the tests of training share: a small sample, and a model trained on it once."""
+"""What the tests of training share: a small sample, a model trained on it once, and features by plain loops."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from textcls import features, tokenizer
 from textcls.data import read_labelled
 from textcls.features import FeatureConfig
 from textcls_training.config import TrainConfig
@@ -24,6 +27,26 @@ class Trained:
     config: TrainConfig
     path: Path
     report: TrainReport
+
+
+def plain_bigrams(tokens: list[str]) -> list[int]:
+    """The hash of START and the first token, of each two neighbours, and of the last token and END."""
+    word = features.word_hashes(tokens)
+    left = np.append(np.uint32(features.START), word)
+    return [int(h) for h in features.bigram_hashes(left, np.append(word, np.uint32(features.end_hash())))]
+
+
+def plain_features(text: str, config: FeatureConfig) -> Iterator[list[tuple[str, int]]]:
+    """The features (kind, hash) that each token of `text` owns; a bigram is owned by both of its tokens."""
+    tokens = tokenizer.tokenize(text)
+    bigram = plain_bigrams(tokens)
+    for i, token in enumerate(tokens):
+        owned = [("word", h) for h in features.word_hashes([token]).tolist()]
+        hashes, exist = features.ngram_hashes([token], config)
+        owned += [("ngram", h) for h in hashes[exist].tolist()]
+        if config.bigrams:
+            owned += [("bigram", h) for h in bigram[i : i + 2]]
+        yield owned
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,6 +70,6 @@ def sample_space(sample: Source) -> FeatureSpace:
 
 @pytest.fixture(scope="session")
 def trained(sample: Source, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A model of `sample`: dim 8, lambda mixing, three epochs."""
+    """A model of `sample`: dim 8, words and pieces, three epochs."""
     path = tmp_path_factory.mktemp("trained") / "model.onnx"
     return Trained(sample, SMALL, path, train(sample, path, SMALL))

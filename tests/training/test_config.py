@@ -24,42 +24,70 @@ def test_small_data_get_small_batches() -> None:
     assert [config.default_batch_size(rows) for rows in (300, 7999, 8000)] == [16, 16, 32]
 
 
+def optim_of(rows: int, tokens: int, **told: int) -> OptimConfig:
+    return resolve(TrainConfig(**told), ["text"] * rows, tokens, 2).optim  # type: ignore[arg-type]
+
+
+def test_tables_of_longer_texts_start_from_a_smaller_accumulator() -> None:
+    starts = [optim_of(4, 4 * tokens).table_accumulator for tokens in (0, 1, 10, 30, 100, 300, 10_000)]
+    assert starts == sorted(starts, reverse=True)
+    assert len(set(starts)) > 3
+    assert 0 < starts[-1] < starts[0] < 1
+
+
+def test_the_accumulator_follows_from_the_mean_length_of_the_texts() -> None:
+    assert optim_of(2, 400).table_accumulator == optim_of(20, 4000).table_accumulator
+
+
+def test_few_passes_shrink_the_head_as_much_in_all_however_many_rows_there_are() -> None:
+    one, two = (optim_of(rows, rows, epochs=1).head_decay * rows for rows in (100_000, 200_000))
+    assert one == pytest.approx(two)
+    assert optim_of(300, 300, epochs=20).head_decay == OptimConfig().head_decay
+
+
 @pytest.mark.parametrize(
-    ("texts", "sizes"),
+    ("texts", "shorter"),
     [
-        (["my card", "\u6771\u4eac"], (3, 5)),
-        (["\uc571\uc774 \uacc4\uc18d", "ok"], (2, 4)),
-        (["\uc571", "abc"], (3, 5)),
-        (["", "123"], (3, 5)),
+        (["my card", "\u6771\u4eac"], False),
+        (["\uc571\uc774 \uacc4\uc18d", "ok"], True),
+        (["\uc571", "abc"], False),
+        (["", "123"], False),
     ],
     ids=["Latin and Han", "mostly Hangul", "a little Hangul", "no letters"],
 )
-def test_ngrams_are_shorter_where_letters_are_hangul_syllables(texts: list[str], sizes: tuple[int, ...]) -> None:
-    assert config.default_ngrams(texts) == sizes
+def test_ngrams_are_shorter_where_letters_are_hangul_syllables(texts: list[str], shorter: bool) -> None:
+    usual, found = config.default_ngrams(["abc"]), config.default_ngrams(texts)
+    assert sum(found) < sum(usual) if shorter else found == usual
 
 
 def test_what_is_told_is_kept() -> None:
     told = TrainConfig(
         ngram_sizes=(4,),
         bigrams=False,
-        word_hashes=2,
         model=ModelConfig(dim=5),
-        optim=OptimConfig(batch_size=7),
+        optim=OptimConfig(batch_size=7, table_accumulator=0.5),
         epochs=9,
         max_tokens=11,
         class_weight="balanced",
+        size="tiny",
         seed=13,
         device="cpu",
     )
-    plan = resolve(told, ["text"], 2)
-    assert plan.features == FeatureConfig(word_hashes=2, bigrams=False, ngram_sizes=(4,))
+    plan = resolve(told, ["text"], 1, 2)
+    assert plan.features == FeatureConfig(bigrams=False, ngram_sizes=(4,))
     assert (plan.model, plan.optim, plan.epochs) == (told.model, told.optim, 9)
-    assert (plan.max_tokens, plan.class_weight, plan.seed, plan.device) == (11, "balanced", 13, "cpu")
+    assert (plan.max_tokens, plan.class_weight, plan.size) == (11, "balanced", "tiny")
+    assert (plan.seed, plan.device) == (13, "cpu")
 
 
 def test_no_ngrams_is_not_the_same_as_not_told() -> None:
-    assert resolve(TrainConfig(ngram_sizes=()), ["text"], 2).features.ngram_sizes == ()
-    assert resolve(TrainConfig(), ["text"], 2).features.ngram_sizes == (3, 5)
+    assert resolve(TrainConfig(ngram_sizes=()), ["text"], 1, 2).features.ngram_sizes == ()
+    assert resolve(TrainConfig(), ["text"], 1, 2).features.ngram_sizes == config.default_ngrams(["text"])
+
+
+def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
+    plan = resolve(TrainConfig(), ["text"], 1, 2)
+    assert (plan.model.mixing, plan.size) == ("none", "default")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,25 @@
 """The training loop: what it learns, what it chooses, and that the same start gives the same end."""
 
-import mmh3
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from textcls_training import loop
+from textcls_training.calibration import Calibration
 from textcls_training.config import OptimConfig, Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import EpochScore, Fitted, Fold, Rows, best_epoch
+from textcls_training.loop import EpochScore, Fold, Rows, Trainer, best_epoch
 from textcls_training.model import ModelConfig
 from textcls_training.run import Source
+from textcls_training.views import Fitted
 
 TINY = ModelConfig(dim=8)
+
+Float32 = NDArray[np.float32]
 
 
 class Recorder:
@@ -38,22 +45,31 @@ def rows_of(source: Source) -> Rows:
     return Rows(Corpus.of(source.texts, 48), np.array([names.index(label) for label in source.labels], np.int64))
 
 
-def plan_of(rows: Rows, **fields: object) -> Plan:
-    config = TrainConfig(**{"model": TINY, "epochs": 3, "ngram_sizes": (), "device": "cpu", **fields})  # type: ignore[arg-type]
-    return resolve(config, [""] * len(rows.labels), int(rows.labels.max()) + 1)
+def plan_of(rows: Rows, **fields: Any) -> Plan:
+    config = TrainConfig(**{"model": TINY, "epochs": 3, "ngram_sizes": (3,), "device": "cpu", **fields})
+    return resolve(config, [""] * len(rows.labels), len(rows.corpus.token), classes_of(rows))
 
 
-def fit(rows: Rows, plan: Plan, watcher: Recorder | None = None) -> Fitted:
+def classes_of(rows: Rows) -> int:
+    return int(rows.labels.max()) + 1
+
+
+def fit(rows: Rows, plan: Plan, watcher: Recorder | None = None) -> Trainer:
     with loop.reproducible(plan.seed):
-        return loop.fit(rows, int(rows.labels.max()) + 1, plan, plan.epochs, watcher)
+        return loop.fit(rows, classes_of(rows), plan, plan.epochs, watcher)
 
 
 def weights(fitted: Fitted) -> list[torch.Tensor]:
-    return [fitted.embedding.table_VD, *fitted.model.state_dict().values()]
+    return [tensor for view in fitted.views for tensor in (view.table_VD, *view.classifier.state_dict().values())]
 
 
-def logits_of(fitted: Fitted, corpus: Corpus) -> np.ndarray:
-    return loop.predict_logits(fitted, fitted.space.encode(corpus))
+def same_weights(one: Fitted, other: Fitted) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(weights(one), weights(other), strict=True))
+
+
+def logits_of(trainer: Trainer, corpus: Corpus) -> Float32:
+    """The logits [V, rows, C]."""
+    return trainer.predict(trainer.encode(corpus))
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +77,8 @@ def rows(sample: Source) -> Rows:
     return rows_of(sample)
 
 
-@pytest.fixture(scope="module")
-def fitted(rows: Rows) -> Fitted:
-    """A model of the sample without n-grams."""
-    return fit(rows, plan_of(rows, epochs=8))
-
-
-def test_training_learns_its_rows_and_what_they_share() -> None:
+@pytest.mark.parametrize(("ngram_sizes", "views"), [((), 1), ((3,), 2)], ids=["words", "words and pieces"])
+def test_each_view_learns_what_rows_share(ngram_sizes: tuple[int, ...], views: int) -> None:
     queues = ("card payment refund bill", "parcel courier delivery late", "login password account email")
     rng = np.random.default_rng(0)
     texts = [
@@ -76,15 +87,38 @@ def test_training_learns_its_rows_and_what_they_share() -> None:
     ]
     every = Rows(Corpus.of(texts, 48), np.arange(120, dtype=np.int64) % 3)
     fold = every.split(np.arange(120) >= 90)
-    learned = fit(fold.train, plan_of(fold.train, epochs=6))
-    assert (logits_of(learned, fold.judges.corpus).argmax(1) == fold.judges.labels).mean() > 0.95
+    learned = fit(fold.train, plan_of(fold.train, epochs=6, ngram_sizes=ngram_sizes))
+    logits_VRC = logits_of(learned, fold.judges.corpus)
+    assert logits_VRC.shape == (views, 30, 3)
+    assert ((logits_VRC.argmax(2) == fold.judges.labels).mean(1) > 0.95).all()
+
+
+def test_a_view_learns_the_same_whether_or_not_another_learns_beside_it(rows: Rows) -> None:
+    alone, both = fit(rows, plan_of(rows, ngram_sizes=())), fit(rows, plan_of(rows))
+    torch.testing.assert_close(
+        torch.from_numpy(both.learners[0].table.row_VD), torch.from_numpy(alone.learners[0].table.row_VD)
+    )
 
 
 def test_training_twice_gives_the_same_weights_and_another_seed_gives_others(rows: Rows) -> None:
-    one, two, other = (weights(fit(rows, plan_of(rows, seed=seed))) for seed in (0, 0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
-    assert not torch.equal(one[0], other[0])
-    assert not torch.equal(one[1], other[1])
+    one, two, other = (fit(rows, plan_of(rows, seed=seed)).fitted((0.5, 0.5)) for seed in (0, 0, 1))
+    assert same_weights(one, two)
+    for a, b in zip(one.views, other.views, strict=True):
+        assert not torch.equal(a.table_VD, b.table_VD)
+        assert not torch.equal(a.classifier.head.weight, b.classifier.head.weight)
+
+
+def test_what_was_fitted_are_the_weights_of_the_trainer_with_the_shares_given(rows: Rows) -> None:
+    trainer = fit(rows, plan_of(rows))
+    fitted = trainer.fitted((0.25, 0.75))
+    assert (fitted.types, fitted.shares) == (rows.corpus.types, (0.25, 0.75))
+    for view, learner in zip(fitted.views, trainer.learners, strict=True):
+        assert (view.space, view.classifier) == (learner.space, learner.classifier)
+        assert not view.classifier.training
+        np.testing.assert_array_equal(view.table_VD, learner.table.row_VD)
+    words, pieces = (view.space.config for view in fitted.views)
+    assert (words.bigrams, words.ngram_sizes) == (True, ())
+    assert (pieces.bigrams, pieces.ngram_sizes) == (False, (3,))
 
 
 def test_the_caller_keeps_its_threads_and_its_generator() -> None:
@@ -111,12 +145,12 @@ def test_a_watcher_is_told_of_every_row_and_every_epoch(rows: Rows) -> None:
     assert watcher.epochs == [(1, None), (2, None), (3, None)]
     losses = np.array_split([loss for _, loss in watcher.steps], 3)
     assert losses[0].mean() > losses[2].mean()
-    assert losses[0][0] == pytest.approx(np.log(rows.labels.max() + 1), rel=0.2)
+    assert losses[0][0] == pytest.approx(np.log(classes_of(rows)), rel=0.2)
 
 
 def test_rates_rise_for_a_moment_and_then_fall_to_zero(rows: Rows) -> None:
     plan = plan_of(rows, optim=OptimConfig(batch_size=15, warmup=0.2))
-    trainer = loop.Trainer(rows, int(rows.labels.max()) + 1, plan)
+    trainer = Trainer(rows, classes_of(rows), plan)
     rates: list[list[float]] = []
 
     class RateRecorder(Recorder):
@@ -133,16 +167,22 @@ def test_rates_rise_for_a_moment_and_then_fall_to_zero(rows: Rows) -> None:
     assert factor[-1] == pytest.approx(1 / 24)
 
 
-def test_every_weight_has_its_rate_and_the_head_alone_decays(rows: Rows) -> None:
-    plan = plan_of(rows)
-    trainer = loop.Trainer(rows, int(rows.labels.max()) + 1, plan)
-    model = trainer.fitted.model
-    groups = trainer.dense.param_groups
-    assert sorted(id(p) for group in groups for p in group["params"]) == sorted(id(p) for p in model.parameters())
-    assert [p for group in groups if group["weight_decay"] for p in group["params"]] == [model.head.weight]
-    assert model.mixing is not None
-    slow = [group for group in groups if group["full_rate"] == plan.optim.mixing_rate]
-    assert [id(p) for group in slow for p in group["params"]] == [id(p) for p in model.mixing.parameters()]
+def test_every_weight_has_its_rate_and_the_heads_alone_decay(rows: Rows) -> None:
+    plan = plan_of(rows, model=ModelConfig(dim=8, mixing="lambda"))
+    trainer = Trainer(rows, classes_of(rows), plan)
+    models, groups = [learner.classifier for learner in trainer.learners], trainer.dense.param_groups
+
+    def names(parameters: Sequence[torch.Tensor]) -> set[tuple[int, str]]:
+        wanted = {id(p) for p in parameters}
+        return {(i, name) for i, model in enumerate(models) for name, p in model.named_parameters() if id(p) in wanted}
+
+    every = [p for model in models for p in model.parameters()]
+    assert sorted(id(p) for group in groups for p in group["params"]) == sorted(map(id, every))
+    decaying = [p for group in groups if group["weight_decay"] for p in group["params"]]
+    assert names(decaying) == {(0, "head.weight"), (1, "head.weight")}
+    slow = [p for group in groups if group["full_rate"] == plan.optim.mixing_rate for p in group["params"]]
+    assert names(slow) == {(i, name) for i, name in names(every) if name.startswith("mixing.")}
+    assert {i for i, _ in names(slow)} == {0, 1}
 
 
 def test_balanced_class_weights_raise_the_recall_of_a_rare_label() -> None:
@@ -157,45 +197,17 @@ def test_balanced_class_weights_raise_the_recall_of_a_rare_label() -> None:
     rare = fold.judges.labels == 1
     recall = {}
     for kind in ("none", "balanced"):
-        learned = fit(fold.train, plan_of(fold.train, epochs=4, class_weight=kind, bigrams=False))
-        recall[kind] = (logits_of(learned, fold.judges.corpus).argmax(1)[rare] == 1).mean()
+        learned = fit(fold.train, plan_of(fold.train, epochs=4, class_weight=kind, bigrams=False, ngram_sizes=()))
+        recall[kind] = (logits_of(learned, fold.judges.corpus)[0].argmax(1)[rare] == 1).mean()
     assert recall["balanced"] > recall["none"] + 0.2
 
 
-def test_answers_do_not_depend_on_the_batches_of_an_evaluation(fitted: Fitted, rows: Rows) -> None:
-    encoded = fitted.space.encode(rows.corpus)
-    at_once = loop.predict_logits(fitted, encoded)
-    np.testing.assert_allclose(loop.predict_logits(fitted, encoded, batch_size=7), at_once, rtol=1e-4, atol=1e-5)
-    assert (at_once.argmax(1) == rows.labels).mean() > 0.8
-
-
-def test_a_large_table_forgets_the_rows_seen_once_and_answers_much_alike(fitted: Fitted, rows: Rows) -> None:
-    less = fitted.compact(10)
-    once = fitted.space.count == 1
-    assert once.mean() > 0.5
-    assert (less.space.count[1:] > 1).all()
-    assert len(less.embedding.table_VD) == len(less.embedding.weight_V) == len(less.space.count)
-    assert 0.9 * (~once).sum() < len(less.space.count) <= (~once).sum()
-    same = logits_of(less, rows.corpus).argmax(1) == logits_of(fitted, rows.corpus).argmax(1)
-    assert same.mean() > 0.7
-
-
-def test_a_small_table_keeps_all_rows_but_the_few_that_fall_together(fitted: Fitted, rows: Rows) -> None:
-    less = fitted.compact(len(fitted.space.count))
-    assert 0.9 * len(fitted.space.count) < len(less.space.count) <= len(fitted.space.count)
-    same = logits_of(less, rows.corpus).argmax(1) == logits_of(fitted, rows.corpus).argmax(1)
-    assert same.mean() > 0.97
-
-
-def test_a_row_that_is_kept_stays_the_row_of_its_feature(fitted: Fitted) -> None:
-    # One word the most frequent of its bucket, so it is kept: its vector and energy are the same.
-    hashes = np.array([mmh3.hash("my", 0, signed=False)], np.uint32)
-    less = fitted.compact(10)
-    (old,), (new,) = fitted.space.rows(hashes), less.space.rows(hashes)
-    assert old
-    assert new
-    assert torch.equal(less.embedding.table_VD[new], fitted.embedding.table_VD[old])
-    assert less.embedding.weight_V[new] == fitted.embedding.weight_V[old]
+def test_answers_do_not_depend_on_the_batches_of_an_evaluation(rows: Rows) -> None:
+    trainer = fit(rows, plan_of(rows, epochs=8))
+    encoded = trainer.encode(rows.corpus)
+    at_once = trainer.predict(encoded)
+    np.testing.assert_allclose(trainer.predict(encoded, batch_size=7), at_once, rtol=1e-4, atol=1e-5)
+    assert ((at_once.argmax(2) == rows.labels).mean(1) > 0.8).all()
 
 
 @pytest.mark.parametrize(
@@ -229,31 +241,40 @@ def test_the_score_of_an_epoch_is_its_accuracy_and_then_its_loss() -> None:
     assert score.negative_loss == pytest.approx((2 * np.log(3 / 4) + np.log(1 / 2)) / 3)
 
 
-def test_the_judging_rows_of_all_folds_choose_together(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judging_rows_of_all_folds_choose_together(rows: Rows) -> None:
     third = np.arange(150) % 3
     folds = [rows.split(third == i) for i in range(3)]
-    right = np.eye(int(rows.labels.max()) + 1, dtype=np.float32)
-    watched: list[str] = []
+    right = np.eye(classes_of(rows), dtype=np.float32)
 
-    def judge(fold: Fold, classes: int, plan: Plan, watcher: object, name: str) -> list[np.ndarray]:
-        watched.append(name)
-        return [right[fold.judges.labels], right[(fold.judges.labels + 1) % classes], right[0 * fold.judges.labels]]
+    def judged(fold: Fold) -> list[Float32]:
+        said = (fold.judges.labels, (fold.judges.labels + 1) % len(right), 0 * fold.judges.labels)
+        return [np.stack([right[labels], right[labels]]) for labels in said]
 
-    monkeypatch.setattr(loop, "judge", judge)
-    chosen = loop.choose(folds, len(right), plan_of(rows), None)
+    chosen = loop.choose(folds, [judged(fold) for fold in folds])
     assert chosen.epochs == 1
     assert chosen.labels.tolist() == np.concatenate([fold.judges.labels for fold in folds]).tolist()
-    np.testing.assert_array_equal(chosen.logits, right[chosen.labels])
-    assert len(set(watched)) == 3
+    np.testing.assert_allclose(chosen.logits, right[chosen.labels], rtol=1e-6)
+
+
+def test_each_epoch_is_judged_by_its_views_weighed_by_how_right_they_are(rows: Rows) -> None:
+    fold, classes, number = rows.split(np.ones(150, np.bool_)), classes_of(rows), np.arange(150)[:, None]
+    right_RC = np.eye(classes, dtype=np.float32)[rows.labels]
+    # First a quiet view that is right of four in five beside loud noise; then two views that are right of every other.
+    noise_RC = np.random.default_rng(0).normal(0, 5, (150, classes)).astype(np.float32)
+    first_VRC, last_VRC = np.stack([right_RC * (number % 5 > 0), noise_RC]), np.stack([right_RC * (number % 2)] * 2)
+    chosen = loop.choose([fold], [[first_VRC, last_VRC]])
+    assert chosen.epochs == 1
+    assert chosen.calibration.shares[0] > 0.9
+    np.testing.assert_array_equal(chosen.logits, chosen.calibration.combine(first_VRC))
 
 
 def test_judges_are_scored_after_every_epoch_and_never_trained_on(rows: Rows) -> None:
     fold = rows.split(np.arange(150) % 5 == 0)
     plan, watcher = plan_of(rows), Recorder()
     with loop.reproducible(0):
-        logits = loop.judge(fold, int(rows.labels.max()) + 1, plan, watcher, "choosing")
+        logits = loop.judge(fold, classes_of(rows), plan, watcher, "choosing")
     assert watcher.phases == [("choosing", 3 * 120)]
-    assert [score for _, score in watcher.epochs] == [EpochScore.of(found, fold.judges.labels) for found in logits]
+    assert [score for _, score in watcher.epochs] == [EpochScore.of(V.mean(0), fold.judges.labels) for V in logits]
     alone = fit(fold.train, plan)
     np.testing.assert_array_equal(logits[-1], logits_of(alone, fold.judges.corpus))
 
@@ -261,15 +282,80 @@ def test_judges_are_scored_after_every_epoch_and_never_trained_on(rows: Rows) ->
 def test_without_judges_the_last_epoch_is_kept_uncalibrated(rows: Rows) -> None:
     fold = rows.split(np.zeros(150, np.bool_))
     with loop.reproducible(0):
-        chosen = loop.choose([fold], int(rows.labels.max()) + 1, plan_of(rows, epochs=2), Recorder())
-    assert (chosen.epochs, chosen.temperature, len(chosen.labels)) == (2, 1.0, 0)
+        logits = loop.judge(fold, classes_of(rows), plan_of(rows, epochs=2), Recorder(), "choosing")
+    chosen = loop.choose([fold], [logits])
+    assert (chosen.epochs, chosen.logits.shape, len(chosen.labels)) == (2, (0, classes_of(rows)), 0)
+    assert chosen.calibration == Calibration((0.5, 0.5), 1.0)
 
 
 def test_stopping_early_is_the_same_training_cut_short(rows: Rows) -> None:
-    plan, classes = plan_of(rows), int(rows.labels.max()) + 1
+    plan, classes = plan_of(rows), classes_of(rows)
     with loop.reproducible(0):
         cut = loop.fit(rows, classes, plan, 2, None)
-        trainer = loop.Trainer(rows, classes, plan)
+        trainer = Trainer(rows, classes, plan)
         trainer.train_epoch(1, None)
         trainer.train_epoch(2, None)
-    assert all(torch.equal(a, b) for a, b in zip(weights(cut), weights(trainer.fitted), strict=True))
+    assert same_weights(cut.fitted((0.5, 0.5)), trainer.fitted((0.5, 0.5)))
+
+
+@pytest.mark.parametrize("number", [2, 3], ids=["an early epoch", "the last epoch"])
+@pytest.mark.parametrize("dropout", [0.0, 0.2], ids=["no dropout", "dropout"])
+def test_choosing_and_fitting_at_once_gives_the_same_bytes_as_one_after_the_other(
+    rows: Rows, number: int, dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "best_epoch", lambda *_: number)
+    plan, classes = plan_of(rows, model=ModelConfig(dim=8, dropout=dropout)), classes_of(rows)
+    fifth = np.arange(150) % 5
+    folds = [rows.split(fifth == i) for i in (0, 1, 2)]
+    with loop.reproducible(0):
+        chosen, fitted = loop.choose_and_fit(rows, folds, classes, plan, None)
+    with loop.reproducible(0):
+        expected = loop.choose(folds, [loop.judge(fold, classes, plan, None, "") for fold in folds])
+        trainer = loop.fit(rows, classes, plan, number, None)
+    assert (chosen.epochs, chosen.calibration) == (number, expected.calibration)
+    assert fitted.shares == chosen.calibration.shares
+    np.testing.assert_array_equal(chosen.logits, expected.logits)
+    assert same_weights(fitted, trainer.fitted(fitted.shares))
+
+
+@pytest.mark.parametrize(
+    ("count", "number", "dropout", "phases"),
+    [
+        (1, 3, 0.0, ["choosing"]),
+        (4, 3, 0.0, ["choosing 1/4", "choosing 3/4"]),
+        (3, 2, 0.0, ["choosing 1/3", "choosing 3/3", "training"]),
+        (2, 3, 0.2, ["choosing 1/2", "choosing 2/2", "training"]),
+    ],
+    ids=["one fold", "every other fold", "an early epoch is fitted anew", "dropout: all in one thread"],
+)
+def test_a_watcher_follows_what_the_main_thread_does(
+    rows: Rows, count: int, number: int, dropout: float, phases: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "best_epoch", lambda *_: number)
+    plan, watcher = plan_of(rows, model=ModelConfig(dim=8, dropout=dropout)), Recorder()
+    parts = np.arange(150) % (count + 1)
+    folds = [rows.split(parts == i) for i in range(count)]
+    with loop.reproducible(0):
+        loop.choose_and_fit(rows, folds, classes_of(rows), plan, watcher)
+    assert [name for name, _ in watcher.phases] == phases
+    assert sum(n for n, _ in watcher.steps) == sum(n for _, n in watcher.phases)
+
+
+def test_when_choosing_breaks_off_fitting_beside_it_stops(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainers: list[Trainer] = []
+
+    class Seen(Trainer):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            trainers.append(self)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "Trainer", Seen)
+    monkeypatch.setattr(loop, "judge", interrupted)
+    folds = [rows.split(np.arange(150) % 2 == i) for i in (0, 1)]
+    with pytest.raises(KeyboardInterrupt), loop.reproducible(0):
+        loop.choose_and_fit(rows, folds, classes_of(rows), plan_of(rows, epochs=500), None)
+    (trainer,) = trainers
+    assert trainer.step_number < trainer.steps

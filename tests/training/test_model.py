@@ -1,5 +1,6 @@
 """What the model promises: no answer depends on padding or company, and contributions are real."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any, get_args
 
@@ -8,8 +9,10 @@ import torch
 from torch import Tensor
 
 from textcls.errors import ConfigError
+from textcls_training.core import FoldedCore
+from textcls_training.lexicon import NO_SCORE
 from textcls_training.mixing import MIXERS
-from textcls_training.model import Attention, HashEmbedding, ModelConfig, TextClassifier, Values
+from textcls_training.model import Attention, ModelConfig, TextClassifier, Values
 
 D, C, T = 6, 4, 7
 LENGTHS = (7, 3, 1, 0)
@@ -123,6 +126,10 @@ def test_with_attention_fixed_a_changed_value_changes_its_own_contribution_alone
     torch.testing.assert_close(after.logits_BC[0] - before.logits_BC[0], difference_C)
 
 
+def test_by_default_tokens_are_not_mixed() -> None:
+    assert TextClassifier(ModelConfig(), C).mixing is None
+
+
 @pytest.mark.parametrize("values", get_args(Values))
 def test_mixing_changes_how_much_a_token_counts_in_its_context(values: Values) -> None:
     model = build(ModelConfig(dim=D, mixing="lambda", values=values, gate=1.0))
@@ -168,11 +175,51 @@ def test_dropout_drops_single_entries_of_the_pooled_vector_in_training_alone() -
     assert not (pooled[1] == 0).any()
 
 
-def test_fresh_rows_have_the_spread_asked_for_and_row_nothing_is_zero() -> None:
-    torch.manual_seed(0)
-    table_VD = HashEmbedding.fresh(torch.ones(2000), 8, std=0.005).table_VD
-    assert not table_VD[0].any()
-    assert table_VD[1:].std().item() == pytest.approx(0.005, rel=0.05)
+FOLDABLE = [
+    ModelConfig(dim=dim, attention=attention, values=values, seeds=seeds)
+    for attention, values, (dim, seeds) in product(get_args(Attention), get_args(Values), ((3, 1), (6, 1), (8, 3)))
+    if attention != "cosine"
+]
+every_foldable_model = pytest.mark.parametrize(
+    "config", FOLDABLE, ids=[f"{c.attention}-{c.values}-{c.seeds}-{c.dim}" for c in FOLDABLE]
+)
+
+
+@torch.no_grad()
+@every_foldable_model
+@pytest.mark.parametrize("folded_seeds", [False, True], ids=["seeds as trained", "seeds folded"])
+def test_folded_rows_summed_up_give_the_same_answer_as_vectors(config: ModelConfig, folded_seeds: bool) -> None:
+    model, V, S = build(config).float(), 40, config.seeds
+    assert model.foldable
+    if folded_seeds:
+        model.attention.fold()
+    generator = torch.Generator().manual_seed(1)
+    table_VD = torch.randn(V, config.dim, generator=generator)
+    weight_V = torch.rand(V, generator=generator)
+    _, energy_BT1, mask_BT = inputs(*LENGTHS)
+    energy_BT1 = energy_BT1.float()
+    use_BTV = torch.randint(0, 3, (*mask_BT.shape, V), generator=generator) * weight_V * mask_BT.unsqueeze(-1)
+    said_VY = model.fold(table_VD)
+    assert said_VY.shape == (V, S * (C + 1))
+    value_BTX, score_BTS = torch.split(use_BTV @ said_VY, [S * C, S], -1)
+    score_BTS = score_BTS.masked_fill(~mask_BT.unsqueeze(-1), NO_SCORE)
+    energy_BTS1 = energy_BT1.masked_fill(~mask_BT.unsqueeze(-1), 1.0).unsqueeze(2).expand(*score_BTS.shape, 1)
+    token_BTSX = torch.cat([value_BTX.reshape(*mask_BT.shape, S, C), score_BTS.unsqueeze(-1), energy_BTS1], -1)
+    _, *found = FoldedCore([model], [1.0], 1.0)(~mask_BT, token_BTSX)
+    for ours, theirs in zip(found, model.explain(use_BTV @ table_VD, energy_BT1, mask_BT), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@every_model
+def test_a_model_is_foldable_where_it_is_linear_up_to_the_attention_and_says_at_most_twice_what_its_vectors_hold(
+    config: ModelConfig,
+) -> None:
+    labels = 5
+    wide = replace(config, dim=config.seeds * (labels + 1) // 2)
+    linear = config.mixing == "none" and config.attention != "cosine"
+    assert TextClassifier(wide, labels).foldable is linear
+    assert not TextClassifier(wide, labels + 1).foldable
+    assert not TextClassifier(replace(wide, dim=wide.dim - 1), labels).foldable
 
 
 @pytest.mark.parametrize(

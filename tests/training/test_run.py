@@ -18,11 +18,12 @@ from tests.training.conftest import Trained
 from textcls import Classifier, InputError, SurroundingsError
 from textcls.artifact import METADATA_KEY
 from textcls_training import loop
+from textcls_training.calibration import Calibration
 from textcls_training.config import TrainConfig, resolve
 from textcls_training.encoding import Corpus
 from textcls_training.loop import Rows
 from textcls_training.model import ModelConfig
-from textcls_training.run import MAX_FULL_ROWS, Source, train
+from textcls_training.run import Source, train
 
 ROOT = Path(__file__).parent.parent.parent
 AGAIN = """
@@ -71,12 +72,12 @@ def test_the_saved_model_answers_as_the_trained_one(trained: Trained) -> None:
     """Training is repeated in memory; what separates the two is the rounding of rows to 8 bits."""
     names = sorted(set(trained.source.labels))
     labels = np.array([names.index(label) for label in trained.source.labels], np.int64)
-    plan = resolve(trained.config, trained.source.texts, len(names))
-    corpus = Corpus.of(trained.source.texts, plan.max_tokens)
+    corpus = Corpus.of(trained.source.texts, trained.config.max_tokens)
+    plan = resolve(trained.config, trained.source.texts, len(corpus.token), len(names))
     with loop.reproducible(plan.seed):
-        fitted = loop.fit(Rows(corpus, labels), len(names), plan, trained.report.epochs, None)
-    fitted = fitted.compact(MAX_FULL_ROWS)
-    expected = loop.predict_logits(fitted, fitted.space.encode(corpus))
+        trainer = loop.fit(Rows(corpus, labels), len(names), plan, trained.report.epochs, None)
+    calibration = Calibration(trained.report.shares, trained.report.temperature)
+    expected = calibration.combine(trainer.predict(trainer.encode(corpus)))
     answers = Classifier.load(trained.path).predict(trained.source.texts, explain=True)
     found = np.array([answer.explanation.logit_values for answer in answers if answer.explanation])
     assert np.abs(found - expected).max() < 0.02 * np.ptp(expected)
@@ -93,6 +94,7 @@ def test_the_saved_model_says_what_it_is(trained: Trained) -> None:
     assert (info.text_columns, info.label_column) == (("text",), "label")
     assert info.training["rows"] == 150
     assert info.training["epochs"] == trained.report.epochs
+    assert info.training["shares"] == pytest.approx(trained.report.shares, abs=1e-6)
     assert re.fullmatch("[0-9a-f]{64}", info.training["data_sha256"])
     assert {"torch", "onnxruntime", "python"} <= set(info.training["versions"])
 
@@ -112,7 +114,13 @@ def test_the_report_is_of_rows_that_were_held_out(trained: Trained) -> None:
     assert 1 <= report.epochs <= 3
     assert 0 <= report.held_out.accuracy < 1
     assert report.file_bytes == trained.path.stat().st_size
-    assert report.gate is not None
+    assert len(report.shares) == 2
+    assert min(report.shares) >= 0
+    assert sum(report.shares) == pytest.approx(1)
+
+
+def test_the_file_is_valid_onnx(trained: Trained) -> None:
+    onnx.checker.check_model(onnx.load(trained.path), full_check=False)
 
 
 def test_the_file_holds_no_time_path_host_or_user(trained: Trained) -> None:
@@ -131,11 +139,19 @@ def test_the_file_holds_no_time_path_host_or_user(trained: Trained) -> None:
 def test_rows_of_their_own_judge_and_all_training_rows_teach(sample: Source, tmp_path: Path) -> None:
     judges = Source(texts=sample.texts[:60], labels=sample.labels[:60])
     taught = Source(texts=sample.texts[60:], labels=sample.labels[60:])
-    config = TrainConfig(model=ModelConfig(dim=4, mixing="none"), epochs=1, ngram_sizes=(), device="cpu")
+    config = TrainConfig(model=ModelConfig(dim=4), epochs=1, ngram_sizes=(), device="cpu")
     report = train(taught, tmp_path / "model.onnx", config, valid=judges)
     assert (report.rows, report.held_out_rows, report.held_out.rows) == (90, 60, 60)
-    assert report.gate is None
     assert report.temperature != 1
+    assert report.shares == (1.0,)
+
+
+@pytest.mark.parametrize("mixing", ["none", "lambda"])
+def test_the_gate_of_a_mixing_layer_is_reported_where_there_is_one(mixing: str, sample: Source, tmp_path: Path) -> None:
+    config = TrainConfig(model=ModelConfig(dim=4, mixing=mixing), epochs=1, ngram_sizes=(), device="cpu")
+    report = train(sample, tmp_path / "model.onnx", config)
+    assert (report.gate is not None) == (mixing == "lambda")
+    assert Classifier.load(tmp_path / "model.onnx").info.training["gate"] == report.gate
 
 
 @pytest.mark.parametrize(

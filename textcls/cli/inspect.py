@@ -50,6 +50,6 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(features)}"),
         # The configuration holds the gate's start; what it has become stands with the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
-        ("learned gate", f"{training.get('gate', 'not recorded')}"),
+        *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
     ]

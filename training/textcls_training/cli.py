@@ -11,7 +11,7 @@ from textcls import artifact
 from textcls import data as tables
 from textcls.cli import render
 from textcls.cli.options import PATH
-from textcls_training.config import ClassWeight, Device, TrainConfig, default_dim
+from textcls_training.config import ClassWeight, Device, Size, TrainConfig, default_dim
 from textcls_training.mixing import MIXERS
 from textcls_training.model import Attention, ModelConfig, Values
 from textcls_training.progress import watching
@@ -87,6 +87,13 @@ DEFAULT = ModelConfig()
     show_default=True,
     help="Weigh rare labels up.",
 )
+@click.option(
+    "--size",
+    type=click.Choice(get_args(Size)),
+    default="default",
+    show_default=True,
+    help="How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed and data, same bytes.")
 @click.option(
     "--device", type=click.Choice(get_args(Device)), default="auto", show_default=True, help="Where to train."
@@ -106,6 +113,7 @@ def train(
     epochs: int | None,
     max_tokens: int,
     class_weight: ClassWeight,
+    size: Size,
     seed: int,
     device: Device,
 ) -> None:
@@ -128,6 +136,7 @@ def train(
         epochs=epochs,
         max_tokens=max_tokens,
         class_weight=class_weight,
+        size=size,
         seed=seed,
         device=device,
     )

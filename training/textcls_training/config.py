@@ -5,7 +5,7 @@ Every default is a stated rule of what can be counted in the training rows: thei
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from textcls.errors import ConfigError
@@ -14,6 +14,7 @@ from textcls_training.model import ModelConfig
 
 ClassWeight = Literal["none", "balanced"]
 Device = Literal["auto", "cpu", "cuda"]
+Size = Literal["tiny", "small", "default", "full"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class OptimConfig:
     Attributes:
         batch_size: texts a step.
         table_rate: learning rate of the hashed rows (row-wise Adagrad).
-        table_accumulator: start of Adagrad's accumulator; noisy labels want more (1e-2), many clean ones less (1e-4).
+        table_accumulator: start of Adagrad's accumulator.
         table_std: standard deviation of fresh rows.
         rate: learning rate of attention and head (AdamW).
         head_decay: weight decay of the head; nothing else decays.
@@ -37,7 +38,7 @@ class OptimConfig:
     table_std: float = 0.005
     rate: float = 3e-3
     head_decay: float = 0.1
-    mixing_rate: float = 1e-4
+    mixing_rate: float = 1e-3
     warmup: float = 0.02
 
 
@@ -48,24 +49,24 @@ class TrainConfig:
     Attributes:
         ngram_sizes: character n-grams of a token, empty for none; None decides by script (`default_ngrams`).
         bigrams: whether pairs of neighbouring tokens have rows of their own.
-        word_hashes: rows of a word.
         model: what the model is made of.
         optim: rates and sizes of the loop.
         epochs: most passes over the data; early stopping may keep fewer.
         max_tokens: tokens of a text that are read; the rest is cut, and answers say so.
         class_weight: `balanced` weighs each row by rows / (labels x rows of its label).
+        size: how large the saved model may be, see `textcls_training.lexicon.budget`.
         seed: of everything random.
         device: `auto` takes a GPU where there is one.
     """
 
     ngram_sizes: tuple[int, ...] | None = None
     bigrams: bool = True
-    word_hashes: int = 1
     model: ModelConfig | None = None
     optim: OptimConfig | None = None
     epochs: int | None = None
     max_tokens: int = 2048
     class_weight: ClassWeight = "none"
+    size: Size = "default"
     seed: int = 0
     device: Device = "auto"
 
@@ -86,23 +87,25 @@ class Plan:
     epochs: int
     max_tokens: int
     class_weight: ClassWeight
+    size: Size
     seed: int
     device: Device
 
 
-def resolve(config: TrainConfig, texts: Sequence[str], labels: int) -> Plan:
-    """Decide what `config` leaves open, by rules of the training rows alone."""
+def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int) -> Plan:
+    """Decide what `config` leaves open, by rules of the training rows alone: `tokens` in all, and distinct `labels`."""
+    epochs = config.epochs or default_epochs(len(texts), labels)
     return Plan(
         features=FeatureConfig(
-            word_hashes=config.word_hashes,
             bigrams=config.bigrams,
             ngram_sizes=default_ngrams(texts) if config.ngram_sizes is None else config.ngram_sizes,
         ),
         model=config.model or ModelConfig(dim=default_dim(labels)),
-        optim=config.optim or OptimConfig(batch_size=default_batch_size(len(texts))),
-        epochs=config.epochs or default_epochs(len(texts), labels),
+        optim=config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs),
+        epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=config.class_weight,
+        size=config.size,
         seed=config.seed,
         device=config.device,
     )
@@ -123,8 +126,22 @@ def default_batch_size(rows: int) -> int:
     return 16 if rows < 8000 else 32
 
 
+def default_optim(rows: int, tokens_a_text: float, epochs: int) -> OptimConfig:
+    """Return rates for so many rows of so many tokens in the mean.
+
+    In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
+    at 0.1 / tokens^2. Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all.
+    """
+    batch_size = default_batch_size(rows)
+    optim = OptimConfig(
+        batch_size=batch_size, table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2))
+    )
+    steps = max(1.0, epochs * rows / batch_size)
+    return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 else optim
+
+
 def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
-    """Return 3 and 5 characters; 2 and 4 where most letters are Hangul syllables.
+    """Return 3 and 5 characters; 2 and 3 where most letters are Hangul syllables.
 
     A syllable block holds two or three letters, and particles are glued to words.
     """
@@ -133,4 +150,4 @@ def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
         found = [c for c in text if c.isalpha()]
         letters += len(found)
         hangul += sum("\uac00" <= c <= "\ud7a3" for c in found)
-    return (2, 4) if 2 * hangul > letters else (3, 5)
+    return (2, 3) if 2 * hangul > letters else (3, 5)

@@ -2,18 +2,14 @@
 
 `Corpus` holds tokens as numbers of distinct tokens ("types"); `FeatureSpace` gives every type, and every pair of
 neighbouring types, its rows of the table. Distinct features that were seen get a row each as long as their hashes fall
-into different buckets; unseen ones get row 0, which is nothing. Everything is a flat array: padding appears only in
-`Batch`.
+into different buckets; unseen ones get row 0, which is nothing. Everything is a flat array.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
@@ -23,18 +19,8 @@ Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-class BucketRule(NamedTuple):
-    """How large a directory is: buckets a feature, and the bounds of their number (powers of two)."""
-
-    per_feature: int
-    least: int
-    most: int
-
-
-# In training almost every feature has a bucket of its own; a saved model trades a few collisions for its size.
-TRAINING_BUCKETS = BucketRule(8, 2**12, 2**24)
-SAVED_BUCKETS = BucketRule(8, 2**12, 2**22)
-NGRAM_WEIGHT = 0.4
+# Buckets a feature, so that almost every one has a bucket of its own, and the bounds of their number.
+BUCKETS_PER_FEATURE, LEAST_BUCKETS, MOST_BUCKETS = 8, 2**12, 2**24
 
 
 def _starts(lengths: Int64) -> Int64:
@@ -59,6 +45,10 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    def lengths(self) -> Int64:
+        """Number of tokens of each text."""
+        return np.diff(self.start)
 
     @classmethod
     def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
@@ -88,12 +78,6 @@ class RowLists:
     row: Int32
     start: Int64
 
-    def take(self, which: Int64) -> tuple[Int32, Int64]:
-        """Return the rows of the lists `which`, end to end, and how many each has."""
-        first = self.start[which]
-        count = self.start[which + 1] - first
-        return self.row[_ranges(first, count)], count
-
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
@@ -104,8 +88,8 @@ class FeatureSpace:
         row_of_bucket: directory from bucket (hash modulo the number of buckets, a power of two) to row, 0 for unseen;
             rows are numbered in the order of their buckets.
         count: how often each row occurs in training.
-        weight: c_r of each row: its idf over the highest idf, less for bigrams (half, as each of the two tokens owns
-            half of it) and for n-grams (`NGRAM_WEIGHT`). Row 0 weighs nothing.
+        weight: c_r of each row: its idf over the highest idf, half of that for bigrams, as each of the two tokens owns
+            half of one. Row 0 weighs nothing.
     """
 
     config: FeatureConfig
@@ -122,11 +106,11 @@ class FeatureSpace:
         has_ngram = hashes.has_ngram & occurs[:, None]
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
         kinds = (
-            (NGRAM_WEIGHT, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
+            (1.0, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
             (0.5, hashes.bigram, None),
-            (1.0, hashes.word[occurs].ravel(), np.repeat(type_count[occurs], config.word_hashes)),
+            (1.0, hashes.word[occurs], type_count[occurs]),
         )
-        buckets = _enough_buckets(TRAINING_BUCKETS, sum(len(found) for _, found, _ in kinds))
+        buckets = _enough_buckets(sum(len(found) for _, found, _ in kinds))
         count = np.zeros(buckets)
         factor = np.zeros(buckets, np.float32)
         for kind_factor, found, times in kinds:
@@ -144,21 +128,6 @@ class FeatureSpace:
             config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
         )
 
-    def compact(self, min_count: int) -> tuple["FeatureSpace", Int64]:
-        """Return a space with a small directory, without the rows that occur less than `min_count` times.
-
-        Of rows that now fall into one bucket the most frequent stays. Also returns the old number of each new row.
-        """
-        kept = np.where(self.count >= min_count, np.arange(len(self.count)), 0)
-        buckets = min(self.buckets, _enough_buckets(SAVED_BUCKETS, int(np.count_nonzero(kept))))
-        rivals = kept[self.row_of_bucket].reshape(-1, buckets)
-        winner = np.take_along_axis(rivals, self.count[rivals].argmax(0)[None], 0)[0]
-        seen = winner > 0
-        seen[0] = False
-        old = np.append(0, winner[seen])
-        row_of_bucket = np.where(seen, np.cumsum(seen), 0).astype(np.int32)
-        return FeatureSpace(self.config, row_of_bucket, self.count[old], self.weight[old]), old
-
     @property
     def buckets(self) -> int:
         """Number of buckets, a power of two."""
@@ -173,7 +142,7 @@ class FeatureSpace:
         """Look up the rows of all types and bigrams of `corpus`."""
         hashes = _Hashes(corpus, self.config)
         row_of_type = np.concatenate(
-            [self.rows(hashes.word), np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
+            [self.rows(hashes.word)[:, None], np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
         )
         known = row_of_type > 0
         return Encoded(corpus, RowLists(row_of_type[known], _starts(known.sum(1))), self.rows(hashes.bigram))
@@ -186,12 +155,13 @@ class _Hashes:
     """
 
     def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
-        self.word = features.word_hashes(corpus.types, config.word_hashes)
+        self.word = features.word_hashes(corpus.types)
         self.ngram, self.has_ngram = features.ngram_hashes(corpus.types, config)
-        self.bigram = _bigram_hashes(corpus, self.word[:, 0]) if config.bigrams else np.zeros(0, np.uint32)
+        self.bigram = bigram_hashes(corpus, self.word) if config.bigrams else np.zeros(0, np.uint32)
 
 
-def _bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
+def bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
+    """Return the hash of each pair of neighbours in reading order, 0 for one that the limit cuts off."""
     ends = corpus.start[1:]
     token = word[corpus.token]
     left = np.insert(token, corpus.start[:-1], np.uint32(features.START))
@@ -201,9 +171,9 @@ def _bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
     return hashes
 
 
-def _enough_buckets(rule: BucketRule, features: int) -> int:
-    """Return the least power of two with room for `features`, within the bounds of `rule`."""
-    wanted = max(rule.least, min(rule.most, rule.per_feature * features))
+def _enough_buckets(features: int) -> int:
+    """Return the least power of two with room for `features`, within bounds."""
+    wanted = max(LEAST_BUCKETS, min(MOST_BUCKETS, BUCKETS_PER_FEATURE * features))
     return 1 << (wanted - 1).bit_length()
 
 
@@ -217,64 +187,6 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.corpus)
-
-    def lengths(self) -> Int64:
-        """Number of tokens of each text."""
-        return np.diff(self.corpus.start)
-
-    def batch(self, which: Int64) -> "Batch":
-        """Collect the texts `which`, in that order."""
-        start = self.corpus.start[which]
-        length = self.corpus.start[which + 1] - start
-        tokens = int(length.sum())
-        mask = np.arange(max(1, length.max(initial=0))) < length[:, None]
-        place = np.full(mask.shape, tokens)
-        place[mask] = np.arange(tokens)
-
-        index = _ranges(start, length)
-        types, type_of_token = np.unique(self.corpus.token[index].astype(np.int64), return_inverse=True)
-        row, size = self.type_rows.take(types)
-        units = [type_of_token]
-        if len(self.bigram_row):
-            # A text has one pair more than tokens, so the pairs of the texts before it shift those of a token.
-            left = len(types) + np.arange(tokens) + np.repeat(np.arange(len(which)), length)
-            units += [left, left + 1]
-            pair_row = self.bigram_row[_ranges(start + which, length + 1)]
-            row = np.concatenate([row, pair_row])
-            size = np.concatenate([size, np.ones(len(pair_row), np.int64)])
-        arrays = (row.astype(np.int64), size, np.stack(units, 1), place, mask)
-        return Batch(*(torch.from_numpy(a) for a in arrays))
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Texts as the model reads them.
-
-    A "unit" is a bag of rows: first one for each distinct type of the batch, then one for each pair of neighbours.
-    What several tokens share is summed and updated once. R rows, U units, N tokens.
-
-    Attributes:
-        row_R: rows of all units, end to end.
-        size_U: how many rows each unit has.
-        unit_NK: the units of each token: its type, and its left and right bigram where bigrams are on.
-        place_BT: which of the N tokens stands at each place of the padded batch; N where none does.
-        mask_BT: True where one does.
-    """
-
-    row_R: Tensor
-    size_U: Tensor
-    unit_NK: Tensor
-    place_BT: Tensor
-    mask_BT: Tensor
-
-    def to(self, device: torch.device) -> "Batch":
-        """Move to `device`."""
-        return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
-
-    def spread(self, unit_UX: Tensor) -> Tensor:
-        """Sum up what each token owns, [B, T, X]; zero at padding."""
-        token_NX = torch.stack([unit_UX[unit_N] for unit_N in self.unit_NK.unbind(1)]).sum(0)
-        return torch.cat([token_NX, unit_UX.new_zeros(1, unit_UX.shape[1])])[self.place_BT]
 
 
 def epoch_batches(lengths: Int64, batch_size: int, rng: np.random.Generator) -> Iterator[Int64]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,11 +19,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from textcls.errors import SurroundingsError
+from textcls.features import FeatureConfig
 from textcls_training import calibration
+from textcls_training.calibration import Calibration
 from textcls_training.config import ClassWeight, Device, OptimConfig, Plan
-from textcls_training.encoding import Batch, Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
-from textcls_training.model import HashEmbedding, TextClassifier
-from textcls_training.optim import TableOptimizer
+from textcls_training.encoding import Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
+from textcls_training.model import TextClassifier
+from textcls_training.table import Batch, Table
+from textcls_training.views import Fitted, View
+
+# Fresh weights come from PyTorch's one generator: two threads must not draw at once.
+_DRAWING = Lock()
 
 Int64 = NDArray[np.int64]
 Float32 = NDArray[np.float32]
@@ -53,26 +60,6 @@ class Watcher(Protocol):
         """An epoch is over."""
 
 
-@dataclass(slots=True)
-class Fitted:
-    """A trained model with the features it knows."""
-
-    space: FeatureSpace
-    embedding: HashEmbedding
-    model: TextClassifier
-
-    def compact(self, max_rows: int) -> "Fitted":
-        """Make the table small for saving; beyond `max_rows` rows, forget those that occur once in training.
-
-        Such rows were needed in training, where they take up what is peculiar to one text. They carry about a tenth of
-        a percent of the accuracy and are two thirds of a large table.
-        """
-        space, old = self.space.compact(min_count=2 if len(self.space.count) > max_rows else 1)
-        keep = torch.from_numpy(old)
-        embedding = HashEmbedding(self.embedding.table_VD.cpu()[keep], self.embedding.weight_V.cpu()[keep])
-        return Fitted(space, embedding, self.model)
-
-
 class Rows(NamedTuple):
     """Texts with the number of each one's label."""
 
@@ -96,10 +83,10 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the judging rows decided: how many epochs, and the temperature for these logits and labels."""
+    """What the judging rows decided: how many epochs, and the calibration of these logits [rows, labels] to labels."""
 
     epochs: int
-    temperature: float
+    calibration: Calibration
     logits: Float32
     labels: Int64
 
@@ -124,97 +111,133 @@ def resolve_device(name: Device) -> torch.device:
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
+class Learner:
+    """One view in training: its features, its table, and its classifier."""
+
+    def __init__(self, corpus: Corpus, features: FeatureConfig, classes: int, plan: Plan) -> None:
+        optim = plan.optim
+        self.space = FeatureSpace.fit(corpus, features)
+        self.table = Table(self.space.weight, plan.model.dim, optim.table_std, optim.table_accumulator)
+        self.classifier = TextClassifier(plan.model, classes).to(resolve_device(plan.device))
+        self.device = self.classifier.head.bias.device
+
+    def logits(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return the logits [B, C] on the classifier's device, of what the table says of a batch."""
+        logits_BC: Tensor = self.classifier(*(tensor.to(self.device) for tensor in (x_BTD, energy_BT1, mask_BT)))
+        return logits_BC
+
+
 class Trainer:
-    """One fit: a feature space, a fresh model, and the steps that train it."""
+    """One fit: a fresh model, and the steps that train it."""
 
     def __init__(self, rows: Rows, classes: int, plan: Plan) -> None:
-        self.plan, self.labels = plan, rows.labels
-        self.device = resolve_device(plan.device)
-        space = FeatureSpace.fit(rows.corpus, plan.features)
-        self.encoded = space.encode(rows.corpus)
-        torch.manual_seed(plan.seed)
-        embedding = HashEmbedding.fresh(torch.from_numpy(space.weight), plan.model.dim, plan.optim.table_std)
-        model = TextClassifier(plan.model, classes)
-        self.fitted = Fitted(space, embedding.to(self.device), model.to(self.device))
-        self.table = TableOptimizer(self.fitted.embedding, plan.optim.table_accumulator)
-        self.dense = _dense_optimizer(model, plan.optim)
+        self.plan, self.rows, self.classes = plan, rows, classes
+        with _DRAWING:
+            torch.manual_seed(plan.seed)
+            self.learners = [Learner(rows.corpus, features, classes, plan) for features in plan.features.views()]
+        self.encoded = self.encode(rows.corpus)
+        self.device = self.learners[0].device
+        self.dense = _dense_optimizer([learner.classifier for learner in self.learners], plan.optim)
         self.label_weight = _label_weight(rows.labels, classes, plan.class_weight).to(self.device)
         self.steps = plan.epochs * -(-len(rows.labels) // plan.optim.batch_size)
         self.step_number = 0
         self.stopped = False
 
+    def encode(self, corpus: Corpus) -> list[Encoded]:
+        """Look up the rows of texts in each view."""
+        return [learner.space.encode(corpus) for learner in self.learners]
+
     def train_epoch(self, number: int, watcher: Watcher | None) -> None:
         """Pass once over all rows, or until `stopped` is set."""
-        self.fitted.model.train()
+        for learner in self.learners:
+            learner.classifier.train()
         rng = np.random.default_rng([self.plan.seed, number])
-        for which in epoch_batches(self.encoded.lengths(), self.plan.optim.batch_size, rng):
+        for text_B in epoch_batches(self.rows.corpus.lengths(), self.plan.optim.batch_size, rng):
             if self.stopped:
                 return
-            loss = self._step(
-                self.encoded.batch(which).to(self.device), torch.from_numpy(self.labels[which]).to(self.device)
-            )
+            loss = self._step(text_B)
             if watcher:
-                watcher.step(len(which), loss.item())
+                watcher.step(len(text_B), loss)
 
-    def _step(self, batch: Batch, label_B: Tensor) -> Tensor:
+    def _step(self, text_B: Int64) -> float:
         factor = _schedule(self.step_number, self.steps, self.plan.optim.warmup)
         for group in self.dense.param_groups:
             group["lr"] = group["full_rate"] * factor
-        unit_UD, energy_U1 = self.fitted.embedding.units(batch)
-        logits_BC = self.fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT)
-        # Summed, not averaged, so that a row learns the same from a text however many texts share the step.
-        loss = (F.cross_entropy(logits_BC, label_B, reduction="none") * self.label_weight[label_B]).sum()
+        label_B = torch.from_numpy(self.rows.labels[text_B]).to(self.device)
+        batches = [Batch.of(encoded, text_B) for encoded in self.encoded]
+        read = [learner.table.read(batch) for learner, batch in zip(self.learners, batches, strict=True)]
+        logits_VBC = torch.stack(
+            [
+                learner.logits(x_BTD.requires_grad_(), energy_BT1, batch.mask_BT)
+                for learner, batch, (x_BTD, energy_BT1) in zip(self.learners, batches, read, strict=True)
+            ]
+        )
+        # Each view learns by itself. Summed, not averaged, so that a row learns the same from a text however many
+        # texts share the step.
+        loss_VB = F.cross_entropy(logits_VBC.movedim(2, 1), label_B.expand(len(logits_VBC), -1), reduction="none")
+        loss = (loss_VB * self.label_weight[label_B]).sum()
         self.dense.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        if unit_UD.grad is not None:
-            self.table.step(batch, unit_UD.grad, self.plan.optim.table_rate * factor)
+        for learner, batch, (x_BTD, _) in zip(self.learners, batches, read, strict=True):
+            if x_BTD.grad is not None:
+                learner.table.update(batch, x_BTD.grad, self.plan.optim.table_rate * factor)
         self.dense.step()
         self.step_number += 1
-        return loss.detach() / len(label_B)
+        return float(loss.detach()) / loss_VB.numel()
 
+    @torch.no_grad()
+    def predict(self, encoded_V: Sequence[Encoded], batch_size: int = 256) -> Float32:
+        """Return the logits [V, texts, C] of each view, of what `encode` has made of texts."""
+        corpus = encoded_V[0].corpus
+        logits = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
+        for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits, strict=True):
+            learner.classifier.eval()
+            for text_B in plain_batches(corpus.lengths(), batch_size):
+                batch = Batch.of(encoded, text_B)
+                logits_RC[text_B] = learner.logits(*learner.table.read(batch), batch.mask_BT).cpu()
+        return logits
 
-@torch.no_grad()
-def predict_logits(fitted: Fitted, encoded: Encoded, batch_size: int = 256) -> Float32:
-    """Return the logits [texts, labels]."""
-    fitted.model.eval()
-    device = fitted.embedding.table_VD.device
-    logits = np.zeros((len(encoded), fitted.model.head.out_features), np.float32)
-    for which in plain_batches(encoded.lengths(), batch_size):
-        batch = encoded.batch(which).to(device)
-        unit_UD, energy_U1 = fitted.embedding.units(batch)
-        logits[which] = fitted.model(batch.spread(unit_UD), batch.spread(energy_U1), batch.mask_BT).cpu()
-    return logits
+    def fitted(self, shares: tuple[float, ...]) -> Fitted:
+        """Return what has been learned, with the shares that judging rows gave to the views."""
+        views = [
+            View(learner.space, torch.from_numpy(learner.table.row_VD), learner.classifier.cpu().eval())
+            for learner in self.learners
+        ]
+        return Fitted(self.rows.corpus.types, views, shares)
 
 
 def judge(fold: Fold, classes: int, plan: Plan, watcher: Watcher | None, name: str) -> list[Float32]:
-    """Train on a fold; return the logits of its judging rows after each epoch."""
+    """Train on a fold; return the logits [V, rows, C] of its judging rows after each epoch."""
     trainer = Trainer(fold.train, classes, plan)
-    judges = trainer.fitted.space.encode(fold.judges.corpus)
+    judges = trainer.encode(fold.judges.corpus)
     if watcher:
         watcher.phase(name, plan.epochs * len(fold.train.labels))
     logits = []
     for number in range(1, plan.epochs + 1):
         trainer.train_epoch(number, watcher)
-        logits.append(predict_logits(trainer.fitted, judges))
+        logits.append(trainer.predict(judges))
         if watcher:
-            watcher.epoch(number, EpochScore.of(logits[-1], fold.judges.labels) if len(judges) else None)
+            labels = fold.judges.labels
+            watcher.epoch(number, EpochScore.of(logits[-1].mean(0), labels) if len(labels) else None)
     return logits
 
 
-def choose(folds: Sequence[Fold], classes: int, plan: Plan, watcher: Watcher | None) -> Chosen:
-    """Let judging rows choose the epoch at which to stop, and fit the temperature to their logits there.
+def choose(folds: Sequence[Fold], by_fold: Sequence[Sequence[Float32]]) -> Chosen:
+    """Let judging rows choose the epoch at which to stop, and calibrate their logits there.
 
     Of several folds all judging rows decide together. Without any (very small data) the last epoch is taken.
+
+    Args:
+        folds: the rows.
+        by_fold: of each fold what `judge` has returned.
     """
-    names = ["choosing"] if len(folds) == 1 else [f"choosing {i + 1}/{len(folds)}" for i in range(len(folds))]
-    by_fold = [judge(fold, classes, plan, watcher, name) for fold, name in zip(folds, names, strict=True)]
     labels = np.concatenate([fold.judges.labels for fold in folds])
-    by_epoch = [np.concatenate(parts) for parts in zip(*by_fold, strict=True)]
-    number = (
-        best_epoch([EpochScore.of(logits, labels) for logits in by_epoch], len(labels)) if len(labels) else plan.epochs
-    )
-    logits = by_epoch[number - 1]
-    return Chosen(number, calibration.fit_temperature(logits, labels), logits, labels)
+    by_epoch = [np.concatenate(parts, axis=1) for parts in zip(*by_fold, strict=True)]
+    fits = [calibration.fit(logits, labels) for logits in by_epoch]
+    combined = [found.combine(logits) for found, logits in zip(fits, by_epoch, strict=True)]
+    scores = [EpochScore.of(logits, labels) for logits in combined] if len(labels) else []
+    number = best_epoch(scores, len(labels)) if scores else len(by_epoch)
+    return Chosen(number, fits[number - 1], combined[number - 1], labels)
 
 
 def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
@@ -227,7 +250,7 @@ def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
     return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)
 
 
-def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None) -> Fitted:
+def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None) -> Trainer:
     """Train on all rows, with the schedule of `plan.epochs` epochs cut after `stop_after`."""
     return _run(Trainer(rows, classes, plan), stop_after, watcher)
 
@@ -235,44 +258,54 @@ def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher 
 def choose_and_fit(
     rows: Rows, folds: Sequence[Fold], classes: int, plan: Plan, watcher: Watcher | None
 ) -> tuple[Chosen, Fitted]:
-    """`choose`, and `fit` beside it in a second thread, which is right whenever the last epoch is chosen.
+    """Judge the folds and `choose`; beside it, in a second thread, fit on all rows, and judge every other fold.
 
-    The two share nothing: the result is the same bytes as one after the other. Only dropout would draw from the one
-    generator of both; with it they do run one after the other.
+    Trainings share nothing, so the result is the same bytes as one after the other. That fit is the right one whenever
+    the last epoch is chosen; else, or if dropout would draw from the one generator of both, it comes afterwards.
     """
-    if plan.model.dropout or plan.model.seed_dropout:
-        chosen = choose(folds, classes, plan, watcher)
-        return chosen, fit(rows, classes, plan, chosen.epochs, watcher)
+    names = ["choosing"] if len(folds) == 1 else [f"choosing {i + 1}/{len(folds)}" for i in range(len(folds))]
+    alone = bool(plan.model.dropout or plan.model.seed_dropout)
+    here, there = range(0, len(folds), 1 if alone else 2), range(1, len(folds), 2)
     trainer = Trainer(rows, classes, plan)
     with ThreadPoolExecutor(1) as pool:
-        fitting = pool.submit(_run, trainer, plan.epochs, None)
+        working = [] if alone else [pool.submit(_run, trainer, plan.epochs, None)]
+        judging = {} if alone else {i: pool.submit(judge, folds[i], classes, plan, None, names[i]) for i in there}
         try:
-            chosen = choose(folds, classes, plan, watcher)
+            by_fold = {i: judge(folds[i], classes, plan, watcher, names[i]) for i in here}
+            by_fold |= {i: future.result() for i, future in judging.items()}
         except BaseException:
             trainer.stopped = True
+            for future in judging.values():
+                future.cancel()
             raise
-        fitted = fitting.result()
-    return chosen, fitted if chosen.epochs == plan.epochs else fit(rows, classes, plan, chosen.epochs, watcher)
+        for fitting in working:
+            fitting.result()
+    chosen = choose(folds, [by_fold[i] for i in range(len(folds))])
+    if alone or chosen.epochs != plan.epochs:
+        trainer = fit(rows, classes, plan, chosen.epochs, watcher)
+    return chosen, trainer.fitted(chosen.calibration.shares)
 
 
-def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Fitted:
+def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Trainer:
     if watcher:
-        watcher.phase("training", epochs * len(trainer.labels))
+        watcher.phase("training", epochs * len(trainer.rows.labels))
     for number in range(1, epochs + 1):
         trainer.train_epoch(number, watcher)
         if watcher:
             watcher.epoch(number, None)
-    return trainer.fitted
+    return trainer
 
 
-def _dense_optimizer(model: TextClassifier, config: OptimConfig) -> torch.optim.AdamW:
+def _dense_optimizer(models: Sequence[TextClassifier], config: OptimConfig) -> torch.optim.AdamW:
+    plain = [p for model in models for p in (*model.attention.parameters(), model.head.bias)]
+    heads = [model.head.weight for model in models]
     groups: list[dict[str, Any]] = [
-        {"params": model.attention.parameters(), "full_rate": config.rate},
-        {"params": [model.head.bias], "full_rate": config.rate},
-        {"params": [model.head.weight], "full_rate": config.rate, "weight_decay": config.head_decay},
+        {"params": plain, "full_rate": config.rate},
+        {"params": heads, "full_rate": config.rate, "weight_decay": config.head_decay},
     ]
-    if model.mixing:
-        groups.append({"params": model.mixing.parameters(), "full_rate": config.mixing_rate})
+    mixing = [p for model in models if model.mixing for p in model.mixing.parameters()]
+    if mixing:
+        groups.append({"params": mixing, "full_rate": config.mixing_rate})
     return torch.optim.AdamW(groups, lr=config.rate, weight_decay=0.0, fused=True)
 
 

@@ -21,7 +21,6 @@ from torch.nn import functional as F
 
 from textcls.errors import ConfigError
 from textcls_training import ops
-from textcls_training.encoding import Batch
 from textcls_training.mixing import MIXERS
 
 Attention = Literal["norm", "softmax", "cosine"]
@@ -44,7 +43,7 @@ class ModelConfig:
     """
 
     dim: int = 32
-    mixing: str = "lambda"
+    mixing: str = "none"
     attention: Attention = "norm"
     values: Values = "token"
     seeds: int = 1
@@ -128,7 +127,7 @@ class MixingLayer(nn.Module):
 
 
 class TextClassifier(nn.Module):
-    """From token vectors to logits and what each token added to them."""
+    """One view: from token vectors to logits and what each token added to them."""
 
     def __init__(self, config: ModelConfig, labels: int) -> None:
         super().__init__()
@@ -168,46 +167,31 @@ class TextClassifier(nn.Module):
     def explain(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> Answer:
         """Return logits, attention and contributions; the way of the saved model. Arguments as for `forward`."""
         share_BTS, weight_BTS, value_BTD = self.attend(x_BTD, energy_BT1, mask_BT)
-        # The head is linear: applied to each token's weighted values before they are summed, it gives the split.
-        weighted_BTX = torch.cat([weight_BT1 * value_BTD for weight_BT1 in torch.split(weight_BTS, 1, -1)], -1)
-        contributions_BTC = weighted_BTX @ self.head.weight.T
+        # The head is linear: applied to each token's values before they are summed, it gives the split.
+        contributions_BTC = (weight_BTS.unsqueeze(-1) * self._said(value_BTD)).sum(2)
         logits_BC = self.head.bias + contributions_BTC.sum(1)
         return Answer(logits_BC, share_BTS.mean(2).where(mask_BT, 0.0), contributions_BTC)
+
+    @property
+    def foldable(self) -> bool:
+        """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
+        linear = self.mixing is None and self.config.attention != "cosine"
+        return linear and self.config.seeds * (self.head.out_features + 1) <= 2 * self.config.dim
+
+    def fold(self, table_VD: Tensor) -> Tensor:
+        """Return what each row of a table says itself [V, S * (C + 1)]: S * C values, one a seed and label, S scores.
+
+        Where `foldable`, a sum of such rows is all that a saved model needs of a token.
+        """
+        return torch.cat([self._said(table_VD).flatten(1), self.attention.scores(table_VD)], 1)
+
+    def _said(self, value_XD: Tensor) -> Tensor:
+        """The head of each seed on values [..., D]: [..., S, C]."""
+        weight_SDC = self.head.weight.T.view(self.config.seeds, self.config.dim, -1)
+        return torch.stack([value_XD @ weight_DC for weight_DC in weight_SDC.unbind(0)], -2)
 
 
 def _mixing_layer(config: ModelConfig) -> MixingLayer | None:
     make_mixer = MIXERS[config.mixing]
     out = config.dim if config.values == "mixed" else config.seeds
     return MixingLayer(config.dim, out, make_mixer(config.dim, out), config.gate) if make_mixer else None
-
-
-class HashEmbedding(nn.Module):
-    """The table of hashed rows, and the fixed weight c_r of each: row 0 is nothing and stays zero.
-
-    A token's vector is sum_r c_r E_r over its rows; its energy q is sum_r c_r^2. Both are sums over bags of rows, read
-    and updated by `textcls_training.optim`.
-    """
-
-    def __init__(self, table_VD: Tensor, weight_V: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("table_VD", table_VD)
-        self.register_buffer("weight_V", weight_V)
-        self.register_buffer("energy_V1", weight_V.square().unsqueeze(1))
-        self.table_VD: Tensor
-        self.weight_V: Tensor
-        self.energy_V1: Tensor
-
-    @classmethod
-    def fresh(cls, weight_V: Tensor, dim: int, std: float) -> "HashEmbedding":
-        """Draw new rows from a normal distribution of standard deviation `std`."""
-        table_VD = torch.randn(len(weight_V), dim) * std
-        table_VD[0] = 0
-        return cls(table_VD, weight_V)
-
-    def units(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the batch's units [U, D], a leaf for autograd, and their energies [U, 1]."""
-        weight_R = self.weight_V[batch.row_R]
-        offset_U = batch.size_U.cumsum(0) - batch.size_U
-        unit_UD = F.embedding_bag(batch.row_R, self.table_VD, offset_U, mode="sum", per_sample_weights=weight_R)
-        energy_U1 = F.embedding_bag(batch.row_R, self.energy_V1, offset_U, mode="sum")
-        return unit_UD.requires_grad_(), energy_U1

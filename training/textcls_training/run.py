@@ -14,16 +14,15 @@ from scipy.special import softmax
 from textcls import artifact, metrics
 from textcls.artifact import ModelInfo
 from textcls.errors import InputError
-from textcls_training import export, loop
+from textcls_training import export, lexicon, loop
 from textcls_training.config import Plan, TrainConfig, resolve
+from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
 from textcls_training.loop import Chosen, Fold, Rows, Watcher
-from textcls_training.model import TextClassifier
 from textcls_training.split import held_out_parts
+from textcls_training.views import Fitted
 
-# A table of this many rows, about 2.5 MB, is small enough to be kept whole.
-MAX_FULL_ROWS = 70_000
-VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "scipy", "mmh3")
+VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +48,7 @@ class TrainReport:
         folds: 1 where these are held-out or separate rows; more where each part of few rows judged in turn.
         epochs: passes over the data.
         temperature: 1 when too few rows were held out to fit it.
+        shares: how much each view counts: words, and pieces of words if they are read.
         held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
         ece_before: expected calibration error without it.
         gate: what the mixing layer's gate has become, None without mixing.
@@ -60,6 +60,7 @@ class TrainReport:
     folds: int
     epochs: int
     temperature: float
+    shares: tuple[float, ...]
     held_out: metrics.Report
     ece_before: float
     gate: float | None
@@ -94,33 +95,34 @@ def train(
     names = _label_names(source, valid)
     labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()
-    plan = resolve(config, texts, len(names))
+    everything = Rows(Corpus.of(texts, config.max_tokens), labels)
+    if not len(everything.corpus.token):
+        raise InputError("No training text holds a single word or sign; is the text column the right one?")
+    plan = resolve(config, texts, len(everything.corpus.token), len(names))
 
     with loop.reproducible(plan.seed):
-        everything = Rows(Corpus.of(texts, plan.max_tokens), labels)
         if valid is None:
             folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
             judges = Rows(Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names))
             folds = [Fold(everything, judges)]
-        if not len(everything.corpus.token):
-            raise InputError("No training text holds a single word or sign; is the text column the right one?")
         chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
-        fitted = fitted.compact(MAX_FULL_ROWS)
-        serving = export.ServingModel(fitted, chosen.temperature).eval()
-        info = _model_info(source, names, plan, chosen, serving)
-        export.save(serving, fitted.space, info, output)
+        saved = lexicon.build(fitted, everything.corpus, lexicon.budget(plan.size, len(names)))
+        info = _model_info(source, names, plan, chosen, fitted)
+        export.save(fitted, saved, chosen.calibration.temperature, info, output)
 
-    probabilities = softmax(chosen.logits / chosen.temperature, axis=1)
+    temperature = chosen.calibration.temperature
+    probabilities = softmax(chosen.logits / temperature, axis=1)
     return TrainReport(
         rows=len(texts),
         held_out_rows=len(chosen.labels),
         folds=len(folds),
         epochs=chosen.epochs,
-        temperature=chosen.temperature,
+        temperature=temperature,
+        shares=fitted.shares,
         held_out=metrics.report(probabilities, chosen.labels, names),
         ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), chosen.labels),
-        gate=_learned_gate(fitted.model),
+        gate=_learned_gate(fitted),
         file_bytes=output.stat().st_size,
     )
 
@@ -141,14 +143,12 @@ def _numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([number[label] for label in labels], np.int64)
 
 
-def _model_info(
-    source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, serving: export.ServingModel
-) -> ModelInfo:
+def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, fitted: Fitted) -> ModelInfo:
     right = chosen.logits.argmax(1) == chosen.labels
     return ModelInfo(
         labels=tuple(names),
-        bias=export.empty_text_logits(serving),
-        temperature=chosen.temperature,
+        bias=empty_text_logits(fitted),
+        temperature=chosen.calibration.temperature,
         max_tokens=plan.max_tokens,
         features=plan.features,
         model=asdict(plan.model),
@@ -161,7 +161,8 @@ def _model_info(
             "epochs": chosen.epochs,
             "scheduled_epochs": plan.epochs,
             "class_weight": plan.class_weight,
-            "gate": _learned_gate(serving.model),
+            "shares": [round(share, 6) for share in fitted.shares],
+            "gate": _learned_gate(fitted),
             "optim": asdict(plan.optim),
             "held_out_rows": len(chosen.labels),
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
@@ -170,8 +171,10 @@ def _model_info(
     )
 
 
-def _learned_gate(model: TextClassifier) -> float | None:
-    return round(float(model.mixing.gate_X.detach().abs().max()), 6) if model.mixing else None
+def _learned_gate(fitted: Fitted) -> float | None:
+    layers = [view.classifier.mixing for view in fitted.views]
+    gates = [float(layer.gate_X.detach().abs().max()) for layer in layers if layer]
+    return round(max(gates), 6) if gates else None
 
 
 def _data_hash(source: Source) -> str:

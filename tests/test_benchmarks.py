@@ -1,0 +1,247 @@
+"""The benchmarks' arithmetic, tables and resuming; nothing large is trained here."""
+
+import importlib
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ABOUT = {"date": "2026-01-02", "commit": "abc1234", "machine": "2 cores", "versions": {"numpy": "2.4.0"}}
+FIGURES = {
+    "accuracy": 90.0, "macro_f1": 89.0, "accuracy_90": 95.0, "ece": 0.03, "ece_floor": 0.02, "train_rows": 1000,
+    "test_rows": 100, "labels": 2, "train_s": 12.0, "peak_mb": 500.0, "alone_us": 70.0, "batch_us": 20.0, "mb": 2.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
+    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
+    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    for name in set(sys.modules) - before:
+        if (ROOT / "benchmarks" / f"{name}.py").is_file():
+            del sys.modules[name]
+
+
+# Figures
+
+
+def test_the_calibration_floor_of_one_bin_is_the_mean_deviation_of_a_binomial(module: Any) -> None:
+    # 4 rows of confidence 0.5 in one bin: |rights - 2| / 4 is 0, 1/4 or 1/2 with chances 6, 8 and 2 of 16; mean 3/16.
+    floor = module("measure").calibration_floor(np.full(4, 0.5), draws=4000)
+    assert floor == pytest.approx(3 / 16, abs=0.01)
+
+
+def test_a_model_that_is_always_sure_has_no_calibration_floor(module: Any) -> None:
+    assert module("measure").calibration_floor(np.ones(10)) == 0
+
+
+def test_the_calibration_floor_falls_with_the_rows_and_is_repeatable(module: Any) -> None:
+    floor = module("measure").calibration_floor
+    few, many = (floor(np.full(rows, 0.8)) for rows in (100, 10_000))
+    assert many < few / 5
+    assert floor(np.full(100, 0.8)) == few
+
+
+def test_accuracy_at_coverage_leaves_the_least_sure_rows_out(module: Any) -> None:
+    confidence = np.array([0.9, 0.2, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6])
+    right = np.array([True, False, True, False, True, True, True, True, True, True])
+    accuracy = module("measure").coverage_accuracy
+    assert accuracy(confidence, right) == pytest.approx(8 / 9)
+    assert accuracy(confidence, right, coverage=0.2) == 1
+    assert accuracy(confidence, right, coverage=1.0) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("labels", [["yes", "no"], ["yes", "no", "perhaps"]], ids=["two labels", "three labels"])
+@pytest.mark.parametrize(
+    "name", ["TF-IDF words + SVM", "TF-IDF words + LR", "fastText bigrams"], ids=["margin", "probability", "fastText"]
+)
+def test_peers_answer_alike_with_and_without_confidence(module: Any, name: str, labels: list[str]) -> None:
+    if name.startswith("fastText"):
+        pytest.importorskip("fasttext", reason="this peer needs fasttext-numpy2-wheel")
+    texts = [f"{label} it is, said number {i}" for i in range(10) for label in labels]
+    peer = module("peers").PEERS[name](texts, labels * 10)
+    answers, confidence = peer.score(texts)
+    assert answers == peer.predict(texts)
+    assert confidence.shape == (len(texts),)
+    assert confidence.min() >= 0
+    assert not peer.probabilities or confidence.max() <= 1
+
+
+# Subsets
+
+
+def test_subsets_are_nested_stratified_and_have_every_label(module: Any) -> None:
+    labels = ["common"] * 600 + ["usual"] * 390 + ["rare"] * 10
+    order = module("common").nested_order(labels, seed=1)
+    assert sorted(order) == list(range(1000))
+    assert Counter(labels[i] for i in order[:3]) == {"common": 1, "usual": 1, "rare": 1}
+    for size in (50, 100, 500):
+        counts = Counter(labels[i] for i in order[:size])
+        assert counts["common"] == pytest.approx(0.6 * size, abs=2)
+        assert counts["rare"] == pytest.approx(0.01 * size, abs=1)
+    assert order != module("common").nested_order(labels, seed=2)
+
+
+# Resuming
+
+
+def test_a_second_run_measures_what_is_missing_or_failed(module: Any, tmp_path: Path) -> None:
+    state, path = module("state"), tmp_path / "run.json"
+    cells = [state.Cell("a", "textcls"), state.Cell("a", "bad"), state.Cell("b", "textcls", 1, 100)]
+    asked = []
+
+    def measure(cell: Any) -> dict[str, float]:
+        asked.append(cell)
+        if cell.model == "bad" and len(asked) <= 3:
+            raise module("common").CommandError("out of luck")
+        return {"accuracy": float(len(asked))}
+
+    first = state.resume(path, ABOUT, restart=False)
+    first.run(cells, measure, path)
+    assert asked == cells
+    assert first.failures()[-1] == "- a, bad, seed 0: out of luck"
+    second = state.resume(path, {**ABOUT, "date": "2026-01-03"}, restart=False)
+    assert second == first
+    second.run(cells, measure, path)
+    assert asked[3:] == [cells[1]]
+    assert second.failures() == []
+    assert state.State.load(path).figures == {cells[0]: {"accuracy": 1}, cells[2]: {"accuracy": 3},
+                                              cells[1]: {"accuracy": 4}}  # fmt: skip
+
+
+def test_an_interrupted_run_keeps_what_it_measured(module: Any, tmp_path: Path) -> None:
+    state, path = module("state"), tmp_path / "run.json"
+    cells = [state.Cell("a", "textcls", seed) for seed in range(3)]
+
+    def measure(cell: Any) -> dict[str, float]:
+        if cell.seed == 2:
+            raise KeyboardInterrupt
+        return {"accuracy": 1.0}
+
+    with pytest.raises(KeyboardInterrupt):
+        state.State(ABOUT).run(cells, measure, path)
+    assert list(state.State.load(path).figures) == cells[:2]
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_run_of_another_commit_is_not_gone_on_with(module: Any, tmp_path: Path) -> None:
+    state, path = module("state"), tmp_path / "run.json"
+    state.State(ABOUT, {state.Cell("a", "textcls"): FIGURES}).save(path)
+    now = {**ABOUT, "commit": "def5678"}
+    with pytest.raises(click.UsageError) as refusal:
+        state.resume(path, now, restart=False)
+    assert refusal.value.message == (
+        f"{path} was measured with commit abc1234 (now def5678): go on there, or give --restart."
+    )
+    assert state.resume(path, now, restart=True) == state.State(now)
+
+
+@pytest.mark.parametrize("content", ["", "[]", json.dumps({"about": {}})])
+def test_a_file_that_is_no_run_is_refused(module: Any, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(content)
+    with pytest.raises(click.UsageError, match="is not the JSON file of a run"):
+        module("state").resume(path, ABOUT, restart=False)
+
+
+# Reports
+
+
+def comparison(module: Any) -> Any:
+    """A state of two sets: textcls ahead by 1 on the one, behind by 2 on the other."""
+    state = module("state")
+    peer = {name: value for name, value in FIGURES.items() if not name.startswith("ece")} | {"train_s": 4.0}
+    return state.State(
+        ABOUT,
+        {
+            state.Cell("trees", "textcls", 0): FIGURES,
+            state.Cell("trees", "TF-IDF words + SVM"): {**peer, "accuracy": 90.0},
+            state.Cell("trees", "fastText bigrams"): {**peer, "accuracy": 80.0},
+            state.Cell("trees", "textcls", 1): {**FIGURES, "accuracy": 92.0},
+            state.Cell("stones", "textcls", 0): FIGURES,
+            state.Cell("stones", "fastText bigrams"): {**peer, "accuracy": 92.0},
+        },
+        {state.Cell("stones", "TF-IDF words + SVM"): "MemoryError"},
+    )
+
+
+def test_the_comparison_has_a_line_a_set_and_a_line_a_model(module: Any) -> None:
+    lines = module("compare").report(comparison(module)).splitlines()
+    assert lines[0] == "2026-01-02, commit abc1234, 2 cores; numpy 2.4.0."
+    assert lines[4:8] == [
+        "| trees | 1,000 | 2 | 91.00 ± 1.41 | TF-IDF words + SVM | 90.00 | +1.00 | 89.00 | 0.030 / 0.020 | 95.00 "
+        "| 12.0 (3.0) | 2.0 |",
+        "| stones | 1,000 | 2 | 90.00 | fastText bigrams | 92.00 | -2.00 | 89.00 | 0.030 / 0.020 | 95.00 "
+        "| 12.0 (3.0) | 2.0 |",
+        "",
+        "Mean difference to the best peer -0.50; at or above it on 1 of 2 sets.",
+    ]
+    assert (
+        lines[11] == "| trees | textcls | 91.00 ± 1.41 | 89.00 | 0.030 / 0.020 | 95.00 | 12.00 | 500 | 70 | 20 | 2.0 |"
+    )
+    assert lines[12] == "| trees | TF-IDF words + SVM | 90.00 | 89.00 | - | 95.00 | 4.00 | 500 | 70 | 20 | 2.0 |"
+    assert "- stones, TF-IDF words + SVM, seed 0: MemoryError" in lines
+
+
+def test_the_check_tells_a_changed_accuracy_from_equal_ones(module: Any) -> None:
+    compare, now, earlier = module("compare"), comparison(module), comparison(module)
+    assert compare.compare_accuracies(now, earlier) == (
+        True,
+        "The accuracies of all 3 trainings of textcls equal those of commit abc1234 exactly.",
+    )
+    cell = module("state").Cell("trees", "textcls", 1)
+    now.figures[cell] = {**FIGURES, "accuracy": 92.00000000000001}
+    same, verdict = compare.compare_accuracies(now, earlier)
+    assert not same
+    assert verdict.splitlines()[1:] == ["- trees, textcls, seed 1: 92.0 then, 92.00000000000001 now"]
+
+
+def curve_state(module: Any) -> Any:
+    """A state with all cells of the learning curves of a set of 900 rows, and two sizes."""
+    curves, state = module("curves"), module("state")
+    cells = curves.learning_cells("trees", 900) + [state.Cell("trees", curves.sized(size)) for size in ("tiny", "all")]
+    figures = {
+        cell: {**FIGURES, "train_rows": cell.rows or 900, "accuracy": 80.0 + cell.seed + cell.ours} for cell in cells
+    }
+    return state.State(ABOUT, figures)
+
+
+def test_the_learning_curves_have_a_column_a_size(module: Any) -> None:
+    lines = module("curves").report(curve_state(module)).splitlines()
+    assert "| trees | textcls | 82.00 ± 1.00 | 82.00 ± 1.00 | - | - | 81.00 |" in lines
+    assert "| trees | textcls to the best peer | +1.00 | +1.00 | - | - | +1.00 |" in lines
+    assert "| trees | textcls --size tiny | 81.00 | 2.00 | 70 | 20 | 12.00 |" in lines
+
+
+def test_the_plots_are_written_and_repeatable(module: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib")
+    curves, plots, state = module("curves"), module("plots"), curve_state(module)
+    paths = [tmp_path / f"{name}.svg" for name in ("first", "second", "frontier")]
+    for path in paths[:2]:
+        plots.draw_curves(curves.curves(state), path)
+    plots.draw_frontier(curves.frontier(state), paths[2])
+    first, second, frontier = (path.read_text(encoding="utf-8") for path in paths)
+    assert first == second
+    assert "training rows" in first
+    assert "saved model (MB)" in frontier
+
+
+def test_labels_are_moved_apart_and_keep_their_order(module: Any) -> None:
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib")
+    moved = module("plots").spread([0.5, 0.5, 0.1, 0.55], 0.1)
+    assert moved == pytest.approx([0.41667, 0.51667, 0.1, 0.61667], abs=1e-4)

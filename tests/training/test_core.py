@@ -1,0 +1,203 @@
+"""The numeric core: the hand-written graph and the exported one against the PyTorch modules that they must repeat."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any, get_args
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+
+from textcls.errors import ArtifactError
+from textcls.features import FeatureConfig
+from textcls_training.core import (
+    INPUTS,
+    OUTPUTS,
+    Answers,
+    Core,
+    FoldedCore,
+    VectorCore,
+    empty_text_logits,
+    serving_core,
+)
+from textcls_training.encoding import Corpus, FeatureSpace
+from textcls_training.lexicon import NO_SCORE
+from textcls_training.model import Attention, ModelConfig, TextClassifier, Values
+from textcls_training.views import Fitted, View
+
+LABELS, TOKENS, TEMPERATURE = 3, 7, 1.7
+LENGTHS = (7, 3, 1, 0)
+SHARES = {1: (1.0,), 2: (0.3, 0.7)}
+
+
+def random_model(config: ModelConfig, views: int) -> Fitted:
+    """A model with random weights."""
+    torch.manual_seed(0)
+    corpus = Corpus.of(["some words of a text"], TOKENS)
+    found = []
+    for _ in range(views):
+        space = FeatureSpace.fit(corpus, FeatureConfig())
+        classifier = TextClassifier(config, LABELS).eval()
+        with torch.no_grad():
+            for parameter in classifier.parameters():
+                parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        found.append(View(space, torch.randn(len(space.weight), config.dim), classifier))
+    return Fitted(corpus.types, found, SHARES[views])
+
+
+def vectors(config: ModelConfig, views: int, *lengths: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Padding [B, T], vectors [B, T, V, D] and energies [B, T, V, 1] of random texts; none at padding."""
+    generator = torch.Generator().manual_seed(1)
+    padding_BT = torch.arange(max(1, *lengths)) >= torch.tensor(lengths)[:, None]
+    real_BT11 = ~padding_BT[..., None, None]
+    x_BTVD = torch.randn(*padding_BT.shape, views, config.dim, generator=generator) * real_BT11
+    energy_BTV1 = (torch.rand(*padding_BT.shape, views, 1, generator=generator) + 0.1) * real_BT11
+    return padding_BT, x_BTVD, energy_BTV1
+
+
+@torch.no_grad()
+def token_sums(fitted: Fitted, padding_BT: Tensor, x_BTVD: Tensor, energy_BTV1: Tensor) -> Tensor:
+    """What a front end says of these tokens [B, T, G, X], padding as in `Lexicon.marks`."""
+    first = fitted.views[0].classifier
+    energy_BTV1 = energy_BTV1.masked_fill(padding_BT[..., None, None], 1.0)
+    if not first.foldable:
+        return torch.cat([x_BTVD, energy_BTV1], -1)
+    seeds, parts = first.config.seeds, []
+    for i, view in enumerate(fitted.views):
+        said_BTY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, -1)
+        value_BTX, score_BTS = torch.split(said_BTY, [seeds * LABELS, seeds], -1)
+        value_BTSC = value_BTX.reshape(*padding_BT.shape, seeds, LABELS) * fitted.shares[i]
+        score_BTS = score_BTS.masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
+        energy_BTS1 = energy_BTV1[:, :, i].unsqueeze(2).expand(*score_BTS.shape, 1)
+        parts.append(torch.cat([value_BTSC, score_BTS.unsqueeze(-1), energy_BTS1], -1))
+    return torch.cat(parts, 2)
+
+
+@torch.no_grad()
+def unfolded(fitted: Fitted, padding_BT: Tensor, x_BTVD: Tensor, energy_BTV1: Tensor) -> Answers:
+    """The answers by the classifiers as they were trained."""
+    parts = []
+    for i, (view, share) in enumerate(zip(fitted.views, fitted.shares, strict=True)):
+        answer = view.classifier.explain(x_BTVD[:, :, i], energy_BTV1[:, :, i], ~padding_BT)
+        parts.append([part * share for part in answer])
+    logits_BC, attention_BT, contributions_BTC = (torch.stack(of_views).sum(0) for of_views in zip(*parts, strict=True))
+    return torch.softmax(logits_BC / TEMPERATURE, -1), logits_BC, attention_BT, contributions_BTC
+
+
+def session_of(core: Core) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(core.graph().SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def run(session: onnxruntime.InferenceSession, padding_BT: Tensor, token_BTGX: Tensor) -> list[np.ndarray]:
+    given = dict(zip(INPUTS, (padding_BT.numpy(), token_BTGX.numpy()), strict=True))
+    found: list[np.ndarray] = session.run(list(OUTPUTS), given)
+    return found
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    for name, ours, theirs in zip(OUTPUTS, found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-5, rtol=1e-4, err_msg=name)
+
+
+FOLDED = [
+    (ModelConfig(dim=8, attention=attention, values=values, seeds=seeds), views)
+    for attention, values, seeds, views in product(get_args(Attention), get_args(Values), (1, 2), (1, 2))
+    if attention != "cosine"
+]
+VECTORS = [
+    (ModelConfig(dim=8, attention="cosine", seeds=2), 2),
+    (ModelConfig(dim=8, attention="norm", seeds=5), 2),
+    (ModelConfig(dim=8, mixing="lambda", attention="norm", gate=1.0), 1),
+    (ModelConfig(dim=8, mixing="gmlp", attention="softmax", values="mixed", seeds=2, gate=1.0), 2),
+]
+EVERY = [*FOLDED, *VECTORS]
+NAMES = [f"{c.mixing}-{c.attention}-{c.values}-{c.seeds} seeds-{views} views" for c, views in EVERY]
+
+
+@pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
+def test_the_core_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, views: int) -> None:
+    fitted = random_model(config, views)
+    core = serving_core(fitted, TEMPERATURE)
+    assert isinstance(core, FoldedCore if (config, views) in FOLDED else VectorCore)
+    session = session_of(core)
+    # A whole batch with padding and an empty text, then single texts of several lengths, the empty one among them.
+    for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (0, 0), (TOKENS, TOKENS)):
+        given = vectors(config, views, *lengths)
+        token_BTGX = token_sums(fitted, *given)
+        with torch.no_grad():
+            expected = core(given[0], token_BTGX)
+        assert_same(expected, unfolded(fitted, *given))
+        assert_same(run(session, given[0], token_BTGX), expected)
+
+
+@pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
+def test_padding_says_nothing_and_an_empty_text_the_biases(config: ModelConfig, views: int) -> None:
+    fitted = random_model(config, views)
+    given = vectors(config, views, *LENGTHS)
+    padding = given[0].numpy()
+    probabilities, logits, attention, contributions = run(
+        session_of(serving_core(fitted, TEMPERATURE)), given[0], token_sums(fitted, *given)
+    )
+    bias = np.array(empty_text_logits(fitted), np.float32)
+    assert not attention[padding].any()
+    assert not contributions[padding].any()
+    np.testing.assert_allclose(attention.sum(1), [1, 1, 1, 0], atol=1e-5)
+    np.testing.assert_allclose(bias + contributions.sum(1), logits, atol=1e-5)
+    np.testing.assert_allclose(logits[-1], bias, atol=1e-6)
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2]], ids=str)
+def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
+    graph = serving_core(random_model(config, views), TEMPERATURE).graph()
+    assert tuple(value.name for value in graph.graph.input) == INPUTS
+    assert tuple(value.name for value in graph.graph.output) == OUTPUTS
+    assert not graph.functions
+    assert {node.domain for node in graph.graph.node} <= {""}
+    assert b"site-packages" not in graph.SerializeToString()
+
+
+@pytest.mark.parametrize(("attention", "nodes"), [("softmax", 11), ("norm", 17)])
+def test_a_folded_core_is_as_few_nodes_whatever_the_seeds_and_views(attention: Attention, nodes: int) -> None:
+    models = [(config, views) for config, views in FOLDED if config.attention == attention]
+    assert len(models) == 8
+    for config, views in models:
+        assert len(serving_core(random_model(config, views), TEMPERATURE).graph().graph.node) <= nodes
+
+
+@pytest.mark.parametrize(("config", "views"), [FOLDED[0], VECTORS[0]], ids=["folded", "vectors"])
+def test_serving_leaves_the_trained_classifiers_alone(config: ModelConfig, views: int) -> None:
+    fitted = random_model(config, views)
+    given = vectors(config, views, *LENGTHS)
+    before = unfolded(fitted, *given)
+    names = list(fitted.views[0].classifier.state_dict())
+    serving_core(fitted, TEMPERATURE).graph()
+    assert list(fitted.views[0].classifier.state_dict()) == names
+    for ours, theirs in zip(unfolded(fitted, *given), before, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_core_is_in_the_mode_of_serving() -> None:
+    config = replace(VECTORS[0][0], dropout=0.5, seed_dropout=0.5)
+    core = serving_core(random_model(config, 1), TEMPERATURE)
+    assert not any(module.training for module in core.modules())
+
+
+def test_the_logits_of_an_empty_text_are_the_biases_weighed_by_the_shares() -> None:
+    fitted = random_model(FOLDED[1][0], 2)
+    first, second = (view.classifier.head.bias.tolist() for view in fitted.views)
+    assert empty_text_logits(fitted) == pytest.approx([0.3 * a + 0.7 * b for a, b in zip(first, second, strict=True)])
+
+
+def test_an_exporter_that_gives_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = serving_core(random_model(VECTORS[0][0], 1), TEMPERATURE)
+    monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: None)
+    with pytest.raises(ArtifactError, match="nothing was written"):
+        core.graph()
+
+
+def test_a_folded_core_needs_no_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.onnx, "export")
+    serving_core(random_model(FOLDED[0][0], 1), TEMPERATURE).graph()

@@ -1,0 +1,43 @@
+"""A trained model: one or two views of a text, each a classifier of its own, whose logits are added up.
+
+The view "words" reads words and bigrams, the view "pieces" words and their character n-grams. Each is normalised by
+itself, as two blocks of TF-IDF features would be, and each learns from the labels by itself; how much it counts in the
+sum is fitted on held-out rows, together with the temperature.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from textcls_training.encoding import FeatureSpace
+from textcls_training.model import TextClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one view has learned.
+
+    Attributes:
+        space: its features, their rows and weights.
+        table_VD: a vector for each row of `space`; row 0 is nothing and stays zero. On the CPU.
+        classifier: from the weighted sums of rows to logits.
+    """
+
+    space: FeatureSpace
+    table_VD: Tensor
+    classifier: TextClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A trained model: logits = sum_v shares[v] * logits of view v.
+
+    Attributes:
+        types: the distinct tokens of the training texts.
+        views: one or two.
+        shares: one a view, at least 0, summing to 1.
+    """
+
+    types: list[str]
+    views: list[View]
+    shares: tuple[float, ...]
