@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from textcls import errors
@@ -49,10 +48,10 @@ def test_the_json_is_json_with_the_fields_of_an_answer() -> None:
 def test_a_command_line_is_understood(words: list[str]) -> None:
     group = main
     assert isinstance(group, LazyGroup)
-    context = click.Context(group)
+    context = group.make_context("textcls", list(words[1:]))
     command = group.get_command(context, words[1])
     assert command is not None
-    command.make_context(words[1], words[2:])
+    command.make_context(words[1], words[2:], parent=context)
 
 
 def test_every_command_is_shown() -> None:

@@ -80,7 +80,12 @@ class FoldedCore(nn.Module):
         g.node("Where", "padding", number(0), attention_BT, name="attention")
         g.node("Softmax", g.node("Div", "logits", number(self.temperature.numpy())), axis=1, name="probabilities")
         labels = len(self.bias_C)
-        shapes = (["batch", labels], ["batch", labels], ["batch", "tokens"], ["batch", "tokens", labels])
+        shapes: tuple[Sequence[str | int], ...] = (
+            ("batch", labels),
+            ("batch", labels),
+            ("batch", "tokens"),
+            ("batch", "tokens", labels),
+        )
         values = [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
             for name, shape in zip(OUTPUTS, shapes, strict=True)

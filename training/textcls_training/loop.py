@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from textcls_training.calibration import Calibration
 from textcls_training.config import ClassWeight, Device, OptimConfig, Plan
 from textcls_training.encoding import Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
 from textcls_training.model import TextClassifier
+from textcls_training.optim import Group
 from textcls_training.table import Batch, Table
 from textcls_training.views import Fitted, View
 
@@ -137,7 +138,7 @@ class Trainer:
             self.learners = [Learner(rows.corpus, features, classes, plan) for features in plan.features.views()]
         self.encoded = self.encode(rows.corpus)
         self.device = self.learners[0].device
-        self.dense = _dense_optimizer([learner.classifier for learner in self.learners], plan.optim)
+        self.dense = _dense_groups([learner.classifier for learner in self.learners], plan.optim)
         self.label_weight = _label_weight(rows.labels, classes, plan.class_weight).to(self.device)
         self.steps = plan.epochs * -(-len(rows.labels) // plan.optim.batch_size)
         self.step_number = 0
@@ -161,8 +162,6 @@ class Trainer:
 
     def _step(self, text_B: Int64) -> float:
         factor = _schedule(self.step_number, self.steps, self.plan.optim.warmup)
-        for group in self.dense.param_groups:
-            group["lr"] = group["full_rate"] * factor
         label_B = torch.from_numpy(self.rows.labels[text_B]).to(self.device)
         batches = [Batch.of(encoded, text_B) for encoded in self.encoded]
         read = [learner.table.read(batch) for learner, batch in zip(self.learners, batches, strict=True)]
@@ -176,12 +175,12 @@ class Trainer:
         # texts share the step.
         loss_VB = F.cross_entropy(logits_VBC.movedim(2, 1), label_B.expand(len(logits_VBC), -1), reduction="none")
         loss = (loss_VB * self.label_weight[label_B]).sum()
-        self.dense.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         for learner, batch, (x_BTD, _) in zip(self.learners, batches, read, strict=True):
             if x_BTD.grad is not None:
                 learner.table.update(batch, x_BTD.grad, self.plan.optim.table_rate * factor)
-        self.dense.step()
+        for group in self.dense:
+            group.step(factor)
         self.step_number += 1
         return float(loss.detach()) / loss_VB.numel()
 
@@ -296,17 +295,12 @@ def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Trainer:
     return trainer
 
 
-def _dense_optimizer(models: Sequence[TextClassifier], config: OptimConfig) -> torch.optim.AdamW:
-    plain = [p for model in models for p in (*model.attention.parameters(), model.head.bias)]
+def _dense_groups(models: Sequence[TextClassifier], config: OptimConfig) -> list[Group]:
     heads = [model.head.weight for model in models]
-    groups: list[dict[str, Any]] = [
-        {"params": plain, "full_rate": config.rate},
-        {"params": heads, "full_rate": config.rate, "weight_decay": config.head_decay},
-    ]
     mixing = [p for model in models if model.mixing for p in model.mixing.parameters()]
-    if mixing:
-        groups.append({"params": mixing, "full_rate": config.mixing_rate})
-    return torch.optim.AdamW(groups, lr=config.rate, weight_decay=0.0, fused=True)
+    others = [p for model in models for p in (*model.attention.parameters(), model.head.bias)]
+    groups = [Group(others, config.rate), Group(heads, config.rate, config.head_decay)]
+    return [*groups, Group(mixing, config.mixing_rate)] if mixing else groups
 
 
 def _label_weight(labels: Int64, classes: int, kind: ClassWeight) -> Tensor:
