@@ -1,6 +1,7 @@
 """The rules that decide what a training run is not told."""
 
 import pytest
+import torch
 
 from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
@@ -64,7 +65,7 @@ def test_what_is_told_is_kept() -> None:
     told = TrainConfig(
         ngram_sizes=(4,),
         bigrams=False,
-        model=ModelConfig(dim=5),
+        model=ModelConfig(dim=5, metric=False),
         optim=OptimConfig(batch_size=7, table_accumulator=0.5),
         epochs=9,
         max_tokens=11,
@@ -101,3 +102,19 @@ def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
 def test_a_bad_value_is_named_in_the_error(fields: dict[str, int], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         TrainConfig(**fields)  # type: ignore[arg-type]
+
+
+def test_metric_scores_are_for_a_gpu_unless_told() -> None:
+    def metric(model: ModelConfig | None) -> bool | None:
+        return resolve(TrainConfig(model=model, device="cpu"), ["text"], 1, 2).model.metric
+
+    assert metric(None) is False
+    assert metric(ModelConfig(metric=True)) is True
+
+
+def test_metric_scores_are_the_default_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for attention, expected in (("norm", True), ("softmax", True), ("cosine", False)):
+        plan = resolve(TrainConfig(model=ModelConfig(attention=attention)), ["text"], 1, 2)  # type: ignore[arg-type]
+        assert plan.model.metric is expected
+    assert resolve(TrainConfig(model=ModelConfig(metric=False)), ["text"], 1, 2).model.metric is False

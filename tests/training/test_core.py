@@ -106,14 +106,20 @@ FOLDED = [
     for attention, values, seeds, views in product(get_args(Attention), get_args(Values), (1, 2), (1, 2))
     if attention != "cosine"
 ]
+FOLDED += [(replace(config, metric=True), views) for config, views in FOLDED if config.attention == "norm"]
 VECTORS = [
     (ModelConfig(dim=8, attention="cosine", seeds=2), 2),
     (ModelConfig(dim=8, attention="norm", seeds=5), 2),
     (ModelConfig(dim=8, mixing="lambda", attention="norm", gate=1.0), 1),
     (ModelConfig(dim=8, mixing="gmlp", attention="softmax", values="mixed", seeds=2, gate=1.0), 2),
+    (ModelConfig(dim=8, mixing="metric", attention="norm", metric=True, gate=1.0), 2),
+    (ModelConfig(dim=8, mixing="metric", attention="metric", values="mixed", seeds=2, gate=1.0), 1),
 ]
 EVERY = [*FOLDED, *VECTORS]
-NAMES = [f"{c.mixing}-{c.attention}-{c.values}-{c.seeds} seeds-{views} views" for c, views in EVERY]
+NAMES = [
+    f"{c.mixing}-{c.attention}{'-metric scores' * bool(c.metric)}-{c.values}-{c.seeds} seeds-{views} views"
+    for c, views in EVERY
+]
 
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
@@ -149,7 +155,7 @@ def test_padding_says_nothing_and_an_empty_text_the_biases(config: ModelConfig, 
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2]], ids=str)
+@pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2], VECTORS[4]], ids=str)
 def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
     graph = serving_core(random_model(config, views), TEMPERATURE).graph()
     assert tuple(value.name for value in graph.graph.input) == INPUTS
@@ -157,12 +163,15 @@ def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: i
     assert not graph.functions
     assert {node.domain for node in graph.graph.node} <= {""}
     assert b"site-packages" not in graph.SerializeToString()
+    # Seeds are folded, the metric into them: nothing is saved that no node reads.
+    read = {name for node in graph.graph.node for name in node.input}
+    assert {weight.name for weight in graph.graph.initializer} <= read
 
 
-@pytest.mark.parametrize(("attention", "nodes"), [("softmax", 11), ("norm", 17)])
+@pytest.mark.parametrize(("attention", "nodes"), [("softmax", 11), ("metric", 11), ("norm", 17)])
 def test_a_folded_core_is_as_few_nodes_whatever_the_seeds_and_views(attention: Attention, nodes: int) -> None:
     models = [(config, views) for config, views in FOLDED if config.attention == attention]
-    assert len(models) == 8
+    assert len(models) == (16 if attention == "norm" else 8)
     for config, views in models:
         assert len(serving_core(random_model(config, views), TEMPERATURE).graph().graph.node) <= nodes
 

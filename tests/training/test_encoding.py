@@ -118,3 +118,11 @@ def test_the_batches_of_an_epoch_follow_the_generator_alone() -> None:
 def test_the_batches_of_an_evaluation_hold_every_text_once_by_length() -> None:
     lengths = np.array([3, 0, 7, 1, 5])
     assert [batch.tolist() for batch in encoding.plain_batches(lengths, 2)] == [[1, 3], [0, 4], [2]]
+
+
+def test_the_batches_of_an_evaluation_are_small_where_texts_are_long() -> None:
+    lengths = np.random.default_rng(0).integers(0, 2049, 500)
+    batches = list(encoding.plain_batches(lengths, 256))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+    assert max(len(batch) * lengths[batch].max() for batch in batches) <= encoding.EVALUATION_TOKENS
+    assert [batch.tolist() for batch in encoding.plain_batches(np.array([10**6, 10**7]), 256)] == [[0], [1]]

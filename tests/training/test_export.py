@@ -55,9 +55,20 @@ MODELS = [
     ),
     (ModelConfig(mixing="gmlp", attention="softmax", values="mixed", seeds=1), FeatureConfig(bigrams=False)),
     (ModelConfig(mixing="gmlp", attention="cosine", values="token", seeds=1), FeatureConfig(ngram_sizes=(4,))),
+    (ModelConfig(mixing="metric", attention="norm", values="token", seeds=1), FeatureConfig(ngram_sizes=(3, 5))),
+    (ModelConfig(mixing="metric", attention="softmax", values="mixed", seeds=2), FeatureConfig()),
+    (ModelConfig(mixing="metric", attention="cosine", values="token", seeds=1), FeatureConfig()),
+    (ModelConfig(mixing="metric", attention="metric", values="token", seeds=1), FeatureConfig()),
+    (ModelConfig(mixing="lambda", attention="metric", values="token", seeds=1), FeatureConfig()),
+    (ModelConfig(mixing="gmlp", attention="metric", values="mixed", seeds=3), FeatureConfig()),
+    (ModelConfig(mixing="none", attention="metric", values="token", seeds=2), FeatureConfig()),
+    (ModelConfig(mixing="none", attention="norm", metric=True, seeds=1), FeatureConfig(ngram_sizes=(3, 5))),
 ]
 FOLDED = MODELS[1]
-MODEL_NAMES = [f"{m.mixing}-{m.attention}-{m.values}-{m.seeds}-{f.ngram_sizes}" for m, f in MODELS]
+MODEL_NAMES = [
+    f"{m.mixing}-{m.attention}{'-metric scores' * bool(m.metric)}-{m.values}-{m.seeds}-{f.ngram_sizes}"
+    for m, f in MODELS
+]
 
 
 def random_model(config: ModelConfig, features: FeatureConfig, source: Source) -> Fitted:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from textcls_training.mixing import MIXERS
 from textcls_training.mixing.gmlp import GatedMLP
 from textcls_training.mixing.lambda_layer import LambdaLayer
+from textcls_training.mixing.metric import MetricAttention
 from textcls_training.model import MixingLayer
 
 D, OUT, T = 6, 3, 9
@@ -19,6 +20,7 @@ Make = Callable[[int, int], nn.Module]
 MAKERS: dict[str, Make] = {name: make for name, make in MIXERS.items() if make} | {
     "lambda with positions": lambda dim, out: LambdaLayer(dim, out, reach=2),
     "gmlp with a short reach": lambda dim, out: GatedMLP(dim, out, reach=2),
+    "metric with two heads": lambda dim, out: MetricAttention(dim, out, heads=2),
 }
 every_mixer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -29,7 +31,7 @@ def shaken(module: nn.Module) -> nn.Module:
     module = module.double()
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64), alpha=0.5)
+            parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64), alpha=0.3)
     return module
 
 
@@ -39,8 +41,8 @@ def inputs() -> tuple[Tensor, Tensor]:
     return x_BTD * mask_BT.unsqueeze(-1), mask_BT
 
 
-def test_the_registry_offers_no_mixing_lambda_and_gmlp() -> None:
-    assert {"none", "lambda", "gmlp"} <= set(MIXERS)
+def test_the_registry_offers_no_mixing_lambda_gmlp_and_metric() -> None:
+    assert {"none", "lambda", "gmlp", "metric"} <= set(MIXERS)
     assert MIXERS["none"] is None
 
 
@@ -109,6 +111,26 @@ def test_gmlp_starts_as_a_layer_that_hardly_mixes() -> None:
 def test_what_lambda_returns_is_bounded_by_one() -> None:
     x_BTD, mask_BT = inputs()
     assert shaken(LambdaLayer(D, OUT))(x_BTD * 100, mask_BT).abs().max() <= 1
+
+
+@pytest.mark.parametrize(("dim", "width"), [(1, 8), (6, 8), (8, 8), (20, 20), (64, 32), (1024, 32)])
+def test_a_head_of_metric_attention_has_a_width_that_the_kernels_take(dim: int, width: int) -> None:
+    mixer = MetricAttention(dim, OUT)
+    assert mixer.widths == (1, width)
+    assert mixer.metric_HL.shape == (1, width * (width + 1) // 2)
+
+
+def test_metric_attention_starts_as_attention_by_scalar_products_of_its_values() -> None:
+    x_BTD, mask_BT = inputs()
+    mixer = MetricAttention(D, OUT).double()
+    p_TK = mixer.project(x_BTD[0])
+    share_TT = torch.softmax(p_TK @ p_TK.T / 8**0.5, -1)
+    torch.testing.assert_close(mixer(x_BTD, mask_BT)[0], mixer.leave(share_TT @ p_TK))
+
+
+def test_metric_attention_of_padding_is_zero() -> None:
+    x_BTD, mask_BT = inputs()
+    assert not shaken(MetricAttention(D, OUT))(x_BTD + 1, mask_BT)[~mask_BT].any()
 
 
 @every_mixer

@@ -9,22 +9,30 @@ import torch
 from torch import Tensor
 
 from textcls.errors import ConfigError
+from textcls_training import ops
 from textcls_training.core import FoldedCore
 from textcls_training.lexicon import NO_SCORE
 from textcls_training.mixing import MIXERS
 from textcls_training.model import Attention, ModelConfig, TextClassifier, Values
 
 D, C, T = 6, 4, 7
+KINDS: tuple[Attention, ...] = get_args(Attention)
 LENGTHS = (7, 3, 1, 0)
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 CONFIGS = [
     ModelConfig(dim=D, mixing=mixing, attention=attention, values=values, seeds=seeds, gate=1.0)
-    for mixing, attention, values, seeds in product(MIXERS, get_args(Attention), get_args(Values), (1, 3))
+    for mixing, attention, values, seeds in product(MIXERS, KINDS, get_args(Values), (1, 3))
 ]
-every_model = pytest.mark.parametrize(
-    "config", CONFIGS, ids=[f"{c.mixing}-{c.attention}-{c.values}-{c.seeds}" for c in CONFIGS]
-)
+CONFIGS += [replace(config, metric=True) for config in CONFIGS if config.attention in ("norm", "softmax")]
+
+
+def name(config: ModelConfig) -> str:
+    scores = "metric scores-" if config.metric else ""
+    return f"{config.mixing}-{config.attention}-{scores}{config.values}-{config.seeds}"
+
+
+every_model = pytest.mark.parametrize("config", CONFIGS, ids=map(name, CONFIGS))
 
 
 def build(config: ModelConfig) -> TextClassifier:
@@ -95,8 +103,10 @@ def test_folding_the_seeds_changes_no_answer(config: ModelConfig) -> None:
     before = model.explain(*inputs(*LENGTHS))
     model.attention.fold()
     with torch.no_grad():
-        for part in (model.attention.seed_SD, model.attention.forget_DD, model.attention.candidate_DD):
-            part.fill_(float("nan"))
+        attention = model.attention
+        for part in (attention.seed_SD, attention.forget_DD, attention.candidate_DD, attention.metric_DD):
+            if part is not None:
+                part.fill_(float("nan"))
     for ours, theirs in zip(model.explain(*inputs(*LENGTHS)), before, strict=True):
         torch.testing.assert_close(ours, theirs)
 
@@ -153,6 +163,90 @@ def test_gradients_are_finite_for_empty_texts_and_unknown_tokens(config: ModelCo
     assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
 
 
+@pytest.mark.parametrize("attention", ["norm", "softmax", "metric"])
+def test_metric_scores_start_as_scalar_products(attention: Attention) -> None:
+    answers = []
+    for config in (ModelConfig(attention=attention, metric=True), ModelConfig(attention=attention)):
+        torch.manual_seed(0)
+        model = TextClassifier(config if attention != "metric" else replace(config, attention="softmax"), C)
+        generator = torch.Generator().manual_seed(1)
+        answers.append(model(torch.randn(2, T, 32, generator=generator), torch.ones(2, T, 1), torch.ones(2, T) > 0))
+    assert torch.equal(*answers)
+
+
+def test_metric_attention_is_the_softmax_of_metric_scores() -> None:
+    metric, softmax = ModelConfig(dim=D, attention="metric"), ModelConfig(dim=D, attention="softmax", metric=True)
+    for ours, theirs in zip(build(metric).explain(*inputs(7)), build(softmax).explain(*inputs(7)), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("config", [c for c in CONFIGS if c.metric_scores], ids=name)
+def test_the_metric_of_metric_scores_is_learned(config: ModelConfig) -> None:
+    model = build(config).train()
+    model(*inputs(*LENGTHS)).square().sum().backward()
+    metric_DD = model.attention.metric_DD
+    assert metric_DD is not None
+    assert metric_DD.grad is not None
+    assert metric_DD.grad.any()
+
+
+def test_there_is_a_metric_where_scores_need_one() -> None:
+    configs = [ModelConfig(attention=attention, metric=metric) for metric in (False, True) for attention in KINDS]
+    assert [config.metric_scores for config in configs] == [False, False, False, True, True, True, False, True]
+    for config in configs:
+        assert (TextClassifier(config, C).attention.metric_DD is not None) == config.metric_scores
+
+
+@pytest.mark.parametrize(
+    ("change", "fuses"),
+    [
+        ({}, True),
+        ({"attention": "metric", "metric": False}, True),
+        ({"seeds": 16}, True),
+        ({"metric": False}, False),
+        ({"attention": "cosine"}, False),
+        ({"seeds": 17}, False),
+        ({"dim": 7}, False),
+        ({"dim": 129}, False),
+    ],
+    ids=str,
+)
+def test_seeds_pool_in_one_pass_where_scores_are_a_metrics_and_a_kernel_takes_them(
+    change: dict[str, Any], fuses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    attention = TextClassifier(ModelConfig(**({"dim": 8, "metric": True} | change)), C).attention
+    assert attention.fuses(torch.device("cuda")) is fuses
+    assert not attention.fuses(torch.device("cpu"))
+    attention.impl = "reference"
+    assert not attention.fuses(torch.device("cuda"))
+    attention.impl = "auto"
+    attention.fold()
+    assert not attention.fuses(torch.device("cuda"))
+
+
+@pytest.mark.parametrize("config", [replace(c, dim=8) for c in CONFIGS if c.metric_scores], ids=name)
+def test_pooling_in_one_pass_gives_the_same_logits_where_nothing_is_added_to_the_scores(
+    config: ModelConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(config)
+    x_BTD, energy_BT1, mask_BT = inputs(*LENGTHS)
+    x_BTD = torch.cat([x_BTD, x_BTD[..., :2].square()], -1)
+    expected = model(x_BTD, energy_BT1, mask_BT)
+    calls: list[Tensor] = []
+    one_pass = ops.metric_pool
+
+    def counted(*given: Any) -> tuple[Tensor, Tensor]:
+        calls.append(given[1])
+        return one_pass(*given)
+
+    # The one pass in plain PyTorch; tests/kernels runs the kernel.
+    monkeypatch.setattr(model.attention, "fuses", lambda _: True)
+    monkeypatch.setattr(ops, "metric_pool", counted)
+    torch.testing.assert_close(model(x_BTD, energy_BT1, mask_BT), expected)
+    assert len(calls) == (config.mixing == "none" or config.values == "mixed")
+
+
 def test_seed_dropout_drops_whole_seeds() -> None:
     model = build(ModelConfig(dim=D, seeds=4, seed_dropout=0.5)).train()
     pooled: list[Tensor] = []
@@ -177,12 +271,11 @@ def test_dropout_drops_single_entries_of_the_pooled_vector_in_training_alone() -
 
 FOLDABLE = [
     ModelConfig(dim=dim, attention=attention, values=values, seeds=seeds)
-    for attention, values, (dim, seeds) in product(get_args(Attention), get_args(Values), ((3, 1), (6, 1), (8, 3)))
+    for attention, values, (dim, seeds) in product(KINDS, get_args(Values), ((3, 1), (6, 1), (8, 3)))
     if attention != "cosine"
 ]
-every_foldable_model = pytest.mark.parametrize(
-    "config", FOLDABLE, ids=[f"{c.attention}-{c.values}-{c.seeds}-{c.dim}" for c in FOLDABLE]
-)
+FOLDABLE += [replace(config, metric=True) for config in FOLDABLE if config.attention == "norm"]
+every_foldable_model = pytest.mark.parametrize("config", FOLDABLE, ids=[f"{name(c)}-{c.dim}" for c in FOLDABLE])
 
 
 @torch.no_grad()
@@ -225,8 +318,8 @@ def test_a_model_is_foldable_where_it_is_linear_up_to_the_attention_and_says_at_
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"mixing": "fourier"}, r"no mixing 'fourier'; choose one of none, lambda, gmlp"),
-        ({"attention": "dot"}, r"no attention 'dot'; choose norm, softmax or cosine"),
+        ({"mixing": "fourier"}, r"no mixing 'fourier'; choose one of none, lambda, gmlp, metric"),
+        ({"attention": "dot"}, r"no attention 'dot'; choose norm, softmax, cosine or metric"),
         ({"values": "both"}, r"values must be token or mixed, not 'both'"),
         ({"dim": 0}, r"dim must be 1 to 1024 and seeds 1 to 64, not 0 and 1"),
         ({"dim": 1025}, r"not 1025 and 1"),

@@ -78,6 +78,50 @@ def test_fold_seed_of_a_case_worked_by_hand() -> None:
     torch.testing.assert_close(ops.fold_seed(s_SD, forget_DD, candidate_DD), expected)
 
 
+def test_a_metric_of_sqrt_d_on_the_diagonal_leaves_seeds_as_they_are_bit_for_bit() -> None:
+    for D in (1, 6, 8, 32, 64, 100):
+        s_SD = torch.randn(3, D, generator=torch.Generator().manual_seed(D))
+        assert torch.equal(ops.metric_seed(s_SD, torch.eye(D) * math.sqrt(D)), s_SD)
+
+
+def test_metric_scores_by_the_symmetric_part_of_a_metric_equal_sums_over_its_entries() -> None:
+    s_SD, x_TD, metric_DD = random(2, 3), random(4, 3), random(3, 3)
+    score_TS = x_TD @ ops.metric_seed(s_SD, metric_DD).T
+    for t in range(4):
+        for s in range(2):
+            terms = [
+                (metric_DD[k, m] + metric_DD[m, k]).item() / 2 * s_SD[s, k].item() * x_TD[t, m].item()
+                for k in range(3)
+                for m in range(3)
+            ]
+            assert score_TS[t, s].item() == pytest.approx(sum(terms) / math.sqrt(3))
+
+
+def test_metric_pool_equals_folded_seeds_softmax_and_sum() -> None:
+    mask_BT = masks(5, 1, 3, 0, width=5)
+    s_SD, x_BTD, metric_DD = random(2, 8), random(4, 5, 8) * mask_BT.unsqueeze(-1), random(8, 8)
+    share_BTS = ops.masked_softmax(x_BTD @ ops.metric_seed(s_SD, metric_DD).T, mask_BT)
+    pooled_BSD, found_BTS = ops.metric_pool(s_SD, x_BTD, metric_DD, mask_BT)
+    torch.testing.assert_close(found_BTS, share_BTS * mask_BT.unsqueeze(-1))
+    torch.testing.assert_close(pooled_BSD, share_BTS.transpose(1, 2) @ x_BTD)
+
+
+def test_metric_mix_equals_loops_over_texts_heads_and_tokens() -> None:
+    lengths, H, K = (4, 1, 0), 2, 8
+    mask_BT = masks(*lengths, width=4)
+    p_BTHK, metric_HL = random(3, 4, H, K), random(H, K * (K + 1) // 2)
+    t_BTHK = ops.metric_mix(p_BTHK, metric_HL, mask_BT)
+    for h in range(H):
+        upper_KK = torch.zeros(K, K, dtype=torch.float64)
+        upper_KK[torch.triu_indices(K, K).unbind()] = metric_HL[h]
+        metric_KK = upper_KK + upper_KK.T - upper_KK.diag().diag()
+        for b, n in enumerate(lengths):
+            for c in range(n):
+                r_T = torch.stack([p_BTHK[b, c, h] @ metric_KK @ p_BTHK[b, d, h] for d in range(n)]) / math.sqrt(K)
+                torch.testing.assert_close(t_BTHK[b, c, h], r_T.softmax(0) @ p_BTHK[b, :n, h])
+    assert not t_BTHK[~mask_BT].any()
+
+
 @pytest.mark.parametrize("window", [0, 1, 3, 7], ids=lambda w: f"window of {w}")
 def test_lambda_mix_equals_the_loop_of_the_paper(window: int) -> None:
     lengths, T, K, V = (5, 1, 3), 5, 2, 3

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from textcls.errors import ConfigError
+import torch
+
+from textcls.errors import ConfigError, SurroundingsError
 from textcls.features import FeatureConfig
 from textcls_training.model import ModelConfig
 
@@ -100,7 +102,7 @@ def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int)
             bigrams=config.bigrams,
             ngram_sizes=default_ngrams(texts) if config.ngram_sizes is None else config.ngram_sizes,
         ),
-        model=config.model or ModelConfig(dim=default_dim(labels)),
+        model=default_metric(config.model or ModelConfig(dim=default_dim(labels)), config.device),
         optim=config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs),
         epochs=epochs,
         max_tokens=config.max_tokens,
@@ -109,6 +111,20 @@ def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int)
         seed=config.seed,
         device=config.device,
     )
+
+
+def resolve_device(name: Device) -> torch.device:
+    """Return the device called `name`; `auto` is a GPU where there is one."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+def default_metric(model: ModelConfig, device: Device) -> ModelConfig:
+    """Let scores be metric scores on a GPU: one fused kernel gives them and pools. When saved they are folded away."""
+    if model.metric is not None:
+        return model
+    return replace(model, metric=model.attention != "cosine" and resolve_device(device).type == "cuda")
 
 
 def default_epochs(rows: int, labels: int) -> int:

@@ -22,6 +22,9 @@ Bools = NDArray[np.bool_]
 # Buckets a feature, so that almost every one has a bucket of its own, and the bounds of their number.
 BUCKETS_PER_FEATURE, LEAST_BUCKETS, MOST_BUCKETS = 8, 2**12, 2**24
 
+# Tokens of an evaluation's batch, padding counted: a mixing layer may need memory for each pair of a text's.
+EVALUATION_TOKENS = 2**16
+
 
 def _starts(lengths: Int64) -> Int64:
     """Where each of several lists begins when they stand end to end, and where the last one ends."""
@@ -201,7 +204,11 @@ def epoch_batches(lengths: Int64, batch_size: int, rng: np.random.Generator) -> 
 
 
 def plain_batches(lengths: Int64, batch_size: int) -> Iterator[Int64]:
-    """Yield every text once, by length: the way of evaluation."""
+    """Yield every text once, by length: the way of evaluation. Long texts come in small batches."""
     order = np.argsort(lengths, kind="stable")
-    for i in range(0, len(order), batch_size):
-        yield order[i : i + batch_size]
+    first = 0
+    while first < len(order):
+        longest = max(1, int(lengths[order[first : first + batch_size][-1]]))
+        last = first + min(batch_size, max(1, EVALUATION_TOKENS // longest))
+        yield order[first:last]
+        first = last

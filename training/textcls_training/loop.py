@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from textcls.errors import SurroundingsError
 from textcls.features import FeatureConfig
 from textcls_training import calibration
 from textcls_training.calibration import Calibration
-from textcls_training.config import ClassWeight, Device, OptimConfig, Plan
+from textcls_training.config import ClassWeight, OptimConfig, Plan, resolve_device
 from textcls_training.encoding import Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
 from textcls_training.model import TextClassifier
 from textcls_training.optim import Group
@@ -103,13 +102,6 @@ def reproducible(seed: int) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
-
-
-def resolve_device(name: Device) -> torch.device:
-    """Return the device called `name`; `auto` is a GPU where there is one."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
-    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
 class Learner:

@@ -12,18 +12,22 @@ vector, mixing shapes scores and values, and a contribution belongs to the posit
 Shapes: B texts, T tokens, R rows of a token, D width, S seeds, C labels, V rows of the table.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from textcls.errors import ConfigError
+from textcls_kernels import resolve_impl
+from textcls_kernels.metric_attention import Impl
+from textcls_kernels.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
 from textcls_training import ops
 from textcls_training.mixing import MIXERS
 
-Attention = Literal["norm", "softmax", "cosine"]
+Attention = Literal["norm", "softmax", "cosine", "metric"]
 Values = Literal["token", "mixed"]
 
 
@@ -34,7 +38,10 @@ class ModelConfig:
     Attributes:
         dim: width D of a token's vector.
         mixing: name of the mixing layer, see `textcls_training.mixing.MIXERS`.
-        attention: how scores become weights.
+        attention: how scores become weights. `norm` (`ops.norm_weights`) and `softmax` weigh scalar products s . x_t,
+            or metric scores; `metric` is the softmax of metric scores; `cosine` the softmax of `ops.cosine_scores`.
+        metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
+            (`textcls_training.config.resolve`), and is no until then.
         values: what the attention sums up, the token's own vector or the mixed one.
         seeds: number S of learned queries.
         dropout: share of the pooled vector's entries dropped in training.
@@ -45,6 +52,7 @@ class ModelConfig:
     dim: int = 32
     mixing: str = "none"
     attention: Attention = "norm"
+    metric: bool | None = None
     values: Values = "token"
     seeds: int = 1
     dropout: float = 0.0
@@ -54,14 +62,19 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.mixing not in MIXERS:
             raise ConfigError(f"There is no mixing {self.mixing!r}; choose one of {', '.join(MIXERS)}.")
-        if self.attention not in ("norm", "softmax", "cosine"):
-            raise ConfigError(f"There is no attention {self.attention!r}; choose norm, softmax or cosine.")
+        if self.attention not in get_args(Attention):
+            raise ConfigError(f"There is no attention {self.attention!r}; choose norm, softmax, cosine or metric.")
         if self.values not in ("token", "mixed"):
             raise ConfigError(f"values must be token or mixed, not {self.values!r}.")
         if not (1 <= self.dim <= 1024 and 1 <= self.seeds <= 64):
             raise ConfigError(f"dim must be 1 to 1024 and seeds 1 to 64, not {self.dim} and {self.seeds}.")
         if self.seed_dropout and self.seeds == 1:
             raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
+
+    @property
+    def metric_scores(self) -> bool:
+        """Whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
+        return self.attention == "metric" or (bool(self.metric) and self.attention != "cosine")
 
 
 class Answer(NamedTuple):
@@ -73,38 +86,86 @@ class Answer(NamedTuple):
 
 
 class SeedAttention(nn.Module):
-    """A few learned queries, the seeds, score every token; scores become the weights with which values are summed."""
+    """A few learned queries, the seeds, score every token; scores become the weights with which values are summed.
 
-    def __init__(self, config: ModelConfig) -> None:
+    Metric scores are s M x_t / sqrt(D) with a learned symmetric M: metric tensor attention (`textcls_kernels`) with
+    seeds as its queries. M starts as sqrt(D) * I, where they are the scalar products s . x_t. Because a seed is alike
+    for all texts, s M / sqrt(D) is one vector: folded, such a model is as any other. On a GPU one fused pass pools and
+    gives the weights (`pool`). Deviation: M is not stored packed, it is the symmetric part of `metric_DD`; unpacking
+    takes longer than all else here.
+
+    Args:
+        config: what the model is made of.
+        impl: what pools under metric scores, see `textcls_kernels.metric_attention`; `auto` is the fused pass on a GPU.
+    """
+
+    def __init__(self, config: ModelConfig, impl: Impl = "auto") -> None:
         super().__init__()
         self.kind = config.attention
+        self.impl = impl
         self.seed_SD = nn.Parameter(torch.randn(config.seeds, config.dim))
         self.forget_DD = nn.Parameter(torch.randn(config.dim, config.dim) * config.dim**-0.5)
         self.candidate_DD = nn.Parameter(torch.randn(config.dim, config.dim) * config.dim**-0.5)
+        self.metric_DD = nn.Parameter(math.sqrt(config.dim) * torch.eye(config.dim)) if config.metric_scores else None
         self.scale = nn.Parameter(torch.tensor(5.0))
         self.folded_SD: Tensor | None = None
 
+    def plain_seeds(self) -> Tensor:
+        """Return the over-parameterised seeds [S, D] without the metric."""
+        return ops.fold_seed(self.seed_SD, self.forget_DD, self.candidate_DD)
+
     def seeds(self) -> Tensor:
-        """Return the queries [S, D]: over-parameterised seeds, or the plain vectors that they were folded to."""
+        """Return the queries [S, D], the metric folded into them; or the plain vectors that they were folded to."""
         if self.folded_SD is not None:
             return self.folded_SD
-        return ops.fold_seed(self.seed_SD, self.forget_DD, self.candidate_DD)
+        seed_SD = self.plain_seeds()
+        return seed_SD if self.metric_DD is None else ops.metric_seed(seed_SD, self.metric_DD)
 
     @torch.no_grad()
     def fold(self) -> None:
         """Replace the over-parameterised seeds by their values, once training is over."""
         self.folded_SD = self.seeds().clone()
 
-    def scores(self, x_BTD: Tensor) -> Tensor:
-        """Return the score [B, T, S] of each token for each seed."""
+    def scores(self, x_BTD: Tensor, added_BTS: Tensor | None = None) -> Tensor:
+        """Return the score [B, T, S] of each token for each seed, and what a mixing layer adds to it."""
         if self.kind == "cosine":
-            return ops.cosine_scores(x_BTD, self.seeds(), self.scale)
-        return x_BTD @ self.seeds().T
+            score_BTS = ops.cosine_scores(x_BTD, self.seeds(), self.scale)
+        else:
+            score_BTS = x_BTD @ self.seeds().T
+        return score_BTS if added_BTS is None else score_BTS + added_BTS
 
     def weights(self, score_BTS: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
         """Return each token's share of the attention, which sums to 1, and its weight, both [B, T, S]."""
         share_BTS = ops.masked_softmax(score_BTS, mask_BT)
         return share_BTS, ops.norm_weights(share_BTS, energy_BT1) if self.kind == "norm" else share_BTS
+
+    def fuses(self, device: torch.device) -> bool:
+        """Whether `pool` is one fused pass on `device` where nothing is added to the scores.
+
+        It is for metric scores, before seeds are folded, at widths and numbers of seeds that the kernel takes, where
+        `impl` means Triton; all else is plain PyTorch.
+        """
+        if self.metric_DD is None or self.folded_SD is not None:
+            return False
+        seeds, width = self.seed_SD.shape
+        within = MIN_WIDTH <= width <= MAX_WIDTH and seeds <= MAX_SEEDS
+        return within and resolve_impl(device, self.impl) == "triton"
+
+    def pool(self, x_BTD: Tensor, added_BTS: Tensor | None, energy_BT1: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return the weighted sums [B, S, D] of the vectors that are scored.
+
+        Args:
+            x_BTD: keys and values.
+            added_BTS: what a mixing layer adds to the scores, if anything.
+            energy_BT1: as for `TextClassifier.forward`.
+            mask_BT: True at real tokens, which come first.
+        """
+        if self.metric_DD is None or added_BTS is not None or not self.fuses(x_BTD.device):
+            _, weight_BTS = self.weights(self.scores(x_BTD, added_BTS), energy_BT1, mask_BT)
+            return weight_BTS.transpose(1, 2) @ x_BTD
+        pooled_BSD, share_BTS = ops.metric_pool(self.plain_seeds(), x_BTD, self.metric_DD, mask_BT, self.impl)
+        norm = self.kind == "norm"
+        return pooled_BSD / ops.share_norm(share_BTS, energy_BT1).transpose(1, 2) if norm else pooled_BSD
 
 
 class MixingLayer(nn.Module):
@@ -137,16 +198,20 @@ class TextClassifier(nn.Module):
         self.head = nn.Linear(config.seeds * config.dim, labels)
         nn.init.zeros_(self.head.bias)
 
+    def mix(self, x_BTD: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the values [B, T, D], and what the mixing layer adds to the scores [B, T, S], if anything."""
+        if self.mixing is None:
+            return x_BTD, None
+        mixed_BTX = self.mixing(x_BTD, mask_BT)
+        if self.config.values == "mixed":
+            return x_BTD + mixed_BTX * mask_BT.unsqueeze(-1), None
+        return x_BTD, mixed_BTX
+
     def attend(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the attention's shares and weights, both [B, T, S], and the values [B, T, D]."""
-        mixed = self.mixing(x_BTD, mask_BT) if self.mixing else None
-        if self.config.values == "mixed" and mixed is not None:
-            x_BTD = x_BTD + mixed * mask_BT.unsqueeze(-1)
-            score_BTS = self.attention.scores(x_BTD)
-        else:
-            score_BTS = self.attention.scores(x_BTD)
-            score_BTS = score_BTS if mixed is None else score_BTS + mixed
-        return *self.attention.weights(score_BTS, energy_BT1, mask_BT), x_BTD
+        value_BTD, added_BTS = self.mix(x_BTD, mask_BT)
+        score_BTS = self.attention.scores(value_BTD, added_BTS)
+        return *self.attention.weights(score_BTS, energy_BT1, mask_BT), value_BTD
 
     def forward(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> Tensor:
         """Return the logits [B, C]; the way of training.
@@ -154,10 +219,9 @@ class TextClassifier(nn.Module):
         Args:
             x_BTD: token vectors, zero at padding.
             energy_BT1: q_t of `ops.norm_weights`, the sum of the squared weights of the token's rows.
-            mask_BT: True at real tokens.
+            mask_BT: True at real tokens, which come first.
         """
-        _, weight_BTS, value_BTD = self.attend(x_BTD, energy_BT1, mask_BT)
-        pooled_BSD = weight_BTS.transpose(1, 2) @ value_BTD
+        pooled_BSD = self.attention.pool(*self.mix(x_BTD, mask_BT), energy_BT1, mask_BT)
         if self.config.seed_dropout:
             pooled_BSD = F.dropout1d(pooled_BSD, self.config.seed_dropout, self.training)
         pooled_BSD = F.dropout(pooled_BSD, self.config.dropout, self.training)

@@ -1,13 +1,18 @@
 """The maths of the model as pure functions of tensors.
 
 Shapes: B texts, T tokens of the longest text, D width of a token's vector, S seeds, C labels, K depth of a lambda
-layer's queries and keys, V width of its values, W offsets of a local window, F channels of a gate. `mask_BT` is bool,
-True at real tokens.
+layer's queries and keys and width of a head, V width of its values, W offsets of a local window, F channels of a gate,
+H heads, L = K(K + 1)/2 packed numbers of a metric. `mask_BT` is bool, True at real tokens.
 """
+
+import math
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from textcls_kernels import metric_attention, seed_metric_attention
+from textcls_kernels.metric_attention import Impl
 
 # The smallest divisor: keeps an empty text, and one without a single known feature, at exactly zero.
 TINY = 1e-12
@@ -25,8 +30,13 @@ def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     k different tokens adds up to sqrt(k) of it, as in an L2-normalised TF-IDF vector, where the softmax alone would
     average it. So does the evidence of a token that is repeated k times: long and repetitive texts get surer answers.
     """
+    return share_BTS / share_norm(share_BTS, energy_BT1)
+
+
+def share_norm(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
+    """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; never zero."""
     square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
-    return share_BTS / square_B1S.clamp_min(TINY).sqrt()
+    return square_B1S.clamp_min(TINY).sqrt()
 
 
 def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
@@ -37,6 +47,37 @@ def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
 def fold_seed(s_SD: Tensor, forget_DD: Tensor, candidate_DD: Tensor) -> Tensor:
     """Over-parameterised static vector, v = sigmoid(W_f s) * tanh(W_c s) (SHA-RNN, arXiv 1911.11423, section 6.4)."""
     return torch.sigmoid(s_SD @ forget_DD.T) * torch.tanh(s_SD @ candidate_DD.T)
+
+
+def metric_seed(s_SD: Tensor, metric_DD: Tensor) -> Tensor:
+    """Metric scores s M x_t / sqrt(D) folded into one vector a seed, s M / sqrt(D), with M = (metric + metric^T) / 2.
+
+    With M = sqrt(D) * I that is s itself, bit for bit.
+    """
+    return s_SD @ ((metric_DD + metric_DD.T) / (2 * math.sqrt(len(metric_DD))))
+
+
+def metric_pool(
+    s_SD: Tensor, x_BTD: Tensor, metric_DD: Tensor, mask_BT: Tensor, impl: Impl = "auto"
+) -> tuple[Tensor, Tensor]:
+    """Metric scores, their softmax, and what it sums up, in one pass of `textcls_kernels.seed_metric_attention`.
+
+    Returns:
+        The pooled vectors [B, S, D] and the shares [B, T, S]; both zero for an empty text. Real tokens come first.
+    """
+    pooled_BHSD, share_BHST = seed_metric_attention(
+        s_SD.unsqueeze(0), x_BTD.unsqueeze(1), metric_DD.unsqueeze(0), lengths=mask_BT.sum(1), impl=impl
+    )
+    return pooled_BHSD.squeeze(1), share_BHST.squeeze(1).transpose(1, 2)
+
+
+def metric_mix(p_BTHK: Tensor, metric_HL: Tensor, mask_BT: Tensor, impl: Impl = "auto") -> Tensor:
+    """Metric tensor attention of `textcls_kernels` for heads that lie beside each other, [B, T, H, K].
+
+    Zero at padding, whose values are not read. Real tokens come first.
+    """
+    t_BHTK = metric_attention(p_BTHK.transpose(1, 2), metric_HL, lengths=mask_BT.sum(1), impl=impl)
+    return t_BHTK.transpose(1, 2)
 
 
 def lambda_mix(q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor, position_KW: Tensor | None) -> Tensor:
