@@ -118,3 +118,9 @@ def test_metric_scores_are_the_default_on_a_gpu(monkeypatch: pytest.MonkeyPatch)
         plan = resolve(TrainConfig(model=ModelConfig(attention=attention)), ["text"], 1, 2)  # type: ignore[arg-type]
         assert plan.model.metric is expected
     assert resolve(TrainConfig(model=ModelConfig(metric=False)), ["text"], 1, 2).model.metric is False
+
+
+def test_the_table_learns_more_slowly_from_few_rows() -> None:
+    rates = [config.default_optim(rows, 20, 5).table_rate for rows in (100, 1000, 4000, 10**6)]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[1] < rates[2] == rates[3]

@@ -146,11 +146,14 @@ def default_optim(rows: int, tokens_a_text: float, epochs: int) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
-    at 0.1 / tokens^2. Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all.
+    at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
+    Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
-        batch_size=batch_size, table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2))
+        batch_size=batch_size,
+        table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
+        table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
     steps = max(1.0, epochs * rows / batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 else optim
