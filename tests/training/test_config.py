@@ -112,8 +112,11 @@ def test_metric_scores_are_for_a_gpu_unless_told() -> None:
     assert metric(ModelConfig(metric=True)) is True
 
 
-def test_metric_scores_are_the_default_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metric_scores_are_the_default_on_a_gpu_with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(config, "find_spec", lambda _: None)
+    assert resolve(TrainConfig(), ["text"], 1, 2).model.metric is False
+    monkeypatch.setattr(config, "find_spec", lambda name: name == "triton" or None)
     for attention, expected in (("norm", True), ("softmax", True), ("cosine", False)):
         plan = resolve(TrainConfig(model=ModelConfig(attention=attention)), ["text"], 1, 2)  # type: ignore[arg-type]
         assert plan.model.metric is expected

@@ -6,6 +6,7 @@ Every default is a stated rule of what can be counted in the training rows: thei
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Literal
 
 import torch
@@ -121,10 +122,11 @@ def resolve_device(name: Device) -> torch.device:
 
 
 def default_metric(model: ModelConfig, device: Device) -> ModelConfig:
-    """Let scores be metric scores on a GPU: one fused kernel gives them and pools. When saved they are folded away."""
+    """Let scores be metric scores on a GPU with Triton: one fused kernel gives them and pools. Saved, they are folded."""
     if model.metric is not None:
         return model
-    return replace(model, metric=model.attention != "cosine" and resolve_device(device).type == "cuda")
+    fused = resolve_device(device).type == "cuda" and find_spec("triton") is not None
+    return replace(model, metric=fused and model.attention != "cosine")
 
 
 def default_epochs(rows: int, labels: int) -> int:
