@@ -122,7 +122,7 @@ def resolve_device(name: Device) -> torch.device:
 
 
 def default_metric(model: ModelConfig, device: Device) -> ModelConfig:
-    """Let scores be metric scores on a GPU with Triton: one fused kernel gives them and pools. Saved, they are folded."""
+    """Let scores be metric scores on a GPU with Triton, where one fused kernel gives them and pools."""
     if model.metric is not None:
         return model
     fused = resolve_device(device).type == "cuda" and find_spec("triton") is not None
