@@ -197,8 +197,33 @@ def test_offsets_of_any_text_point_into_the_text_as_it_was_given(classifier: Cla
 def test_completeness_error_tells_when_parts_and_logits_differ() -> None:
     zero, one = np.zeros(2, np.float32), np.ones(1, np.float32)
     parts = np.array([[1.0, -1.0]], np.float32)
-    assert Explanation("a", ("x", "y"), zero, parts[0], one, parts).completeness_error == 0
-    assert Explanation("a", ("x", "y"), zero, parts[0] + 0.5, one, parts).completeness_error == 0.5
+    assert Explanation("a", ("x", "y"), zero, one, parts[0], one, parts).completeness_error == 0
+    assert Explanation("a", ("x", "y"), zero, one, parts[0] + 0.5, one, parts).completeness_error == 0.5
+
+
+def test_evidence_weighs_the_other_labels_by_their_probabilities() -> None:
+    added = np.array([[1.0, 0.0, -1.0], [0.5, 0.5, 0.25]], np.float32)
+    share = np.array([0.6, 0.3, 0.1], np.float32)
+    found = Explanation("a b", ("x", "y", "z"), share, share, share, np.array([0.5, 0.5], np.float32), added)
+    # By hand: of x against y and z, which are 0.75 and 0.25 of the rest; of y against x and z, 6/7 and 1/7.
+    np.testing.assert_allclose(found.evidence(), [1 + 0.25, 0.5 - (0.375 + 0.0625)], atol=1e-6)
+    np.testing.assert_allclose(found.evidence("y"), [-(6 - 1) / 7, 0.5 - (3 + 0.25) / 7], atol=1e-6)
+    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y, z"):
+        found.evidence("w")
+
+
+def test_evidence_is_the_gradient_of_the_log_odds(classifier: Classifier) -> None:
+    explanation = explained(classifier.predict(TEXT, explain=True))
+    logits, number = explanation.logit_values.astype(np.float64), int(explanation.logit_values.argmax())
+
+    def log_odds(scale: float) -> float:
+        # All tokens heard a little less or more.
+        moved = (logits + (scale - 1) * explanation.contributions.sum(0)) / classifier.info.temperature
+        p = np.exp(moved - moved.max())[number] / np.exp(moved - moved.max()).sum()
+        return float(np.log(p / (1 - p)))
+
+    slope = (log_odds(1 + 1e-4) - log_odds(1 - 1e-4)) / 2e-4
+    assert slope * classifier.info.temperature == pytest.approx(float(explanation.evidence().sum()), rel=1e-3)
 
 
 def test_probabilities_are_the_logits_divided_by_the_temperature(classifier: Classifier) -> None:

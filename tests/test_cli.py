@@ -453,7 +453,9 @@ def made_up(text: str, *added: float) -> Explanation:
     """An explanation in which the tokens of `text` added so much to label x, and the opposite to label y."""
     parts = np.array([[value, -value] for value in added], np.float32)
     zero = np.zeros(2, np.float32)
-    return Explanation(text, ("x", "y"), zero, parts.sum(0), np.full(len(added), 1 / len(added), np.float32), parts)
+    return Explanation(
+        text, ("x", "y"), zero, parts[0], parts.sum(0), np.full(len(added), 1 / len(added), np.float32), parts
+    )
 
 
 def colours(explanation: Explanation, label: str) -> dict[str, str]:

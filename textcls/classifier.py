@@ -109,7 +109,7 @@ class Classifier:
         for i, text in enumerate(texts):
             probabilities = outputs[0][i]
             explanation = (
-                Explanation(text, self.labels, self._bias, *(output[i] for output in outputs[1:])) if explain else None
+                Explanation(text, self.labels, self._bias, *(output[i] for output in outputs)) if explain else None
             )
             abstains = threshold is not None and probabilities.max() < threshold
             yield Prediction(

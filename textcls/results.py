@@ -47,6 +47,7 @@ class Explanation:
         text: the classified text.
         labels: all labels, in the model's order.
         bias_values: logits of the empty text [labels].
+        probability_values: calibrated probabilities of this text [labels].
         logit_values: logits of this text [labels].
         attention_output: the model's output for this text [T]; zero behind the last token.
         contribution_output: likewise [T, labels].
@@ -55,6 +56,7 @@ class Explanation:
     text: str
     labels: tuple[str, ...]
     bias_values: Float32
+    probability_values: Float32
     logit_values: Float32
     attention_output: Float32
     contribution_output: Float32
@@ -88,6 +90,30 @@ class Explanation:
     def contributions(self) -> Float32:
         """What each token added to each label's logit [tokens, labels]."""
         return self.contribution_output[: len(self.spans)]
+
+    def evidence(self, label: str | None = None) -> Float32:
+        """What each token added for `label` against all others [tokens]; by default for the most probable label.
+
+        That is its contribution to the label less the mean of those to the others, weighted by their probabilities:
+        to first order the change of the label's log-odds, in units of the temperature. Of two labels it is the
+        difference.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        number = int(self.probability_values.argmax()) if label is None else self._number(label)
+        weight = self.probability_values.astype(np.float64)
+        weight[number] = 0.0
+        # Of a label that is certain the others' probabilities may all be zero.
+        weight = weight / weight.sum() if weight.sum() else np.full(len(weight), 1 / max(1, len(weight) - 1))
+        weight[number] = -1.0
+        return (-self.contributions.astype(np.float64) @ weight).astype(np.float32)
+
+    def _number(self, label: str) -> int:
+        try:
+            return self.labels.index(label)
+        except ValueError as error:
+            raise ConfigError(f"There is no label {label!r}; the model's are {', '.join(self.labels)}.") from error
 
     @cached_property
     def tokens(self) -> tuple[TokenAttribution, ...]:
