@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from rich.style import Style
 
 import textcls
+import textcls_training.run
 from textcls import Classifier, Explanation, InputError, Prediction
 from textcls.cli import COMMANDS, main, render
-from textcls_training import cli as training_cli
 from textcls_training.config import TrainConfig, resolve
 from textcls_training.run import Source
 
@@ -147,13 +147,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(source=source, output=output, config=config, valid=valid, watcher=watcher)
         raise StoppedError("stopped.")
 
-    monkeypatch.setattr(training_cli, "run_training", train)
+    monkeypatch.setattr(textcls_training.run, "train", train)
     return found
 
 
 def test_train_without_options_leaves_everything_to_the_defaults(tmp_path: Path, asked: dict[str, Any]) -> None:
     data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x"), ("b", "y")])
-    fail(3, "train", data)
+    fail(3, "train", data, "--quiet")
     assert asked["output"] == tmp_path / "tickets.onnx"
     assert asked["source"] == Source(texts=["a", "b"], labels=["x", "y"])
     assert resolve(asked["config"], ["a", "b"], 2, 2) == resolve(TrainConfig(), ["a", "b"], 2, 2)
@@ -166,7 +166,7 @@ def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[
     options = "--text-column title --text-column body --label-column queue --mixing gmlp --attention softmax"
     options += " --values mixed --ngrams 2,4 --no-bigrams --dim 5 --epochs 7 --max-tokens 11"
     options += " --class-weight balanced --size tiny --seed 13 --device cpu"
-    fail(3, "train", data, "--output", tmp_path / "out.onnx", "--valid", valid, *options.split())
+    fail(3, "train", data, "--output", tmp_path / "out.onnx", "--valid", valid, "--quiet", *options.split())
     columns: dict[str, Any] = {"text_columns": ("title", "body"), "label_column": "queue"}
     assert asked["output"] == tmp_path / "out.onnx"
     assert asked["source"] == Source(texts=["a\nb", "c\nd"], labels=["x", "y"], **columns)
@@ -182,7 +182,7 @@ def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[
 
 def test_train_needs_two_labels(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("a", "x"), ("b", "x")])
-    assert "have only the label 'x'; a classifier needs at least two." in fail(3, "train", data)
+    assert "have only the label 'x'; a classifier needs at least two." in fail(3, "train", data, "--quiet")
     assert list(tmp_path.iterdir()) == [data]
 
 
@@ -297,7 +297,7 @@ def test_predict_keeps_columns_and_rows_and_adds_the_answers(
 def test_predict_keeps_the_order_beyond_one_chunk(
     model_path: Path, classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("textcls.cli.predict.CHUNK", 4)
+    monkeypatch.setattr("textcls.bulk.ROWS", 4)
     texts = ["refund " * (i % 5) + f"parcel {i}" for i in range(11)]
     data = write_rows(tmp_path / "new.csv", [("text",), *([text] for text in texts)])
     assert "11 rows" in succeed("predict", model_path, data, "-o", tmp_path / "out.csv")
@@ -386,7 +386,7 @@ def test_predict_keeps_a_column_called_explanation_unless_explanations_are_asked
 def test_predict_leaves_nothing_half_written_when_a_row_in_the_middle_is_wrong(
     model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str | None
 ) -> None:
-    monkeypatch.setattr("textcls.cli.predict.CHUNK", 2)
+    monkeypatch.setattr("textcls.bulk.ROWS", 2)
     data = tmp_path / "new.csv"
     data.write_text("id,text\n1,a\n2,b\n3,c\n4\n5,e\n")
     output = tmp_path / "out.csv"
@@ -565,7 +565,7 @@ def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
     [
         (None, "There is no file data.csv."),
         ("", "data.csv is empty"),
-        ("message,queue\na,x\n", "data.csv has no column 'text'; it has 'message', 'queue'."),
+        ("first,second\na,x\n", "data.csv has no column 'text'; it has 'first', 'second'."),
         ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
         ('text,label\n"a,x\n', "check the quotes"),
     ],
@@ -640,7 +640,7 @@ def test_the_installed_program_trains_with_its_progress_on_standard_error(tmp_pa
 def test_a_folder_in_the_place_of_the_rows_is_said_to_be_one(path: str) -> None:
     result = run("train", path)
     assert result.exit_code == 3
-    assert result.stderr.endswith("is a folder; name a CSV file in it.\n")
+    assert result.stderr.endswith("is a folder; name a file in it.\n")
 
 
 def test_a_reader_that_stops_reading_ends_the_program_without_a_traceback(model_path: Path) -> None:

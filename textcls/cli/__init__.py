@@ -15,6 +15,7 @@ INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 # Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
 COMMANDS: Final = {
+    "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
@@ -26,6 +27,7 @@ EXTRA_OF_PACKAGE: Final = {
     "torch": "train",
     "onnx": "train",
     "onnxscript": "train",
+    "numba": "train",
     "scipy": "train",
     "sklearn": "train",
     "fastapi": "serve",
@@ -91,6 +93,7 @@ def main() -> None:
     """Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
 
     \u0008
+    textcls check tickets.csv
     textcls train tickets.csv --output tickets.onnx
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +36,19 @@ class Places:
         self.lines.append(row.line)
 
     def __getitem__(self, i: int) -> str:
-        _, file, unit = next(entry for entry in reversed(self.files) if entry[0] <= i)
+        file, unit = self._file(i)
         return f"{file}, {unit} {self.lines[i]}"
+
+    def _file(self, i: int) -> tuple[str, str]:
+        return next((file, unit) for first, file, unit in reversed(self.files) if first <= i)
+
+    def only(self, rows: Sequence[int]) -> "Places":
+        """Return the places of the rows of these numbers, in rising order."""
+        found = Places()
+        for i in rows:
+            file, unit = self._file(i)
+            found.append(Row(self.lines[i], {}, file, unit))
+        return found
 
 
 @dataclass(slots=True)
@@ -61,6 +72,16 @@ class Labelled:
     places: Places = field(default_factory=Places)
     more: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def only(self, rows: Sequence[int]) -> "Labelled":
+        """Return the rows of these numbers, in rising order."""
+        return replace(
+            self,
+            texts=[self.texts[i] for i in rows],
+            labels=[self.labels[i] for i in rows],
+            places=self.places.only(rows),
+            more={name: [values[i] for i in rows] for name, values in self.more.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
