@@ -1,6 +1,7 @@
 """The command line: what each command prints and writes, its exit codes, and that it gives the numbers of the API."""
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import onnxruntime
@@ -21,7 +22,11 @@ import textcls
 import textcls_training.run
 from textcls import Classifier, Explanation, InputError, Prediction
 from textcls.cli import COMMANDS, main, render
-from textcls_training.config import TrainConfig, resolve
+from textcls_training import cli as training_cli
+from textcls_training.cli import ATTENTIONS, CLASS_WEIGHTS, DEVICES, SIZES, VALUES
+from textcls_training.config import ClassWeight, Device, Size, TrainConfig, resolve
+from textcls_training.mixing import MIXERS
+from textcls_training.model import Attention, ModelConfig, Values
 from textcls_training.run import Source
 
 TEXTS = (
@@ -178,6 +183,69 @@ def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[
     assert (config.epochs, config.max_tokens, config.class_weight) == (7, 11, "balanced")
     assert config.size == "tiny"
     assert (config.seed, config.device) == (13, "cpu")
+
+
+def test_the_choices_of_train_are_those_of_its_configuration() -> None:
+    model, config = ModelConfig(), TrainConfig()
+    kinds = ((ATTENTIONS, Attention), (VALUES, Values), (CLASS_WEIGHTS, ClassWeight), (SIZES, Size), (DEVICES, Device))
+    assert all(choices == get_args(kind) for choices, kind in kinds)
+    assert tuple(MIXERS) == training_cli.MIXERS
+    defaults = {option.name: option.default for option in training_cli.train.params}
+    for name in ("mixing", "attention", "values"):
+        assert defaults[name] == getattr(model, name)
+    for name in ("bigrams", "max_tokens", "class_weight", "size", "seed", "device"):
+        assert defaults[name] == getattr(config, name)
+
+
+@pytest.mark.parametrize("call", ["--help", "no.csv", "rows.csv --text-column txet"])
+def test_train_says_what_is_wrong_before_it_imports_pytorch(tmp_path: Path, call: str) -> None:
+    write_rows(tmp_path / "rows.csv", [("text", "label"), ("a", "x")])
+    code = """
+import sys
+from textcls.cli import main
+try:
+    main()
+finally:
+    heavy = {"torch", "numba", "scipy", "sklearn", "onnx"} & {name.partition(".")[0] for name in sys.modules}
+    print(sorted(heavy), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", *call.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (0 if call == "--help" else 3)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_train_reads_several_files_and_standard_input(
+    tmp_path: Path, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x")])
+    (tmp_path / "more.txt").write_text("__label__y b\n")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", str(data), "more.txt", "-", "--quiet"]
+    result = CliRunner().invoke(main, arguments, input='{"text": "c", "label": "x"}\n')
+    assert result.exit_code == 3
+    assert (asked["source"].texts, asked["source"].labels) == (["a", "b", "c"], ["x", "y", "x"])
+    assert asked["output"] == tmp_path / "tickets.onnx"
+
+
+def test_the_model_is_named_after_the_data_without_gz(tmp_path: Path, asked: dict[str, Any]) -> None:
+    (tmp_path / "tickets.csv.gz").write_bytes(gzip.compress(b"text,label\na,x\nb,y\n"))
+    fail(3, "train", tmp_path / "tickets.csv.gz", "--quiet")
+    assert asked["output"] == tmp_path / "tickets.onnx"
+
+
+def test_rows_that_cannot_be_trained_on_are_skipped_if_that_is_asked_for(tmp_path: Path, asked: dict[str, Any]) -> None:
+    data, valid = tmp_path / "a.txt", tmp_path / "b.txt"
+    data.write_text("__label__x a\n__label__x __label__y b\n__label__y c\n")
+    valid.write_text("__label__z d\n__label__y e\n")
+    message = fail(3, "train", data, "--valid", valid)
+    assert f"{data}, line 2: 2 labels, 'x' and 'y'" in message
+    result = run("train", data, "--valid", valid, "--on-error", "skip", "--quiet")
+    assert (asked["source"].texts, asked["valid"].texts) == (["a", "c"], ["e"])
+    skipped = result.stderr.splitlines()[0]
+    assert skipped.startswith("Note: Skipped 2 rows that cannot be used: ")
+    assert f"{valid}, line 1: validation rows have the label 'z', which no training row has" in skipped
 
 
 def test_train_needs_two_labels(tmp_path: Path) -> None:
@@ -525,8 +593,7 @@ def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
 
 def test_help_lists_every_command_with_an_example() -> None:
     output = succeed("--help")
-    for command in ("train", "evaluate", "predict", "explain", "inspect", "serve"):
-        assert command in COMMANDS
+    for command in COMMANDS:
         assert re.search(rf"^  textcls {command} tickets\.", output, re.MULTILINE)
         assert re.search(rf"^  {command} +[A-Z].*\.$", output, re.MULTILINE)
 
@@ -567,16 +634,25 @@ def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
         ("", "data.csv is empty"),
         ("first,second\na,x\n", "data.csv has no column 'text'; it has 'first', 'second'."),
         ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
-        ('text,label\n"a,x\n', "check the quotes"),
+        ('text,label\n"a,x\n', "data.csv, line 2: a quote opens in this row and is never closed; check the quotes"),
+        ('text,label\n"a"b,x\n', "data.csv, line 2: ',' expected after '\"'; check the quotes"),
+        (b"text,label\na,x\nb\xe9,y\n", "data.csv, line 3: byte 0xe9 is not UTF-8; add --encoding cp1252 if 'b\u00e9'"),
+        ("__label__a b\n__label__a __label__b c\n", "data.csv, line 2: 2 labels, 'a' and 'b'; one label a row"),
+        (b"\x1f\x8b\x08cut", "data.csv is cut off"),
     ],
-    ids=["missing", "empty", "column", "ragged", "quotes"],
+    ids=["missing", "empty", "column", "ragged", "open quote", "inner quote", "bytes", "labels", "gzip"],
 )
 def test_a_table_that_cannot_be_used_is_named_and_nothing_is_written(
-    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, content: str | None, words: str
+    model_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    content: str | bytes | None,
+    words: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if content is not None:
-        Path("data.csv").write_text(content)
+        Path("data.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert words in fail(3, *call.format(model=model_path, data="data.csv").split())
     assert {path.name for path in tmp_path.iterdir()} <= {"data.csv"}
 

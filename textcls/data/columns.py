@@ -41,7 +41,7 @@ def choose(
     missing = next((name for name in wanted if name not in columns), None)
     if missing is None:
         return tuple(wanted), ()
-    found = _well_known(columns, kind) if guess else []
+    found = well_known(columns, kind) if guess else []
     if len(found) == 1:
         names = " and ".join(map(repr, found[0]))
         verb = "is" if len(found[0]) == 1 else "are"
@@ -54,7 +54,7 @@ def choose(
     raise InputError(f"{have} Did you mean {close[0]!r}?" if close else f"{have} Choose with --{kind}-column.")
 
 
-def _well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
+def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
     """Return what may be meant: the columns of well-known names, where a title with a body is one choice."""
     plain = {name: re.sub(r"[\W_]", "", name.lower()) for name in columns}
     same = [name for name in columns if plain[name] == kind]

@@ -106,10 +106,13 @@ def detect(source: Source, encoding: str, default: str, *, quotes: bool = True) 
     return next((d for d in several if len(set(widths[d])) == 1), several[0] if several else default)
 
 
-def has_columns(source: Source, encoding: str) -> bool:
-    """Return whether with some delimiter all of the first records have the same number of fields, and more than one."""
-    widths = _widths(decoding.first_text(source, encoding), ",", True, len(source.peek()) >= PEEK)
-    return any(len(set(found)) == 1 and found[0] > 1 for found in widths.values() if len(found) > 1)
+def apparent_columns(source: Source, encoding: str) -> tuple[str, ...]:
+    """Return the first record if the first records have the same number of fields, and more than one; else nothing."""
+    text = decoding.first_text(source, encoding)
+    for delimiter, found in _widths(text, ",", True, len(source.peek()) >= PEEK).items():
+        if len(set(found)) == 1 and found[0] > 1:
+            return tuple(next(csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter, True))))
+    return ()
 
 
 def _widths(text: str, default: str, quotes: bool, cut: bool) -> dict[str, list[int]]:
@@ -146,10 +149,10 @@ class Writer:
         self._write(rows[0].where if rows else "", records)
 
     def _write(self, where: str, records: Sequence[Sequence[str]]) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(records)
+        lines = _Lines()
+        csv.writer(lines, delimiter=self.delimiter, lineterminator=_Lines.END).writerows(records)
         try:
-            self.file.write(text.getvalue().encode())
+            self.file.write("".join(lines.found).encode())
         except UnicodeEncodeError as error:
             raise InputError(
                 f"{where} or soon after: an unpaired surrogate has no form in UTF-8; write JSONL, which escapes it."
@@ -159,10 +162,24 @@ class Writer:
         """Nothing is left to write."""
 
 
+class _Lines:
+    """Collects records that end in LF. Of line ends the csv module quotes only its own signs, so it is given CR LF."""
+
+    END: Final = "\r\n"
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def write(self, record: str) -> None:
+        self.found.append(record.removesuffix(self.END) + "\n")
+
+
 def cell(value: object) -> str:
     """Return `value` as a field of CSV."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | int | float | list | dict) else str(value)
+    if type(value) in (int, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else str(value)

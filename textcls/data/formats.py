@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from textcls.data import decoding, delimited, fasttext, jsonl, parquet
+from textcls.data.columns import Kind, well_known
 from textcls.data.rows import Content, Format, ReadOptions
 from textcls.data.source import STANDARD, Source
 from textcls.errors import ConfigError, InputError
@@ -80,7 +81,14 @@ def _sniffed(source: Source, options: ReadOptions) -> Format:
         return named
     if text.startswith("{"):
         return "jsonl"
-    # What is called .txt and has no labels holds one text a line, unless it has columns.
-    if suffix == ".txt" and not delimited.has_columns(source, encoding):
-        return "fasttext"
-    return "csv"
+    return "csv" if suffix != ".txt" else _lines_or_columns(source, encoding)
+
+
+def _lines_or_columns(source: Source, encoding: str) -> Format:
+    """What is called .txt and has no labels holds one text a line, unless it has columns."""
+    columns = delimited.apparent_columns(source, encoding)
+    if columns and not any(well_known(columns, kind) for kind in get_args(Kind)):
+        raise InputError(
+            f"{source.name} may hold columns, or one text a line; add --format csv or tsv, or fasttext for lines."
+        )
+    return "csv" if columns else "fasttext"

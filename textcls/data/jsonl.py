@@ -44,7 +44,7 @@ def _rows(source: Source, encoding: str) -> Iterator[Row | Bad]:
 def _parse(line: str) -> dict[str, Any] | str:
     """Return the object, or what is wrong with it."""
     try:
-        found = json.loads(line)
+        found = json.loads(line.rstrip("\n"))
     except json.JSONDecodeError as error:
         return f"no JSON, {error.msg} at column {error.colno}; one object a line is needed"
     except (ValueError, RecursionError) as error:

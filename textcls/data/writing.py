@@ -78,7 +78,8 @@ def open_writer(
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     if path == STANDARD:
-        yield cast(IO[bytes], _WholeWrites())
+        with artifact.no_space_for("Standard output"):
+            yield cast(IO[bytes], _WholeWrites())
         return
     with artifact.replacing(path) as file:
         if not formats.zipped(path):
