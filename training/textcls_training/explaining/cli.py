@@ -1,6 +1,7 @@
 """`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -39,6 +40,13 @@ from textcls_training.explaining.report import print_report
     help="Whether a removed token disappears or is replaced by a sign.",
 )
 @click.option("--rationales", type=PATH, help="What people marked: JSON lines of row, tokens, rationales.")
+@click.option(
+    "--rationale-class",
+    type=click.Choice(["predicted", "right"]),
+    default="predicted",
+    show_default=True,
+    help="Whose evidence is compared with rationales: that of the answer, as HateXplain does, or of the right label.",
+)
 @click.option("--other", type=PATH, help="Another model of the same labels, such as one of another seed.")
 @click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
 @click.option("--json", "json_path", type=PATH, help="Write all figures here.")
@@ -52,6 +60,7 @@ def explain_benchmark_command(
     methods: str | None,
     removal: str,
     rationales: Path | None,
+    rationale_class: str,
     other: Path | None,
     output: Path | None,
     json_path: Path | None,
@@ -81,7 +90,9 @@ def explain_benchmark_command(
             [rows.texts[i] for i in chosen],
             methods=methods.split(",") if methods is not None else None,
             removals=[r for r in REMOVALS if removal in (r, "both")],
-            rationales=_rationales(rationales, chosen, len(rows.texts)) if rationales is not None else None,
+            rationales=None
+            if rationales is None
+            else _rationales(rationales, chosen, rows, rationale_class == "right"),
             other=Classifier.load(other) if other is not None else None,
             seed=seed,
             watcher=watcher,
@@ -95,9 +106,14 @@ def explain_benchmark_command(
     print_report(render.console(), result)
 
 
-def _rationales(path: Path, chosen: list[int], rows: int) -> list[Rationale | None]:
+def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> list[Rationale | None]:
+    """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
     found = read_rationales(path)
     beyond = max(found, default=0)
-    if beyond >= rows:
-        raise InputError(f"{path} speaks of row {beyond}, and the table has {rows} rows; is it that of another table?")
+    if beyond >= len(rows.texts):
+        raise InputError(
+            f"{path} speaks of row {beyond}, and the table has {len(rows.texts)} rows; is it that of another table?"
+        )
+    if right:
+        found = {row: replace(one, label=one.label or rows.labels[row]) for row, one in found.items()}
     return [found.get(row) for row in chosen]
