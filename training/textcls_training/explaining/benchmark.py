@@ -201,8 +201,8 @@ class _Run:
     def measure_plausibility(self, rationales: Sequence[Rationale | None]) -> RationaleCounts:
         """Compare the scores of each method with what people marked."""
         rows, counts = _align_all(self.cases, rationales, self.classifier.labels)
+        self.watcher.phase("plausibility", len(rows) * len(self.names))
         for name in self.names:
-            self.watcher.phase(f"plausibility, {name}", len(rows))
             found = [plausibility.measure(aligned, self._scores_for(name, i, label)) for i, aligned, label in rows]
             for figure in found[0] if found else ():
                 self.values[name]["plausibility", figure] = np.array([one[figure] for one in found], np.float64)
@@ -223,13 +223,13 @@ class _Run:
             generator = np.random.default_rng([self.seed, kind])
             texts = [change_text(case.text, case.spans, generator) for case in cases]
             changed[change] = sum(text is not None for text in texts)
+            self.watcher.phase(change, changed[change] * len(self.names))
             for name, runner in self.runners.items():
-                self.watcher.phase(f"{change}, {name}", changed[change])
                 self.values[name]["robustness", change] = self._taus(name, runner, texts)
         if other is not None:
             changed[OTHER_MODEL] = len(cases)
+            self.watcher.phase("other model", len(cases) * len(self.names))
             for name in self.names:
-                self.watcher.phase(f"other model, {name}", len(cases))
                 # Chance has to fall otherwise, or random scores would agree with themselves.
                 runner = Runner(name, other, self.seed + 1)
                 self.values[name]["robustness", OTHER_MODEL] = self._taus(name, runner, [case.text for case in cases])

@@ -19,7 +19,8 @@ body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sa
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; } h3 { font-size: 1rem; margin-bottom: .3rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; white-space: nowrap; }
+th { max-width: 9rem; vertical-align: bottom; } td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
 .better { color: #2e9f4d; } .worse { color: #d64541; } .soft, figcaption { color: var(--soft); }
 figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; } figcaption { font-size: .86rem; }
 .example { white-space: pre-wrap; overflow-wrap: anywhere; } .example span { border-radius: .2rem; padding: .05rem 0; }

@@ -85,7 +85,8 @@ def curves(result: BenchmarkResult, removal: str, name: str) -> str:
                 ax.plot(percent, line, "o-", markersize=3, linewidth=width, color=_colour(result, method))
             ax.set_title(TITLES[figure], fontsize=10)
             ax.set_xlabel("tokens, %")
-        axes[0].legend([method.name for method in reversed(result.methods)], fontsize=7.5)
+        names = [method.name for method in reversed(result.methods)]
+        axes[0].figure.legend(axes[0].lines[::-1], names[::-1], loc="outside right center", fontsize=8)
 
     return _svg(draw, 2, 3.4, name)
 

@@ -31,7 +31,7 @@ class LineWatcher:
 
     def phase(self, name: str, steps: int) -> None:
         """Say what begins."""
-        self.console.print(f"{name}: {steps:,} texts")
+        self.console.print(f"{name}: {steps:,} steps")
 
     def step(self) -> None:
         """Nothing is said of a single text."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls_training.explaining.bootstrap import Estimate
+from textcls_training.explaining.faithfulness import SMALLEST_CHANGE
 from textcls_training.explaining.results import BenchmarkResult, MethodResult
 
 # figure -> its name in a table; an arrow says which way is better
@@ -94,6 +95,12 @@ def notes(result: BenchmarkResult) -> list[str]:
     if result.skipped:
         found.append(f"{result.skipped:,} texts without a token were left out.")
     found += [f"{name} is left out: {reason}." for name, reason in result.left_out.items()]
+    for removal in result.removals:
+        used = result.methods[0].figures[removal]["relative_comprehensiveness"].count
+        found.append(
+            f"{GROUPS[removal]}: ratios to the change from the empty to the whole text are means over the {used:,} "
+            f"texts whose change is more than {SMALLEST_CHANGE}."
+        )
     if result.rationales is not None:
         counts = result.rationales
         found.append(
