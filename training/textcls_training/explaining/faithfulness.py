@@ -127,7 +127,7 @@ def measure(
         removal: how tokens are removed.
     """
     eraser, ferret = [eraser_sets(s) for s in scores], [ferret_sets(s) for s in scores]
-    sets = [which for both in zip(eraser, ferret, strict=True) for group in both for which in group]
+    sets = [which.tolist() for both in zip(eraser, ferret, strict=True) for group in both for which in group]
     texts = [remove(case.text, case.spans, which, removal) for which in sets]
     texts += [keep(case.text, case.spans, which, removal) for which in sets]
     without, alone = np.split(case.score - probabilities(model, texts)[:, case.label], 2)

@@ -110,7 +110,7 @@ def lime(model: Counted, seed: int) -> Method:
         spans = model.spans(text)
 
         def ask(numbers: Sequence[str]) -> Float:
-            found = model.probability([keep(text, spans, [int(i) for i in kept.split()]) for kept in numbers], label)
+            found = model.probability([keep(text, spans, map(int, kept.split())) for kept in numbers], label)
             return np.stack([1 - found, found], 1)
 
         explainer = LimeTextExplainer(split_expression=r"\s+", feature_selection="none", random_state=seed)
@@ -133,7 +133,7 @@ def shap(model: Counted, seed: int) -> Method:
         spans = model.spans(text)
 
         def ask(present: Float) -> Float:
-            return model.probability([keep(text, spans, np.flatnonzero(row)) for row in present], label)
+            return model.probability([keep(text, spans, np.flatnonzero(row).tolist()) for row in present], label)
 
         state = np.random.get_state()  # the explainer seeds the generator of everybody
         try:

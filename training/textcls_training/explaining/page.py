@@ -5,6 +5,7 @@ from html import escape
 from typing import Final
 
 from textcls_training.explaining import plots
+from textcls_training.explaining.methods import LIME_SAMPLES, SHAP_CALLS
 from textcls_training.explaining.removal import MASK, SEEN_IN_TRAINING
 from textcls_training.explaining.report import GROUPS, Grid, comparison_grids, grids, notes
 from textcls_training.explaining.results import BenchmarkResult, Example
@@ -83,7 +84,9 @@ def _sections(result: BenchmarkResult) -> list[str]:
 def _operators() -> str:
     return (
         "Deleted tokens become spaces, so that their neighbours meet; masked ones become one sign that the model does "
-        f"not know (U+{ord(MASK):04X}). Leave-one-out, LIME and SHAP delete. {SEEN_IN_TRAINING}"
+        f"not know (U+{ord(MASK):04X}). {SEEN_IN_TRAINING} Leave-one-out, LIME and SHAP delete. LIME has "
+        f"{LIME_SAMPLES} samples a text, SHAP {SHAP_CALLS} calls or one whole permutation: of long texts, more would "
+        "bring both further."
     )
 
 

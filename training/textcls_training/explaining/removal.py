@@ -5,8 +5,7 @@
 training text is expected to hold: the number of tokens stays, the neighbours do not meet.
 """
 
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, get_args
 
 from textcls import tokenizer
@@ -33,7 +32,7 @@ def read_part(text: str, max_tokens: int) -> tuple[str, tuple[Span, ...]]:
     return text[: spans[-1][1]] if spans else "", spans
 
 
-def remove(text: str, spans: Sequence[Span], which: Collection[int], removal: Removal = "delete") -> str:
+def remove(text: str, spans: Sequence[Span], which: Iterable[int], removal: Removal = "delete") -> str:
     """Return `text` without the tokens whose numbers are `which`; the rest stands as it was.
 
     Raises:
@@ -41,16 +40,15 @@ def remove(text: str, spans: Sequence[Span], which: Collection[int], removal: Re
     """
     if removal not in REMOVALS:
         raise ConfigError(f"There is no removal {removal!r}; choose delete or mask.")
-    gone = frozenset(int(i) for i in which)
-    between = [text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), len(text))])]
-    parts = [between[0]]
-    for i, (start, end) in enumerate(spans):
-        stand_in = " " * (end - start) if removal == "delete" else MASK
-        parts += [stand_in if i in gone else text[start:end], between[i + 1]]
-    return "".join(parts)
+    parts: list[str] = []
+    at = 0
+    for i in sorted(set(which)):
+        start, end = spans[i]
+        parts += text[at:start], " " * (end - start) if removal == "delete" else MASK
+        at = end
+    return "".join([*parts, text[at:]])
 
 
-def keep(text: str, spans: Sequence[Span], which: Collection[int], removal: Removal = "delete") -> str:
+def keep(text: str, spans: Sequence[Span], which: Iterable[int], removal: Removal = "delete") -> str:
     """Return `text` with the tokens `which` alone, all others removed."""
-    kept = frozenset(int(i) for i in which)
-    return remove(text, spans, [i for i in range(len(spans)) if i not in kept], removal)
+    return remove(text, spans, set(range(len(spans))).difference(which), removal)
