@@ -27,6 +27,10 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; } figcaption { f
 .example { white-space: pre-wrap; overflow-wrap: anywhere; } .example span { border-radius: .2rem; padding: .05rem 0; }
 dt { color: var(--soft); font-size: .86rem; margin-top: .4rem; } dd { margin: 0; }
 """
+_VERDICTS: Final = (
+    "better, worse: the 95 % interval of the paired difference lies on one side of 0; nothing is corrected for the number "
+    "of comparisons."
+)
 _METHODS: Final = """
 <p>Comprehensiveness is how far the probability of the answer falls when the best-scored tokens are removed;
 sufficiency, how far it falls when they alone are kept: the lower the better, and below zero where the rest had spoken
@@ -71,7 +75,7 @@ def _sections(result: BenchmarkResult) -> list[str]:
         found.append(_figure(plots.curves(result, removal, f"curves-{removal}"), caption))
     found.append(_figure(plots.cost(result, first, "cost"), f"{GROUPS[first]}: what an explanation costs."))
     found += [_table(grid) for grid in comparison_grids(result)]
-    found.append("<p class='soft'>better, worse: the 95 % interval of the paired difference lies on one side of 0.</p>")
+    found.append(f"<p class='soft'>{_VERDICTS}</p>")
     if result.examples:
         found.append("<h2>Examples</h2><p class='soft'>Green speaks for the answer, red against it.</p>")
         found += [_example(example) for example in result.examples]

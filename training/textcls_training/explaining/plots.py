@@ -19,7 +19,7 @@ WIDTH: Final = 9.0
 # Stands for the colour of the page's text until the drawing is done.
 INK: Final = "#010203"
 # Readable on white and on near black; the model's own contributions have the first.
-PALETTE: Final = ("#2f7de1", "#6db1ff", "#8b8b8b", "#d97b29", "#c2453f", "#3a9d5d", "#9a6fd0", "#b8960c", "#777777")
+PALETTE: Final = ("#2f7de1", "#6db1ff", "#8b8b8b", "#d97b29", "#c2453f", "#3a9d5d", "#9a6fd0", "#b8960c", "#1aa3a3")
 # Typed by matplotlib as a literal of all its settings.
 _STYLE: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",

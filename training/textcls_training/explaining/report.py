@@ -95,12 +95,11 @@ def notes(result: BenchmarkResult) -> list[str]:
     if result.skipped:
         found.append(f"{result.skipped:,} texts without a token were left out.")
     found += [f"{name} is left out: {reason}." for name, reason in result.left_out.items()]
-    for removal in result.removals:
-        used = result.methods[0].figures[removal]["relative_comprehensiveness"].count
-        found.append(
-            f"{GROUPS[removal]}: ratios to the change from the empty to the whole text are means over the {used:,} "
-            f"texts whose change is more than {SMALLEST_CHANGE}."
-        )
+    used = result.methods[0].figures[result.removals[0]]["relative_comprehensiveness"].count
+    found.append(
+        f"Ratios to the change from the empty to the whole text are means over the {used:,} texts whose change is more "
+        f"than {SMALLEST_CHANGE}."
+    )
     if result.rationales is not None:
         counts = result.rationales
         found.append(
