@@ -28,8 +28,8 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; } figcaption { f
 dt { color: var(--soft); font-size: .86rem; margin-top: .4rem; } dd { margin: 0; }
 """
 _VERDICTS: Final = (
-    "better, worse: the 95 % interval of the paired difference lies on one side of 0; nothing is corrected for the number "
-    "of comparisons."
+    "better, worse: the 95 % interval of the paired difference lies on one side of 0. Nothing is corrected for the "
+    "number of comparisons, and where tokens are deleted leave-one-out agrees with itself by construction."
 )
 _METHODS: Final = """
 <p>Comprehensiveness is how far the probability of the answer falls when the best-scored tokens are removed;
