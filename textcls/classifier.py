@@ -105,7 +105,7 @@ class Classifier:
         return [answer for answer in answers if answer is not None]
 
     def parts(self, text: str) -> list[Part]:
-        """Say what within each token earned its contribution: words, pairs of words, pieces of unseen words.
+        """Say what within each token earned its contribution: words, pairs of words, pieces of words not known.
 
         The parts add up to the contributions, label by label.
 
@@ -117,7 +117,7 @@ class Classifier:
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if "rows" not in self._outputs:
             raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
-        names = [name for name in (*artifact.ROW_OUTPUTS, "unseen") if name in self._outputs]
+        names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]
         given: NDArray[np.object_] = np.array([tokenizer.clean(text)], object)
         found = dict(zip(names, self._session.run(names, {artifact.INPUT: given}, self._run_options), strict=True))
         spans = tuple(tokenizer.token_spans(text, self.info.max_tokens))
@@ -126,7 +126,7 @@ class Classifier:
             found["rows"][:, 0, :tokens],
             found.get("ngram_rows"),
             found["weights"][0, :tokens, :, 0],
-            found["unseen"][0, :tokens],
+            found["known"][0, :tokens],
         )
         return parts.split(rows, spans, self.labels, self.info.features, norm=self.info.model["attention"] == "norm")
 

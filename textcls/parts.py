@@ -1,10 +1,10 @@
-"""What within a token earned its contribution: its word, the two pairs it belongs to, and pieces of unseen words.
+"""What within a token earned its contribution: its word, the two pairs it is in, and pieces of words not known.
 
 A contribution is linear in the rows of its token, so it splits exactly over them. Only files whose rows are values of
 labels can say what each row says (`textcls.artifact.ROW_OUTPUTS`); all that `textcls train` makes by default do.
 
-Shapes: K kinds of rows, T tokens, U tokens that are unseen, N n-grams of a token, G groups (a view, and a seed in it),
-C labels; X = C + 2: a value for each label, a score, and the square of the weight.
+Shapes: K kinds of rows, T tokens, U tokens that are not known, N n-grams of a token, G groups (a view, and a seed in
+it), C labels; X = C + 2: a value for each label, a score, and the square of the weight.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,15 +50,15 @@ class RowOutputs:
 
     Attributes:
         rows_KTGX: of each token: its word, its left and its right pair.
-        ngrams_UNGX: n-grams of the unseen tokens, for the last groups; None where the model has none.
+        ngrams_UNGX: n-grams of the tokens that are not known, for the last groups; None where the model has none.
         weights_TG: what values are multiplied by.
-        unseen_T: which tokens are unseen words.
+        known_T: which tokens are words that the file knows.
     """
 
     rows_KTGX: Float32
     ngrams_UNGX: Float32 | None
     weights_TG: Float32
-    unseen_T: NDArray[np.bool_]
+    known_T: NDArray[np.bool_]
 
 
 def split(
@@ -79,9 +79,9 @@ def split(
     if config.bigrams:
         parts += _pairs(added_KTC[1], added_KTC[2], spans, labels)
     if found.ngrams_UNGX is not None:
-        unseen = np.flatnonzero(found.unseen_T)
-        ngram_UNC = credit.of(found.ngrams_UNGX, found.weights_TG[unseen, None, -found.ngrams_UNGX.shape[2] :])
-        for token, ngram_NC in zip(unseen.tolist(), ngram_UNC, strict=True):
+        unknown = np.flatnonzero(~found.known_T)
+        ngram_UNC = credit.of(found.ngrams_UNGX, found.weights_TG[unknown, None, -found.ngrams_UNGX.shape[2] :])
+        for token, ngram_NC in zip(unknown.tolist(), ngram_UNC, strict=True):
             parts += _ngrams(ngram_NC, token, spans[token], labels, config)
     return [part for part in parts if any(part.contributions.values())]
 
@@ -94,8 +94,8 @@ class _Credit:
         said_TGC = found.weights_TG[..., None] * found.rows_KTGX[..., :labels].sum(0)
         if found.ngrams_UNGX is not None:
             groups = found.ngrams_UNGX.shape[2]
-            weights_UG = found.weights_TG[found.unseen_T, -groups:]
-            said_TGC[found.unseen_T, -groups:] += weights_UG[..., None] * found.ngrams_UNGX[..., :labels].sum(1)
+            weights_UG = found.weights_TG[~found.known_T, -groups:]
+            said_TGC[~found.known_T, -groups:] += weights_UG[..., None] * found.ngrams_UNGX[..., :labels].sum(1)
         self.sum_GC = said_TGC.sum(0)
 
     def of(self, rows: Float32, weights: Float32) -> Float32:

@@ -71,7 +71,7 @@ def test_two_tokens_share_a_pair_in_a_case_worked_by_hand() -> None:
     # One group, one label, columns: value, score, energy; weights 2 and 1, softmax attention: weight times value.
     word, left, right = [[3.0, 0, 1], [1.0, 0, 1]], [[0.0, 0, 0], [0.5, 0, 1]], [[0.25, 0, 1], [-1.0, 0, 1]]
     rows = np.array([word, left, right], np.float32)[:, :, None]
-    found = RowOutputs(rows, None, np.array([[2.0], [1.0]], np.float32), np.array([False, False]))
+    found = RowOutputs(rows, None, np.array([[2.0], [1.0]], np.float32), np.array([True, True]))
     expected = [
         Part("word", 0, 1, (0,), {"x": 6.0}),
         Part("word", 2, 3, (1,), {"x": 1.0}),

@@ -22,7 +22,7 @@ from textcls.features import FeatureConfig
 from textcls_training.graph import GraphBuilder, make_model
 from textcls_training.lexicon import FINGERPRINT, KNOWN_ENERGY, SPREAD, Directory, Lexicon, Rounded
 
-OUTPUTS = ("tokens", "unseen", "padding", "token", "rows", "ngram_rows")
+OUTPUTS = ("tokens", "known", "padding", "token", "rows", "ngram_rows")
 
 
 class StringGraphBuilder(GraphBuilder):
@@ -44,10 +44,10 @@ class StringGraphBuilder(GraphBuilder):
 
 
 def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
-    """Return the model text [B] -> tokens, unseen and padding, all [B, T], and the token sums [B, T, G, X].
+    """Return the model text [B] -> tokens, known and padding, all [B, T], and the token sums [B, T, G, X].
 
     The sums are those of `rows` [K, B, T, G, X] and, with n-grams, of `ngram_rows` [U, N, G', X] for the U tokens that
-    are unseen, in reading order; G' are the groups of the last view.
+    are not known, in reading order; G' are the groups of the last view.
     """
     g = StringGraphBuilder("front")
     tokens_1BT = token_strings(g, max_tokens)
@@ -60,7 +60,7 @@ def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
     row_KBT = _rows(g, hash_KBT, _directory(g, lexicon.rows, "row"), lexicon.rows)
     said_KBTGX = g.node("Gather", table_RGX, row_KBT, name="rows")
     unknown_1BT11 = _unknown(g, said_KBTGX)
-    g.node("Squeeze", unknown_1BT11, g.integers(0, 3, 4), name="unseen")
+    g.node("Not", g.node("Squeeze", unknown_1BT11, g.integers(0, 3, 4)), name="known")
     last = None if lexicon.ngrams else "token"
     token_BTGX = g.node("ReduceSum", said_KBTGX, g.integers(0), keepdims=0, name=last)
     if lexicon.ngrams and lexicon.ngram_rows:
@@ -70,13 +70,13 @@ def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
     groups = group * (2 if lexicon.ngrams else 1)
     outputs = [
         helper.make_tensor_value_info("tokens", TensorProto.STRING, ["batch", "tokens"]),
-        helper.make_tensor_value_info("unseen", TensorProto.BOOL, ["batch", "tokens"]),
+        helper.make_tensor_value_info("known", TensorProto.BOOL, ["batch", "tokens"]),
         helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"]),
         helper.make_tensor_value_info("token", TensorProto.FLOAT, ["batch", "tokens", groups, column]),
         helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["kinds", "batch", "tokens", groups, column]),
     ]
     if lexicon.ngrams:
-        shape: list[str | int] = ["unseen_tokens", "ngrams", group, column]
+        shape: list[str | int] = ["unknown", "ngrams", group, column]
         outputs.append(helper.make_tensor_value_info("ngram_rows", TensorProto.FLOAT, shape))
     text = helper.make_tensor_value_info("text", TensorProto.STRING, ["batch"])
     graph = helper.make_graph(g.nodes, "frontend", [text], outputs, g.constants)
