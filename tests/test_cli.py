@@ -339,6 +339,23 @@ def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path:
     assert "The model does not know 'gossip': those rows count as errors." in output
 
 
+def test_evaluate_reads_several_files_guesses_columns_and_skips_bad_rows(
+    model_path: Path, heldout: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.jsonl").write_text('{"text": "refund", "label": "returns"}\n{"text": "parcel"}\n[]\n')
+    assert "line 2: the label in column 'label' is empty" in fail(3, "evaluate", model_path, tmp_path / "more.jsonl")
+    result = run("evaluate", model_path, heldout, tmp_path / "more.jsonl", "--json", "--on-error", "skip")
+    assert json.loads(result.stdout)["rows"] == 21
+    assert result.stderr.startswith("Note: Skipped 2 rows that cannot be used: ")
+    data = write_rows(tmp_path / "other.csv", [("message", "intent"), ("refund", "returns")])
+    result = run("evaluate", model_path, data, "--json")
+    assert json.loads(result.stdout)["rows"] == 1
+    assert result.stderr.splitlines() == [
+        f"Note: {data} has no column 'text'; 'message' is read as the text.",
+        f"Note: {data} has no column 'label'; 'intent' is read as the label.",
+    ]
+
+
 def test_evaluate_reads_the_columns_it_is_told(model_path: Path, classifier: Classifier, tmp_path: Path) -> None:
     joined = classifier.predict("refund\nparcel").label
     data = write_rows(tmp_path / "data.csv", [("a", "b", "queue"), ("refund", "parcel", joined)])
@@ -606,6 +623,7 @@ def test_a_command_that_does_not_exist_is_a_wrong_call() -> None:
     result = run("classify")
     assert result.exit_code == 2
     assert "No such command 'classify'" in result.stderr
+    assert "No such command 'predct'. Did you mean 'predict'?" in run("predct").stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from textcls.data.rows import ReadOptions
 from textcls.data.source import Source
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
 
 # The longer marks first: that of UTF-32 begins with that of UTF-16.
 _MARKS: Final = (
@@ -33,6 +33,7 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
 
     Raises:
         ConfigError: there is no encoding of the name asked for.
+        InputError: this is no text.
     """
     if options.encoding is not None:
         try:
@@ -43,6 +44,11 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
         return (_DEFAULT if name == "utf-8" else name), ()
     first = source.peek()[:4]
     found = next((name for mark, name in _MARKS if first.startswith(mark)), None)
+    if found is None and b"\0" in first:
+        raise InputError(
+            f"{source.name} begins with zero bytes: it is no text, or UTF-16 without a byte order mark, which "
+            "--encoding utf-16-le or utf-16-be would read."
+        )
     if found is None:
         return _DEFAULT, ()
     return found, (f"{source.name} is read as {found.upper()}: its byte order mark says so.",)

@@ -61,6 +61,8 @@ def _open(path: Path, name: str) -> io.BufferedReader:
 
 
 def _standard_input() -> io.BufferedReader:
+    if sys.stdin is None:
+        raise InputError("Standard input is closed; name a file.")
     try:
         # Over the bare descriptor: a buffer over the buffer of `sys.stdin` would wait until it is full.
         return _buffered(os.fdopen(os.dup(sys.stdin.fileno()), "rb", 0))
