@@ -570,6 +570,16 @@ def test_a_field_that_the_first_line_of_json_has_not_is_never_lost(write: Write,
     assert copied(path, tmp_path / "b.jsonl") == [{"text": "a"}, {"text": "b", "late": 1}]
 
 
+def test_a_field_called_as_the_answer_is_never_overwritten(write: Write, tmp_path: Path) -> None:
+    path = write("a.jsonl", '{"text": "a"}\n{"text": "b", "answer": "mine"}\n')
+    with pytest.raises(InputError, match=r"line 2: there is a field 'answer' already; rename it"):
+        copied(path, tmp_path / "b.jsonl")
+
+
+def test_utf_16_that_is_cut_off_is_told(write: Write) -> None:
+    assert "is not utf-16" in refusal(write("a.csv", CSV.encode("utf-16")[:-1]))
+
+
 def test_values_that_fit_no_one_type_of_parquet_are_told(write: Write, tmp_path: Path) -> None:
     path = write("a.jsonl", '{"text": "a", "n": 1}\n{"text": "b", "n": "two"}\n')
     with pytest.raises(InputError, match=r"the values of column 'n' do not fit one type of Parquet; write JSONL"):

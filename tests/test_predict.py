@@ -166,6 +166,17 @@ def test_each_line_of_a_pipe_is_answered_as_soon_as_it_is_read(model_path: Path)
         assert process.wait() == 0
 
 
+def test_a_bad_line_of_a_pipe_is_told_at_once_if_it_is_skipped(model_path: Path) -> None:
+    with start("predict", model_path, "-", "-o", "-", "--on-error", "skip") as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b'{"text": "my card"}\n[]\n')
+        process.stdin.flush()
+        assert process.stderr.readline().startswith(b"Note: skipped standard input, line 2: one JSON object a line")
+        process.stdin.close()
+        assert process.wait() == 0
+
+
 def test_ctrl_c_leaves_whole_rows_on_standard_output(model_path: Path) -> None:
     with start("predict", model_path, "-", "-o", "-") as process:
         assert process.stdin is not None

@@ -51,6 +51,10 @@ class Reading:
         for note in notes if not self.quiet else ():
             click.echo(f"Note: {note}", err=True)
 
+    def say_each_skipped(self) -> None:
+        """Print each row that is skipped when it is, since a pipe may have no end."""
+        self.bad.say = lambda bad: click.echo(f"Note: skipped {bad.where}: {bad.why}.", err=True)
+
     def say_skipped(self) -> None:
         """Print which rows were skipped. That is part of the result and printed even if `quiet`."""
         summary = self.bad.summary()

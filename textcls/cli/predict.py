@@ -74,6 +74,8 @@ def predict(
         stream = workers == 1 and output == STANDARD and STANDARD in data
     if stream and workers > 1:
         raise ConfigError("With --stream one process answers; give either --stream or --workers.")
+    if stream:
+        reading.say_each_skipped()
     asked = bulk.Asked(explain=explain, top_k=top_k, threshold=threshold)
     written = 0
     with open_tables(data, reading.options, reading.bad) as table:

@@ -61,7 +61,15 @@ class Writer:
         self.file = file
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
-        """Write `rows`, each with its answer."""
+        """Write `rows`, each with its answer.
+
+        Raises:
+            InputError: a row has a field called as one of its answer.
+        """
+        for row, answer in zip(rows, answers, strict=True):
+            clash = next((name for name in answer if name in row.fields), None)
+            if clash is not None:
+                raise InputError(f"{row.where}: there is a field {clash!r} already; rename it: the answer goes there.")
         lines = (_line({**row.fields, **answer}) for row, answer in zip(rows, answers, strict=True))
         self.file.write(b"".join(lines))
 

@@ -1,6 +1,6 @@
 """What the readers of all formats share: rows, rows that cannot be used, and how to read."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
@@ -77,9 +77,17 @@ class Content:
 
 @dataclass(slots=True)
 class BadRows:
-    """The one policy for rows that cannot be used: the first ends the work, or all are counted and left out."""
+    """The one policy for rows that cannot be used: the first ends the work, or all are counted and left out.
+
+    Attributes:
+        skip: whether they are left out.
+        say: told of each at once, where the end may never come.
+        count: how many there were.
+        told: the first of them.
+    """
 
     skip: bool = False
+    say: Callable[[Bad], None] | None = None
     count: int = 0
     told: list[Bad] = field(default_factory=list)
 
@@ -92,6 +100,8 @@ class BadRows:
         if not self.skip:
             raise InputError(f"{bad.where}: {bad.why}.")
         self.count += 1
+        if self.say is not None:
+            self.say(bad)
         if len(self.told) < TOLD:
             self.told.append(bad)
 

@@ -114,16 +114,13 @@ def _check_names(file: str, columns: tuple[str, ...]) -> None:
 
 def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:
     for name, content in zip(names, contents, strict=True):
-        # No yield inside: what goes wrong with the one who takes the rows is not the file's fault.
-        while True:
-            with reading(name):
-                row = next(content.rows, None)
-            if row is None:
-                break
-            if isinstance(row, Bad):
-                bad.add(row)
-            else:
-                yield row
+        # What goes wrong with the one who takes the rows does not pass through here.
+        with reading(name):
+            for row in content.rows:
+                if isinstance(row, Bad):
+                    bad.add(row)
+                else:
+                    yield row
 
 
 class TextRow(NamedTuple):
