@@ -6,6 +6,7 @@
             tokens         string [B, T]     lower-cased; "" where padded
             attention      float  [B, T]     share of the seed attention: sums to 1, or is 0 for an empty text
             contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
+            known          bool   [B, T]     whether training has seen the word; optional, older files lack it
 
 The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
 that differs between two runs of the same training: no time, duration, host, path or thread count.
@@ -28,6 +29,7 @@ FORMAT_VERSION: Final = 1
 METADATA_KEY: Final = "textcls"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions")
+KNOWN_OUTPUT: Final = "known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

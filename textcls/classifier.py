@@ -32,6 +32,9 @@ class Classifier:
         self.path = path
         self._session = session
         self._bias = np.array(info.bias, np.float32)
+        # Files written before the graph said which words training has seen answer without it.
+        says_known = artifact.KNOWN_OUTPUT in {output.name for output in session.get_outputs()}
+        self._explained = (*_EXPLAINED, artifact.KNOWN_OUTPUT) if says_known else _EXPLAINED
         # Without this ONNX Runtime computes the outputs that nobody asked for, too.
         self._run_options = onnxruntime.RunOptions()
         self._run_options.only_execute_path_to_fetches = True
@@ -102,8 +105,25 @@ class Classifier:
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
+    @overload
+    def explain(self, texts: str) -> Explanation: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def explain(self, texts: Sequence[str]) -> list[Explanation]: ...
+
+    def explain(self, texts: str | Sequence[str]) -> Explanation | list[Explanation]:
+        """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
+
+        Raises:
+            InputError: something else than text was given.
+        """
+        if isinstance(texts, str):
+            return self.explain([texts])[0]
+        answers = self.predict(texts, explain=True)
+        return [answer.explanation for answer in answers if answer.explanation is not None]
+
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
-        names = _EXPLAINED if explain else _ANSWER
+        names = self._explained if explain else _ANSWER
         given: NDArray[np.object_] = np.array([tokenizer.clean(text) for text in texts], object)
         outputs = self._session.run(names, {artifact.INPUT: given}, self._run_options)
         for i, text in enumerate(texts):
@@ -113,7 +133,12 @@ class Classifier:
             )
             abstains = threshold is not None and probabilities.max() < threshold
             yield Prediction(
-                self.labels, probabilities, "abstain" if abstains else "accept", self._truncated(text), explanation
+                self.labels,
+                probabilities,
+                "abstain" if abstains else "accept",
+                self._truncated(text),
+                explanation,
+                threshold,
             )
 
     def _truncated(self, text: str) -> bool:
