@@ -6,6 +6,7 @@ rank and colour by, `Explanation.as_json` is what they write.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -297,7 +298,14 @@ class Explanation:
         try:
             return self.labels.index(label)
         except ValueError as error:
-            raise ConfigError(f"There is no label {label!r}; the model's are {', '.join(self.labels)}.") from error
+            near = get_close_matches(label.lower(), [name.lower() for name in self.labels], 1)
+            meant = f" (did you mean {self._spelt(near[0])!r}?)" if near else ""
+            raise ConfigError(
+                f"There is no label {label!r}{meant}; the model's are {', '.join(self.labels)}."
+            ) from error
+
+    def _spelt(self, lowered: str) -> str:
+        return next(name for name in self.labels if name.lower() == lowered)
 
     def _direction(self, number: int) -> Float64:
         return directions(self.probability_values, [number])[:, 0]

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.evidence import EvidenceReport, Example, Finding, LabelEvidence, marked
 from textcls.explanation import Explanation, View
 from textcls.results import Prediction
 
@@ -42,9 +43,14 @@ def visible(text: str) -> str:
     return text.translate(_INVISIBLE)
 
 
+def one_line(text: str) -> str:
+    """Return `text` visible and without line breaks and tabs; same length."""
+    return visible(text).replace("\n", " ").replace("\t", " ")
+
+
 def named(text: str) -> str:
-    """Return a token or label as it is named in a table: visible, on one line, cut where it is very long."""
-    shown = " ".join(visible(text).split()) if any(c in text for c in "\t\n") else visible(text)
+    """Return a token or label as it is named in a table: on one line, and cut where it is very long."""
+    shown = one_line(text)
     return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"
 
 
@@ -164,8 +170,7 @@ def _explanation(explanation: Explanation, label: str | None, against: str | Non
         _legend(explanation, view),
         _tables(explanation, view, other, top),
     ]
-    shown = min(top, len(view.values))
-    parts.append('<p class="note">' + "<br>".join(map(_text, notes(explanation, view, shown))) + "</p>")
+    parts.append('<p class="note">' + "<br>".join(map(_text, notes(explanation, view, top))) + "</p>")
     checked = "" if explanation.completeness_error < 1e-3 else " The parts do not add up: do not trust this split."
     parts.append(
         f'<p class="note">Checked: {check_line(explanation)}.{checked} '
@@ -305,6 +310,96 @@ def _sum_row(name: str, values: Iterable[float], kind: str = ' class="sum"') -> 
     return f'<tr{kind}><th scope="row">{name}</th><td></td>{_cells(values)}<td></td></tr>'
 
 
+# What a model goes by
+
+
+def summary_line(report: EvidenceReport) -> str:
+    """Return how much a report rests on, in one line."""
+    said = f"{report.texts:,} texts, {report.tokens:,} tokens"
+    if report.labelled:
+        said += f", {report.right / report.labelled:.2%} answered right"
+        said += "" if report.labelled == report.texts else f" of {report.labelled:,} labelled"
+    dropped = f" {report.dropped:,} rare words and pairs were dropped to bound memory." if report.dropped else ""
+    return f"{said}.{dropped}"
+
+
+def told_labels(report: EvidenceReport) -> Sequence[LabelEvidence]:
+    """Return the labels with something of their own to tell: what speaks for one of two speaks against the other."""
+    return report.labels[:1] if len(report.labels) == 2 else report.labels
+
+
+def mirror_line(report: EvidenceReport) -> str:
+    """Return what is to be said of the second of two labels."""
+    first, second = report.labels
+    return (
+        f"{named(second.label)}, {second.answers:,} answers: "
+        f"what speaks for {named(first.label)} speaks against it, and the other way round."
+    )
+
+
+def evidence_fragment(title: str, report: EvidenceReport) -> str:
+    """Return what a model goes by: shortcuts, then what speaks for and against each label."""
+    parts = [f"<h2>{_text(title)}</h2>", f"<p>{_text(summary_line(report))}</p>", _shortcuts(report)]
+    for label in told_labels(report):
+        sides = (
+            (f"Words for {_name(label.label)}", label.words_for),
+            ("Words against", label.words_against),
+            (f"Pairs for {_name(label.label)}", label.pairs_for),
+            ("Pairs against", label.pairs_against),
+        )
+        found = "".join(_findings(head, findings) for head, findings in sides)
+        parts.append(
+            f"<details open><summary><b>{_name(label.label)}</b> {label.answers:,} answers</summary>"
+            f'<div class="wide"><table class="findings">{found}</table></div></details>'
+        )
+    if len(report.labels) == 2:
+        parts.append(f"<p>{_text(mirror_line(report))}</p>")
+    parts.append(
+        '<p class="note">Evidence is what a word added for the label against all others, in logits, summed over all '
+        "texts; the mean is that of one occurrence. Exact accounting of this model's answers, not a claim about "
+        "causes.</p>"
+    )
+    return _fragment(parts)
+
+
+def _shortcuts(report: EvidenceReport) -> str:
+    if not report.shortcuts:
+        return "<p>No shortcuts: no word alone decides more than a tenth of a label's answers.</p>"
+    heads = "".join(f'<th scope="col">{h}</th>' for h in ("label", "decides", "share", "wrong", "example"))
+    rows = [
+        f'<tr><th scope="row">{_name(s.text)}</th><td class="left">{_name(s.label)}</td>'
+        f"<td>{s.decided:,} of {s.answers:,}</td><td>{s.share:.1%}</td>"
+        f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{_example(s.example)}</tr>"
+        for s in report.shortcuts
+    ]
+    return (
+        '<div class="remark"><h3>Shortcuts</h3><p>Each of these words alone decides a large share of the answers of '
+        "its label: without what it contributed, another label would have been answered.</p>"
+        f'<div class="wide"><table class="findings"><tr><th scope="col">word</th>{heads}</tr>{"".join(rows)}</table>'
+        "</div></div>"
+    )
+
+
+def _findings(head: str, findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    strongest = max(abs(f.evidence) for f in findings)
+    heads = (
+        f'<tr class="head"><th scope="col">{head}</th><th scope="col" colspan="2">evidence</th>'
+        '<th scope="col">mean</th><th scope="col">count</th><th scope="col">example</th></tr>'
+    )
+    return heads + "".join(
+        f'<tr><th scope="row">{_name(f.text)}</th>{_bar(f.evidence / strongest)}<td>{f.evidence:+,.1f}</td>'
+        f"<td>{f.mean:+.3f}</td><td>{f.count:,}</td>{_example(f.example)}</tr>"
+        for f in findings
+    )
+
+
+def _example(example: Example) -> str:
+    before, meant, behind = (escape(one_line(part)) for part in marked(example))
+    return f'<td class="example" dir="auto">{before}<mark>{meant}</mark>{behind}</td>'
+
+
 # Looks
 
 _PAGE_STYLE: Final = (
@@ -353,12 +448,22 @@ _STYLE: Final = (
     ".textcls .scores{width:100%;max-width:34rem}.textcls .scores th{width:1%}.textcls .scores td:last-child{width:4em}"
     ".textcls .track i{display:block;height:.6em;min-width:1px;border-radius:3px;background:var(--faint);opacity:.55}"
     ".textcls .first .track i{background:rgb(var(--p));opacity:1}.textcls .first th,.textcls .first td{font-weight:600}"
-    ".textcls .wide{overflow-x:auto;margin:.75rem 0}"
-    ".textcls .bar{position:relative;width:9rem;min-width:9rem;padding:0}"
+    ".textcls .wide{overflow-x:auto;margin:.75rem -3px;padding:0 3px}.textcls .tokens{width:100%;max-width:48rem}"
+    ".textcls .tokens th[scope=row]{width:1%;max-width:18rem;overflow-wrap:anywhere;white-space:normal;min-width:7rem}"
+    ".textcls .bar{position:relative;min-width:9rem;padding:0}.textcls .tokens td{padding:.16rem 0 .16rem 1.1rem}"
+    ".textcls .tokens th[scope=col]{padding-right:0;padding-left:1.1rem}"
+    ".textcls .tokens th[scope=col]:first-child{padding-left:0}"
     ".textcls .bar::after{content:'';position:absolute;left:50%;top:0;bottom:0;border-left:1px solid var(--line)}"
     ".textcls .bar i{position:absolute;top:.42em;height:.75em}"
     ".textcls .bar .p{background:rgb(var(--p));border-radius:0 3px 3px 0}"
     ".textcls .bar .n{background:rgb(var(--n));border-radius:3px 0 0 3px}"
+    ".textcls .findings{width:100%}.textcls .findings .bar{min-width:6rem}.textcls .findings td{padding-left:.7rem}"
+    ".textcls .findings .head th{padding-top:.9rem}.textcls .findings .bar,.textcls .findings .bar+td{padding-left:0}"
+    ".textcls .findings .left{text-align:left}.textcls .findings th[scope=col]:nth-last-child(1){text-align:left}"
+    ".textcls .findings .example,.textcls .findings th[scope=col]:last-child{text-align:start;padding-left:1.2rem}"
+    ".textcls .example{max-width:22rem;overflow:hidden;text-overflow:ellipsis;color:var(--faint)}"
+    ".textcls .example mark{background:var(--track);color:var(--ink);border-radius:3px;padding:0 .15em}"
+    ".textcls .remark h3{margin:.5rem 0 .25rem}.textcls summary b{color:var(--ink);font-size:1.15em}"
     ".textcls .sum th,.textcls .sum td{color:var(--faint)}"
     ".textcls .total th,.textcls .total td{font-weight:600;border-top:1px solid var(--line)}"
     ".textcls details{margin:.5rem 0}.textcls summary{cursor:pointer;color:var(--faint);font-size:.9em}" + _tints()
