@@ -27,7 +27,7 @@ PAIR_COUNT: Final = 2
 KEYS: Final = 200_000
 CELLS: Final = 4_000_000
 # Characters of an example on either side of the word.
-AROUND: Final = 40
+AROUND: Final = 32
 # Examples kept of each key, those in which it said most: among them one in which it said what it says as a rule.
 EXAMPLES: Final = 3
 

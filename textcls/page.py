@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import ceil
 from typing import Final
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +50,11 @@ def one_line(text: str) -> str:
 
 
 def named(text: str) -> str:
-    """Return a token or label as it is named in a table: on one line, and cut where it is very long."""
+    """Return a token or label as it is named in a table: on one line, never blank, and cut where it is very long."""
     shown = one_line(text)
+    if all(not c.isprintable() or category(c) == "Mn" for c in shown):
+        # A joiner or a lone accent would leave nothing to see.
+        shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
     return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"
 
 
@@ -294,12 +298,12 @@ def _table(explanation: Explanation, view: View, other: str | None, order: list[
     return f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
 
 
-def _bar(share: float) -> str:
-    """A bar from the middle: to the right for, to the left against."""
-    width = 50 * min(1.0, abs(share))
-    side = "left" if share >= 0 else "right"
+def _bar(share: float, middle: int = 50) -> str:
+    """A bar of this share of the room: from the middle to the right for, to the left against; from 0 always right."""
+    width = (100 - middle) * min(1.0, abs(share))
+    side = "left" if share >= 0 or not middle else "right"
     kind = "p" if share >= 0 else "n"
-    return f'<td class="bar"><i class="{kind}" style="{side}:50%;width:{width:.1f}%"></i></td>'
+    return f'<td class="bar"><i class="{kind} {side}" style="{side}:{middle}%;width:{width:.1f}%"></i></td>'
 
 
 def _cells(values: Iterable[float]) -> str:
@@ -365,7 +369,8 @@ def evidence_fragment(title: str, report: EvidenceReport) -> str:
 def _shortcuts(report: EvidenceReport) -> str:
     if not report.shortcuts:
         return "<p>No shortcuts: no word alone decides more than a tenth of a label's answers.</p>"
-    heads = "".join(f'<th scope="col">{h}</th>' for h in ("label", "decides", "share", "wrong", "example"))
+    heads = '<th scope="col">word</th><th scope="col" class="left">label</th>'
+    heads += "".join(f'<th scope="col">{head}</th>' for head in ("decides", "share", "wrong", "example"))
     rows = [
         f'<tr><th scope="row">{_name(s.text)}</th><td class="left">{_name(s.label)}</td>'
         f"<td>{s.decided:,} of {s.answers:,}</td><td>{s.share:.1%}</td>"
@@ -375,7 +380,7 @@ def _shortcuts(report: EvidenceReport) -> str:
     return (
         '<div class="remark"><h3>Shortcuts</h3><p>Each of these words alone decides a large share of the answers of '
         "its label: without what it contributed, another label would have been answered.</p>"
-        f'<div class="wide"><table class="findings"><tr><th scope="col">word</th>{heads}</tr>{"".join(rows)}</table>'
+        f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table>'
         "</div></div>"
     )
 
@@ -389,7 +394,7 @@ def _findings(head: str, findings: Sequence[Finding]) -> str:
         '<th scope="col">mean</th><th scope="col">count</th><th scope="col">example</th></tr>'
     )
     return heads + "".join(
-        f'<tr><th scope="row">{_name(f.text)}</th>{_bar(f.evidence / strongest)}<td>{f.evidence:+,.1f}</td>'
+        f'<tr><th scope="row">{_name(f.text)}</th>{_bar(f.evidence / strongest, 0)}<td>{f.evidence:+,.1f}</td>'
         f"<td>{f.mean:+.3f}</td><td>{f.count:,}</td>{_example(f.example)}</tr>"
         for f in findings
     )
@@ -403,7 +408,7 @@ def _example(example: Example) -> str:
 # Looks
 
 _PAGE_STYLE: Final = (
-    "body{margin:0;background:#fff}.textcls{max-width:52rem;margin:0 auto!important;padding:2rem 1.25rem!important}"
+    "body{margin:0;background:#fff}.textcls{max-width:56rem;margin:0 auto!important;padding:2rem 1.25rem!important}"
     "@media(prefers-color-scheme:dark){body{background:#15171c}}"
 )
 
@@ -455,13 +460,14 @@ _STYLE: Final = (
     ".textcls .tokens th[scope=col]:first-child{padding-left:0}"
     ".textcls .bar::after{content:'';position:absolute;left:50%;top:0;bottom:0;border-left:1px solid var(--line)}"
     ".textcls .bar i{position:absolute;top:.42em;height:.75em}"
-    ".textcls .bar .p{background:rgb(var(--p));border-radius:0 3px 3px 0}"
-    ".textcls .bar .n{background:rgb(var(--n));border-radius:3px 0 0 3px}"
+    ".textcls .bar .p{background:rgb(var(--p))}.textcls .bar .n{background:rgb(var(--n))}"
+    ".textcls .bar .left{border-radius:0 3px 3px 0}.textcls .bar .right{border-radius:3px 0 0 3px}"
+    ".textcls .findings .bar::after{left:0}"
     ".textcls .findings{width:100%}.textcls .findings .bar{min-width:6rem}.textcls .findings td{padding-left:.7rem}"
-    ".textcls .findings .head th{padding-top:.9rem}.textcls .findings .bar,.textcls .findings .bar+td{padding-left:0}"
-    ".textcls .findings .left{text-align:left}.textcls .findings th[scope=col]:nth-last-child(1){text-align:left}"
+    ".textcls .findings .head th{padding-top:.9rem}.textcls .findings .bar{padding:0}"
+    ".textcls .findings .left{text-align:left;padding-left:0}"
     ".textcls .findings .example,.textcls .findings th[scope=col]:last-child{text-align:start;padding-left:1.2rem}"
-    ".textcls .example{max-width:22rem;overflow:hidden;text-overflow:ellipsis;color:var(--faint)}"
+    ".textcls .example{max-width:28rem;overflow:hidden;text-overflow:ellipsis;color:var(--faint)}"
     ".textcls .example mark{background:var(--track);color:var(--ink);border-radius:3px;padding:0 .15em}"
     ".textcls .remark h3{margin:.5rem 0 .25rem}.textcls summary b{color:var(--ink);font-size:1.15em}"
     ".textcls .sum th,.textcls .sum td{color:var(--faint)}"

@@ -25,7 +25,9 @@ from textcls.results import Prediction
 @click.option("--label", metavar="LABEL", help="Explain this label.  [default: the winner]")
 @click.option("--contrast", "against", metavar="LABEL", help="Say why not this label, instead of why not the others.")
 @click.option(
-    "--top", type=click.IntRange(min=1), default=render.MOST_TOKENS, show_default=True, help="List this many tokens."
+    "--top",
+    type=click.IntRange(min=1),
+    help=f"List this many tokens.  [default: {render.MOST_TOKENS}; in a page {page.SHOWN_TOKENS}]",
 )
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
@@ -35,7 +37,7 @@ def explain(
     text: str,
     label: str | None,
     against: str | None,
-    top: int,
+    top: int | None,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -53,7 +55,7 @@ def explain(
     assert explanation is not None
     view = explanation.view(label, against)
     if html is not None:
-        fragment = page.prediction_fragment(prediction, label=label, against=against, top=top)
+        fragment = page.prediction_fragment(prediction, label=label, against=against, top=top or page.SHOWN_TOKENS)
         with artifact.replacing(html) as file:
             file.write(page.document(f"{page.named(view.label)} - {model.stem}", fragment).encode())
     if as_json:
@@ -71,7 +73,7 @@ def explain(
     elif html is not None:
         click.echo(f"{page.named(view.label)} {_score(prediction, view.label):.1%} -> {html}")
     else:
-        _show(prediction, explanation, view, top)
+        _show(prediction, explanation, view, top or render.MOST_TOKENS)
 
 
 def _show(prediction: Prediction, explanation: Explanation, view: View, top: int) -> None:
