@@ -79,7 +79,7 @@ def inspect(
     elif html is not None:
         click.echo(f"{report.texts:,} texts, {len(report.shortcuts):,} shortcuts -> {html}")
     else:
-        for part in render.evidence_tables(report):
+        for part in render.evidence_tables(report, console.width):
             console.print(part)
 
 

@@ -1,7 +1,7 @@
 """Tables and coloured texts for the terminal, made with rich."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls import page
-from textcls.evidence import EvidenceReport, Example, marked
+from textcls.evidence import EvidenceReport, Example, LabelEvidence, marked
 from textcls.explanation import Explanation, View
 from textcls.metrics import Report
 from textcls.page import named, visible
@@ -19,6 +19,7 @@ from textcls.page import named, visible
 WORST_CONFUSIONS: Final = 10
 MOST_TOKENS: Final = 50
 PIPE_WIDTH: Final = 1000
+NARROWEST_EXAMPLE: Final = 16
 FOR, AGAINST = "green", "red"
 
 
@@ -134,52 +135,81 @@ def token_table(explanation: Explanation, view: View, top: int) -> Table:
     return table
 
 
-def evidence_tables(report: EvidenceReport) -> Iterator[Table | Text]:
-    """Yield what a model goes by: a summary, the shortcuts, then each label."""
+def evidence_tables(report: EvidenceReport, width: int) -> Iterator[Table | Text]:
+    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label."""
     yield Text(page.summary_line(report))
     yield Text()
     if report.shortcuts:
         yield Text("Shortcuts: words that alone decide many answers of a label", style="bold")
-        table = _plain_table("word", "label", "decides", "in", "of answers", "share", "wrong", "example")
-        for s in report.shortcuts:
-            wrong = "" if s.wrong is None else f"{s.wrong:,}"
-            numbers = (f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", f"{s.share:.1%}", wrong)
-            table.add_row(Text(named(s.text)), Text(named(s.label)), *numbers, _example(s.example))
-        yield table
+        yield _shortcut_table(report, width)
     else:
         yield Text("No shortcuts: no word alone decides more than a tenth of a label's answers.")
     for label in page.told_labels(report):
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
-        table = _plain_table("", "token or pair", "evidence", "mean", "count", "example")
-        sides = (
-            ("for", label.words_for),
-            ("against", label.words_against),
-            ("pairs for", label.pairs_for),
-            ("pairs against", label.pairs_against),
-        )
-        for side, findings in sides:
-            for i, f in enumerate(findings):
-                said = (_signed(f.evidence, 1), _signed(f.mean), Text(f"{f.count:,}"))
-                table.add_row(Text("" if i else side, style="dim"), Text(named(f.text)), *said, _example(f.example))
-        yield table
+        yield _finding_table(label, width)
     if len(report.labels) == 2:
         yield Text("\n" + page.mirror_line(report))
 
 
-def _plain_table(*names: str) -> Table:
-    """A table whose numbers stand to the right and whose last column gives way to the others."""
+def _shortcut_table(report: EvidenceReport, width: int) -> Table:
+    rows = []
+    for s in report.shortcuts:
+        wrong = "" if s.wrong is None else f"{s.wrong:,}"
+        told = (named(s.text), named(s.label), f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", f"{s.share:.1%}")
+        rows.append((*map(Text, (*told, wrong)), s.example))
+    heads = ("word", "label", "decides", "in", "of answers", "share", "wrong")
+    return _example_table(heads, rows, 2, width)
+
+
+def _finding_table(label: LabelEvidence, width: int) -> Table:
+    sides = (
+        ("for", label.words_for),
+        ("against", label.words_against),
+        ("pairs for", label.pairs_for),
+        ("pairs against", label.pairs_against),
+    )
+    rows = [
+        (
+            Text("" if i else side, style="dim"),
+            Text(named(f.text)),
+            _signed(f.evidence, 1),
+            _signed(f.mean),
+            Text(f"{f.count:,}"),
+            f.example,
+        )
+        for side, findings in sides
+        for i, f in enumerate(findings)
+    ]
+    return _example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)
+
+
+def _example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
+    """A table with an example at the end of each row, which gives way where the lines are too long.
+
+    The first `names` columns stand to the left, the numbers behind them to the right.
+    """
     table = Table(box=None, pad_edge=False)
-    for name in names[:-1]:
-        number = name in ("evidence", "mean", "count", "decides", "in", "of answers", "share", "wrong")
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
-    table.add_column(names[-1], no_wrap=True, overflow="ellipsis", ratio=1)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
+    table.add_column("example", no_wrap=True)
+    taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
+    for *cells, example in rows:
+        table.add_row(*cells, _example(example, max(NARROWEST_EXAMPLE, width - taken)))
     return table
 
 
-def _example(example: Example) -> Text:
+def _example(example: Example, width: int) -> Text:
     before, meant, behind = (page.one_line(part) for part in marked(example))
-    return Text.assemble((before, "dim"), f"[{meant}]", (behind, "dim"))
+    room = max(0, width - cell_len(meant) - 2)
+    if cell_len(before) + cell_len(behind) > room:
+        # What is meant has to stay in sight.
+        most = max(room // 2, room - cell_len(behind))
+        while cell_len(before) > most:
+            before = "\u2026" + before[2:] if len(before) > 1 else ""
+    text = Text.assemble((before, "dim"), f"[{meant}]", (behind, "dim"))
+    text.truncate(width, overflow="ellipsis")
+    return text
 
 
 def _signed(value: float, digits: int = 3) -> Text:
