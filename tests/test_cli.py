@@ -17,6 +17,7 @@ import onnxruntime
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
+from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
 
@@ -579,6 +580,21 @@ def test_explain_says_if_a_file_does_not_tell_which_words_training_has_seen(mode
     assert "known" not in json.loads(succeed("explain", model_path, "hello", "--json"))["tokens"][0]
 
 
+def test_explain_lists_the_words_that_training_has_not_seen(knowing: Classifier) -> None:
+    explanation = knowing.explain(TEXTS[0])
+    assert explanation.unseen
+    assert explanation.known_share is not None
+    output = succeed("explain", knowing.path, TEXTS[0], "--threshold", "1")
+    names = ", ".join(dict.fromkeys(token.text for token in explanation.unseen))
+    listed = f"Not seen in training: {names} ({len(explanation.unseen)} of 7 tokens, "
+    assert f"{listed}{1 - explanation.known_share:.1%} of the evidence)." in output.splitlines()
+    assert f"Training has not seen {len(explanation.unseen)} of its 7 tokens." in output
+    marked = [row[0] for row in token_rows(output) if "(unseen)" in row]
+    assert marked == [token.text for token in explanation.unseen]
+    found = json.loads(succeed("explain", knowing.path, TEXTS[0], "--json"))
+    assert [token["known"] for token in found["tokens"]] == [token.known for token in explanation.tokens]
+
+
 def test_explain_reads_a_text_from_standard_input(model_path: Path) -> None:
     def piped(given: bytes) -> Result:
         return CliRunner().invoke(main, ["explain", str(model_path), "-", "--json"], input=given)
@@ -685,6 +701,23 @@ def test_inspect_shows_what_speaks_for_each_label_over_a_file(
         assert f"{label.label}   {label.answers:,} answers" in output
         for finding in (*label.words_for, *label.pairs_against):
             assert re.search(rf"{re.escape(finding.text)} +{re.escape(f'{finding.evidence:+,.1f}')} ", output)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_on_a_terminal_examples_give_way_and_keep_the_word_in_sight(
+    classifier: Classifier, sample_path: Path, width: int
+) -> None:
+    counter = EvidenceCounter(classifier.labels)
+    for explanation in classifier.explain([row["text"] for row in read_rows(sample_path)[:200]]):
+        counter.add(explanation)
+    counter.add(classifier.explain("\u6ce8\u6587\u306e\u30ad\u30e3\u30f3\u30bb\u30eb " * 9))
+    console = Console(width=200, file=(printed := io.StringIO()))
+    for part in render.evidence_tables(counter.report(4), width):
+        console.print(part)
+    rows = [line.rstrip() for line in printed.getvalue().splitlines() if "[" in line]
+    assert len(rows) > 50
+    assert all("]" in row for row in rows)
+    assert max(map(cell_len, rows)) <= width
 
 
 def test_inspect_reads_texts_without_labels(model_path: Path, table: Path) -> None:

@@ -3,16 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import assert_type
 
 import numpy as np
-import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from textcls import Classifier, ConfigError, Explanation, InputError, Prediction, artifact
+from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
 from textcls.explanation import directions
 
 TEXT = "My card was charged TWICE!!"
@@ -181,19 +179,6 @@ def test_unseen_words_are_listed_with_the_share_of_the_evidence_on_the_others() 
     assert [token.known for token in found.tokens] == [True, False, True]
     assert [token.known for token in found.top(2)] == [False, True]
     assert [token["known"] for token in found.as_json()["tokens"]] == [True, False, True]
-
-
-@pytest.fixture
-def knowing(model_path: Path, tmp_path: Path) -> Classifier:
-    """The small model, which says on top that it knows the tokens with more than 15 % of the attention."""
-    model = onnx.load(model_path)
-    bar = onnx.helper.make_tensor("known_bar", onnx.TensorProto.FLOAT, [], [0.15])
-    model.graph.initializer.append(bar)
-    model.graph.node.append(onnx.helper.make_node("Greater", ["attention", "known_bar"], [artifact.KNOWN_OUTPUT]))
-    output = onnx.helper.make_tensor_value_info(artifact.KNOWN_OUTPUT, onnx.TensorProto.BOOL, ["batch", "tokens"])
-    model.graph.output.append(output)
-    onnx.save(model, tmp_path / "knowing.onnx")
-    return Classifier.load(tmp_path / "knowing.onnx")
 
 
 def test_a_file_that_says_what_it_knows_is_asked(knowing: Classifier, classifier: Classifier) -> None:

@@ -254,7 +254,8 @@ class Explanation:
             ConfigError: there is no such label.
         """
         names = self.labels if labels is None else tuple(labels)
-        columns = [self._number(name) for name in names]
+        number = {name: i for i, name in enumerate(self.labels)}
+        columns = [number[name] if name in number else self._number(name) for name in names]
         text = self.text
         rows = zip(self.spans, self.attention.tolist(), self.contributions[:, columns].tolist(), strict=True)
         tokens: list[dict[str, Any]] = [

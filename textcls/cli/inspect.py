@@ -19,8 +19,8 @@ from textcls.data import join_columns, open_table
 from textcls.errors import ConfigError
 from textcls.evidence import EvidenceCounter, EvidenceReport
 
-# Explained answers held at once.
-CHUNK: Final = 256
+# Explained answers held at once: with many labels and long texts each takes half a megabyte.
+CHUNK: Final = 128
 
 
 @click.command(
