@@ -735,9 +735,11 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
     assert "<h2>What model_v1 goes by</h2>" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("options", [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"]])
+@pytest.mark.parametrize(
+    "options", [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"], ["--top", "3"]]
+)
 def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
-    assert "need --evidence and a CSV file." in fail(2, "inspect", model_path, *options)
+    assert f"{options[0]} needs --evidence and a CSV file." in fail(2, "inspect", model_path, *options)
 
 
 def test_inspect_names_the_column_that_a_table_lacks(model_path: Path, table: Path, tmp_path: Path) -> None:

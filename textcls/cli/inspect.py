@@ -21,6 +21,7 @@ from textcls.evidence import EvidenceCounter, EvidenceReport
 
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.
 CHUNK: Final = 128
+LISTED: Final = 10
 
 
 @click.command(
@@ -39,7 +40,9 @@ CHUNK: Final = 128
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
 @click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Words, and pairs, on either side."
+    "--top",
+    type=click.IntRange(min=1),
+    help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @html_option
@@ -48,13 +51,14 @@ def inspect(
     data: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
-    top: int,
+    top: int | None,
     as_json: bool,
     html: Path | None,
 ) -> None:
     """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
-    if data is None and (html is not None or text_columns or label_column is not None):
-        raise ConfigError("--html, --text-column and --label-column need --evidence and a CSV file.")
+    given = {"--text-column": text_columns, "--label-column": label_column, "--top": top, "--html": html}
+    if data is None and (idle := [name for name, value in given.items() if value]):
+        raise ConfigError(f"{idle[0]} needs --evidence and a CSV file.")
     classifier = Classifier.load(model)
     console = render.console()
     if data is None:
@@ -69,7 +73,7 @@ def inspect(
     if html is not None:
         artifact.check_not_an_input(html, [model, data])
         artifact.check_output_path(html)
-    report = _evidence(classifier, data, text_columns, label_column, top)
+    report = _evidence(classifier, data, text_columns, label_column, top or LISTED)
     if html is not None:
         title = f"What {model.stem} goes by"
         with artifact.replacing(html) as file:
