@@ -14,7 +14,7 @@ from textcls import Classifier, Explanation, Prediction, artifact
 ANSWERS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "golden" / "answers_v1.json").read_text(encoding="utf-8")
 )
-SHA256 = "903b42d53a5c1e6a60a5a7b6433658604f2d4aec843bf3ce408040784d2ceb34"
+SHA256 = "adc24bdd357ac5b72c58cf8810457981cc0f5b745b0310f45a70fb418eae3d05"
 TOLERANCE = 1e-5
 
 
@@ -50,8 +50,12 @@ def test_the_frozen_model_has_the_inputs_and_outputs_of_its_format(model_path: P
         "tokens": ("tensor(string)", 2),
         "attention": ("tensor(float)", 2),
         "contributions": ("tensor(float)", 3),
+        "known": ("tensor(bool)", 2),
+        "rows": ("tensor(float)", 5),
+        "ngram_rows": ("tensor(float)", 4),
+        "weights": ("tensor(float)", 4),
     }
-    assert {o.name for o in session.get_outputs()} == set(artifact.OUTPUTS)
+    assert {o.name for o in session.get_outputs()} == {*artifact.OUTPUTS, *artifact.ROW_OUTPUTS}
 
 
 def test_probabilities_and_logits_are_as_frozen(found: list[Prediction]) -> None:

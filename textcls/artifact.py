@@ -6,7 +6,13 @@
             tokens         string [B, T]     lower-cased; "" where padded
             attention      float  [B, T]     share of the seed attention: sums to 1, or is 0 for an empty text
             contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
-            known          bool   [B, T]     whether training has seen the word; optional, older files lack it
+            known          bool   [B, T]     false at a word that training has not seen, or that was left out for size
+
+A file whose rows are values of labels (`textcls.parts`) gives them, too:
+
+            rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram
+            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens that are not known; not without n-grams
+            weights        float  [B, T, G, 1]     what values are multiplied by
 
 The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
 that differs between two runs of the same training: no time, duration, host, path or thread count.
@@ -28,8 +34,8 @@ from textcls.features import FeatureConfig
 FORMAT_VERSION: Final = 1
 METADATA_KEY: Final = "textcls"
 INPUT: Final = "text"
-OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions")
-KNOWN_OUTPUT: Final = "known"
+OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
+ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

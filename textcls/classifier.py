@@ -8,15 +8,16 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from textcls import artifact, tokenizer
+from textcls import artifact, parts, tokenizer
 from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError, InputError
+from textcls.parts import Part, RowOutputs
 from textcls.results import Explanation, Prediction
 
 # A batch is padded to its longest text; the second bound keeps its memory to tens of megabytes.
 BATCH_TEXTS, BATCH_CHARACTERS = 64, 100_000
 _ANSWER: Final = ("probabilities",)
-_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions")
+_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions", "known")
 
 
 class Classifier:
@@ -32,9 +33,7 @@ class Classifier:
         self.path = path
         self._session = session
         self._bias = np.array(info.bias, np.float32)
-        # Files written before the graph said which words training has seen answer without it.
-        says_known = artifact.KNOWN_OUTPUT in {output.name for output in session.get_outputs()}
-        self._explained = (*_EXPLAINED, artifact.KNOWN_OUTPUT) if says_known else _EXPLAINED
+        self._outputs = {output.name for output in session.get_outputs()}
         # Without this ONNX Runtime computes the outputs that nobody asked for, too.
         self._run_options = onnxruntime.RunOptions()
         self._run_options.only_execute_path_to_fetches = True
@@ -122,8 +121,34 @@ class Classifier:
         answers = self.predict(texts, explain=True)
         return [answer.explanation for answer in answers if answer.explanation is not None]
 
+    def parts(self, text: str) -> list[Part]:
+        """Say what within each token earned its contribution: words, pairs of words, pieces of words not known.
+
+        The parts add up to the contributions, label by label.
+
+        Raises:
+            ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
+            InputError: something else than a text was given.
+        """
+        if not isinstance(text, str):
+            raise InputError(f"A text is needed, not {type(text).__name__}.")
+        if "rows" not in self._outputs:
+            raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
+        names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]
+        given: NDArray[np.object_] = np.array([tokenizer.clean(text)], object)
+        found = dict(zip(names, self._session.run(names, {artifact.INPUT: given}, self._run_options), strict=True))
+        spans = tuple(tokenizer.token_spans(text, self.info.max_tokens))
+        tokens = len(spans)
+        rows = RowOutputs(
+            found["rows"][:, 0, :tokens],
+            found.get("ngram_rows"),
+            found["weights"][0, :tokens, :, 0],
+            found["known"][0, :tokens],
+        )
+        return parts.split(rows, spans, self.labels, self.info.features, norm=self.info.model["attention"] == "norm")
+
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
-        names = self._explained if explain else _ANSWER
+        names = _EXPLAINED if explain else _ANSWER
         given: NDArray[np.object_] = np.array([tokenizer.clean(text) for text in texts], object)
         outputs = self._session.run(names, {artifact.INPUT: given}, self._run_options)
         for i, text in enumerate(texts):

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -48,6 +49,69 @@ def test_norm_weights_give_orthogonal_features_a_pooled_vector_of_length_one() -
 def test_norm_weights_without_any_known_feature_are_finite() -> None:
     weight_BTS = ops.norm_weights(torch.full((1, 2, 1), 0.5), torch.zeros(1, 2, 1))
     assert weight_BTS.isfinite().all()
+
+
+def test_norm_contributions_of_a_case_worked_by_hand() -> None:
+    # Shares of the norm 0.75 and 0.25; the tokens say 4 and 0, in all 4: 6 - 0.375 * 4 and 0 - 0.125 * 4.
+    said_BTSC = torch.tensor([[[[4.0]], [[0.0]]]])
+    norm_share_BTS = torch.tensor([[[0.75], [0.25]]])
+    found = ops.norm_contributions(said_BTSC, norm_share_BTS)
+    torch.testing.assert_close(found, torch.tensor([[[4.5], [-0.5]]]))
+
+
+def norm_logits(said_BTSC: Tensor, weight_T: Tensor, energy_T: Tensor) -> Tensor:
+    """Logits where token t is there by a part weight_T of it, under `norm` attention with equal scores."""
+    norm = (weight_T.square() * energy_T).sum().sqrt()
+    return (weight_T.view(1, -1, 1, 1) * said_BTSC).sum((1, 2)) / norm
+
+
+def test_norm_contributions_lie_halfway_between_what_tokens_say_and_the_aumann_shapley_value() -> None:
+    tokens = 6
+    said_BTSC, energy_T = random(1, tokens, 1, 3), random(tokens).square()
+    weighted = said_BTSC / energy_T.sum().sqrt()
+    norm_share_BTS = (energy_T / energy_T.sum()).view(1, -1, 1)
+    # The value of each token is the integral of what it adds where all are there with chance s, from 0 to 1: the
+    # expectation of the square is s sum q, so the derivative is that of n(s) / sqrt(s sum q), here by quadrature.
+    node, mass = (torch.from_numpy(array) for array in np.polynomial.legendre.leggauss(20))
+    value = torch.zeros(tokens, 3, dtype=torch.float64)
+    for root, share in zip((node + 1) / 2, mass / 2, strict=True):
+        s = root**2  # ds = 2 root d(root), which takes the singularity at 0 away
+        square = s * energy_T.sum()
+        slope = said_BTSC[0, :, 0] / square.sqrt() - 0.5 * s * said_BTSC.sum((1, 2)) * energy_T[:, None] / square**1.5
+        value += share * 2 * root * slope
+    expected = (weighted.sum(2)[0] + value) / 2
+    torch.testing.assert_close(ops.norm_contributions(weighted, norm_share_BTS)[0], expected)
+
+
+def test_the_aumann_shapley_value_ranks_tokens_of_small_share_as_taking_them_out_does() -> None:
+    tokens = 400
+    said_BTSC, energy_T = random(1, tokens, 1, 1), random(tokens).square() + 1
+    everyone = torch.ones(tokens, dtype=torch.float64)
+    full = norm_logits(said_BTSC, everyone, energy_T)
+    drop = torch.stack(
+        [full - norm_logits(said_BTSC, everyone.index_fill(0, torch.tensor([t]), 0), energy_T) for t in range(tokens)]
+    ).flatten()
+    norm_share_BTS = (energy_T / energy_T.sum()).view(1, -1, 1)
+    weighted = said_BTSC / energy_T.sum().sqrt()
+    value = 2 * ops.norm_contributions(weighted, norm_share_BTS) - weighted.sum(2)
+    torch.testing.assert_close(value.flatten() / 2, drop, atol=3 * float(norm_share_BTS.max()), rtol=0.02)
+
+
+def test_contributions_of_a_text_add_up_whatever_the_energies() -> None:
+    share_BTS = ops.masked_softmax(random(3, 5, 2), masks(5, 2, 0, width=5))
+    energy_BT1 = random(3, 5, 1).square() * masks(5, 2, 0, width=5).unsqueeze(-1)
+    said_BTSC = random(3, 5, 2, 4) * energy_BT1.unsqueeze(-1)
+    found = ops.norm_contributions(said_BTSC, ops.norm_shares(share_BTS, energy_BT1))
+    torch.testing.assert_close(found.sum(1), said_BTSC.sum((1, 2)))
+    assert not found[2].any()
+
+
+def test_the_rationale_loss_of_a_case_worked_by_hand() -> None:
+    # Two of three tokens are marked; two seeds, whose mean is what counts. The second text has no mark.
+    share_BTS = torch.tensor([[[0.5, 0.3], [0.3, 0.3], [0.2, 0.4]], [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]])
+    marked_BT = torch.tensor([[True, False, True], [False, False, False]])
+    expected = torch.tensor([-(math.log(0.4) + math.log(0.3)) / 2, 0.0])
+    torch.testing.assert_close(ops.rationale_loss(share_BTS, marked_BT), expected)
 
 
 def test_cosine_scores_are_scaled_cosines() -> None:

@@ -57,6 +57,7 @@ class TrainConfig:
         epochs: most passes over the data; early stopping may keep fewer.
         max_tokens: tokens of a text that are read; the rest is cut, and answers say so.
         class_weight: `balanced` weighs each row by rows / (labels x rows of its label).
+        rationale_weight: how much it counts, beside the label, that attention rests on what people have marked.
         size: how large the saved model may be, see `textcls_training.lexicon.budget`.
         seed: of everything random.
         device: `auto` takes a GPU where there is one.
@@ -69,6 +70,7 @@ class TrainConfig:
     epochs: int | None = None
     max_tokens: int = 2048
     class_weight: ClassWeight = "none"
+    rationale_weight: float = 10.0
     size: Size = "default"
     seed: int = 0
     device: Device = "auto"
@@ -90,6 +92,7 @@ class Plan:
     epochs: int
     max_tokens: int
     class_weight: ClassWeight
+    rationale_weight: float
     size: Size
     seed: int
     device: Device
@@ -108,6 +111,7 @@ def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int)
         epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=config.class_weight,
+        rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,
         device=config.device,

@@ -54,9 +54,14 @@ class FoldedCore(nn.Module):
         """Return probabilities and logits [B, C], attention [B, T], contributions [B, T, C]."""
         value_BTGC, score_BTG1, energy_BTG1 = torch.split(token_BTGX, [len(self.bias_C), 1, 1], -1)
         share_BTG1 = torch.softmax(score_BTG1, 1)
-        weight_BTG1 = ops.norm_weights(share_BTG1, energy_BTG1) if self.kind == "norm" else share_BTG1
-        contributions_BTC = (weight_BTG1 * value_BTGC).sum(2)
-        logits_BC = self.bias_C + contributions_BTC.sum(1)
+        norm = self.kind == "norm"
+        weight_BTG1 = ops.norm_weights(share_BTG1, energy_BTG1) if norm else share_BTG1
+        said_BTGC = weight_BTG1 * value_BTGC
+        contributions_BTC = said_BTGC.sum(2)
+        if norm:
+            norm_share_BTG = ops.norm_shares(share_BTG1, energy_BTG1).squeeze(3)
+            contributions_BTC = ops.norm_contributions(said_BTGC, norm_share_BTG)
+        logits_BC = self.bias_C + said_BTGC.sum((1, 2))
         attention_BT = (share_BTG1 * self.share_G1).sum((2, 3)).masked_fill(padding_BT, 0.0)
         return torch.softmax(logits_BC / self.temperature, -1), logits_BC, attention_BT, contributions_BTC
 
@@ -65,15 +70,23 @@ class FoldedCore(nn.Module):
         g = GraphBuilder("core")
         number = partial(g.constant, dtype=np.float32)
         value_BTGC, score_BTG1, energy_BTG1 = g.split("token", [len(self.bias_C), 1, 1], axis=3)
-        share_BTG1 = g.node("Softmax", score_BTG1, axis=1)
-        weight_BTG1 = share_BTG1
+        share_BTG1 = g.node("Softmax", score_BTG1, axis=1, name=None if self.kind == "norm" else "weights")
         if self.kind == "norm":
             square_BTG1 = g.node("Mul", g.node("Mul", share_BTG1, share_BTG1), energy_BTG1)
             square_B1G1 = g.node("Max", g.node("ReduceSum", square_BTG1, g.integers(1)), number(ops.TINY))
-            weight_BTG1 = g.node("Div", share_BTG1, g.node("Sqrt", square_B1G1))
-        said_BTGC = g.node("Mul", weight_BTG1, value_BTGC)
-        g.node("ReduceSum", said_BTGC, g.integers(2), keepdims=0, name="contributions")
-        sum_BC = g.node("ReduceSum", "contributions", g.integers(1), keepdims=0)
+            weight_BTG1 = g.node("Div", share_BTG1, g.node("Sqrt", square_B1G1), name="weights")
+            said_BTGC = g.node("Mul", weight_BTG1, value_BTGC)
+            said_BTC = g.node("ReduceSum", said_BTGC, g.integers(2), keepdims=0)
+            sum_BGC = g.node("ReduceSum", said_BTGC, g.integers(1), keepdims=0)
+            # A text without any energy says nothing either, so the floor under its square does no harm.
+            half_BTG1 = g.node("Div", square_BTG1, g.node("Mul", square_B1G1, number(2)))
+            weakened_BTC = g.node("MatMul", g.node("Squeeze", half_BTG1, g.integers(3)), sum_BGC)
+            g.node("Sub", g.node("Mul", said_BTC, number(1.5)), weakened_BTC, name="contributions")
+            sum_BC = g.node("ReduceSum", sum_BGC, g.integers(1), keepdims=0)
+        else:
+            said_BTGC = g.node("Mul", share_BTG1, value_BTGC)
+            g.node("ReduceSum", said_BTGC, g.integers(2), keepdims=0, name="contributions")
+            sum_BC = g.node("ReduceSum", "contributions", g.integers(1), keepdims=0)
         g.node("Add", sum_BC, number(self.bias_C.numpy()), name="logits")
         part_BTG1 = g.node("Mul", share_BTG1, number(self.share_G1.numpy()))
         attention_BT = g.node("ReduceSum", part_BTG1, g.integers(2, 3), keepdims=0)
@@ -90,6 +103,7 @@ class FoldedCore(nn.Module):
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
             for name, shape in zip(OUTPUTS, shapes, strict=True)
         ]
+        values.append(helper.make_tensor_value_info("weights", TensorProto.FLOAT, ["batch", "tokens", "groups", 1]))
         given = [helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"])]
         given.append(helper.make_tensor_value_info("token", TensorProto.FLOAT, None))
         return make_model(helper.make_graph(g.nodes, "core", given, values, g.constants))

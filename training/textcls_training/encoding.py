@@ -67,11 +67,13 @@ class Corpus:
         token = np.concatenate([np.zeros(0, np.int32), *flat])
         return cls(list(number), token, _starts(np.minimum(lengths, max_tokens)), lengths >= max_tokens)
 
+    def places(self, which: Int64) -> Int64:
+        """Return where the tokens of the texts `which` stand in `token`."""
+        return _ranges(self.start[which], self.lengths()[which])
+
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
-        first = self.start[which]
-        length = self.start[which + 1] - first
-        return Corpus(self.types, self.token[_ranges(first, length)], _starts(length), self.full[which])
+        return Corpus(self.types, self.token[self.places(which)], _starts(self.lengths()[which]), self.full[which])
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,13 @@ def build_graph(lexicon: Lexicon, core: Core, max_tokens: int) -> onnx.ModelProt
         max_tokens: tokens of a text that are read.
     """
     front, back = frontend.build_frontend(lexicon, max_tokens).graph, core.graph().graph
+    made = {output.name: output for output in (*front.output, *back.output)}
+    names = [*artifact.OUTPUTS, *(artifact.ROW_OUTPUTS if lexicon.folded else ())]
     graph = helper.make_graph(
         [*front.node, *back.node],
         "textcls",
         front.input,
-        [front.output[0], *back.output],
+        [made[name] for name in names if name in made],
         [*front.initializer, *back.initializer],
     )
     return make_model(graph)

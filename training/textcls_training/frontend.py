@@ -22,7 +22,7 @@ from textcls.features import FeatureConfig
 from textcls_training.graph import GraphBuilder, make_model
 from textcls_training.lexicon import FINGERPRINT, KNOWN_ENERGY, SPREAD, Directory, Lexicon, Rounded
 
-OUTPUTS = ("tokens", "padding", "token")
+OUTPUTS = ("tokens", "known", "padding", "token", "rows", "ngram_rows")
 
 
 class StringGraphBuilder(GraphBuilder):
@@ -44,7 +44,11 @@ class StringGraphBuilder(GraphBuilder):
 
 
 def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
-    """Return the model text [B] -> tokens [B, T], padding [B, T] and the token sums [B, T, G, X]."""
+    """Return the model text [B] -> tokens, known and padding, all [B, T], and the token sums [B, T, G, X].
+
+    The sums are those of `rows` [K, B, T, G, X] and, with n-grams, of `ngram_rows` [U, N, G', X] for the U tokens that
+    are not known, in reading order; G' are the groups of the last view.
+    """
     g = StringGraphBuilder("front")
     tokens_1BT = token_strings(g, max_tokens)
     tokens_BT = g.node("Squeeze", tokens_1BT, g.integers(0))
@@ -54,19 +58,26 @@ def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
     table_RGX = _table(g, lexicon)
     hash_KBT = word_hashes(g, tokens_1BT, lexicon.features)
     row_KBT = _rows(g, hash_KBT, _directory(g, lexicon.rows, "row"), lexicon.rows)
-    said_KBTGX = g.node("Gather", table_RGX, row_KBT)
+    said_KBTGX = g.node("Gather", table_RGX, row_KBT, name="rows")
+    unknown_1BT11 = _unknown(g, said_KBTGX)
+    g.node("Not", g.node("Squeeze", unknown_1BT11, g.integers(0, 3, 4)), name="known")
     last = None if lexicon.ngrams else "token"
     token_BTGX = g.node("ReduceSum", said_KBTGX, g.integers(0), keepdims=0, name=last)
     if lexicon.ngrams and lexicon.ngram_rows:
-        unknown_1BT11 = _unknown(g, said_KBTGX)
         _add_ngrams(g, lexicon, lexicon.ngrams, lexicon.ngram_rows, unknown_1BT11, token_BTGX, tokens_BT)
 
-    groups = lexicon.words.shape[1] * (2 if lexicon.ngrams else 1)
+    group, column = lexicon.words.shape[1:]
+    groups = group * (2 if lexicon.ngrams else 1)
     outputs = [
         helper.make_tensor_value_info("tokens", TensorProto.STRING, ["batch", "tokens"]),
+        helper.make_tensor_value_info("known", TensorProto.BOOL, ["batch", "tokens"]),
         helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"]),
-        helper.make_tensor_value_info("token", TensorProto.FLOAT, ["batch", "tokens", groups, lexicon.words.shape[2]]),
+        helper.make_tensor_value_info("token", TensorProto.FLOAT, ["batch", "tokens", groups, column]),
+        helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["kinds", "batch", "tokens", groups, column]),
     ]
+    if lexicon.ngrams:
+        shape: list[str | int] = ["unknown", "ngrams", group, column]
+        outputs.append(helper.make_tensor_value_info("ngram_rows", TensorProto.FLOAT, shape))
     text = helper.make_tensor_value_info("text", TensorProto.STRING, ["batch"])
     graph = helper.make_graph(g.nodes, "frontend", [text], outputs, g.constants)
     return make_model(graph)
@@ -223,24 +234,26 @@ def _add_ngrams(
     hash_UN, exist_UN = ngram_hashes(inner, inner.node("GatherND", tokens_BT, index_U2), lexicon.features)
     row_UN = _rows(inner, hash_UN, tables, directory)
     row_UN = inner.node("Where", exist_UN, row_UN, inner.constant(directory.nothing, np.int32))
-    sum_UGX = inner.node("ReduceSum", inner.node("Gather", ngram_RGX, row_UN), inner.integers(1), keepdims=0)
+    said_UNGX = inner.node("Gather", ngram_RGX, row_UN)
+    sum_UGX = inner.node("ReduceSum", said_UNGX, inner.integers(1), keepdims=0)
     # The first view, of as many groups, has no n-grams.
     both_UGX = inner.node("Pad", sum_UGX, inner.integers(0, rows.shape[1], 0, 0, 0, 0))
     then = inner.node("ScatterND", token_BTGX, index_U2, both_UGX, reduction="add")
+    none = GraphBuilder("ngram_none")
+    otherwise = [none.node("Identity", token_BTGX), none.constant(np.zeros((0, 0, *rows.shape[1:])), np.float32)]
     g.nodes.append(
         helper.make_node(
             "If",
             [some],
-            ["token"],
-            then_branch=helper.make_graph(inner.nodes, "unknown_words", [], [_anything(then)], inner.constants),
-            else_branch=helper.make_graph(
-                [helper.make_node("Identity", [token_BTGX], ["ngram_none"])],
-                "known_words",
-                [],
-                [_anything("ngram_none")],
-            ),
+            ["token", "ngram_rows"],
+            then_branch=_branch("unknown_words", inner, then, said_UNGX),
+            else_branch=_branch("known_words", none, *otherwise),
         )
     )
+
+
+def _branch(name: str, g: GraphBuilder, *outputs: str) -> onnx.GraphProto:
+    return helper.make_graph(g.nodes, name, [], [_anything(output) for output in outputs], g.constants)
 
 
 def _anything(name: str) -> onnx.ValueInfoProto:

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from textcls.features import FeatureConfig
-from textcls_training import calibration
+from textcls_training import calibration, ops
 from textcls_training.calibration import Calibration
 from textcls_training.config import ClassWeight, OptimConfig, Plan, resolve_device
 from textcls_training.encoding import Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
@@ -31,6 +31,7 @@ from textcls_training.views import Fitted, View
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
 
+Bools = NDArray[np.bool_]
 Int64 = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 
@@ -61,17 +62,32 @@ class Watcher(Protocol):
 
 
 class Rows(NamedTuple):
-    """Texts with the number of each one's label."""
+    """Texts with the number of each one's label, and which of their tokens people have marked as its reasons.
+
+    `marked` is one flag a token of `corpus`, or None where nobody has marked any.
+    """
 
     corpus: Corpus
     labels: Int64
+    marked: Bools | None = None
 
-    def split(self, judging: NDArray[np.bool_]) -> "Fold":
+    def select(self, which: Int64) -> "Rows":
+        """Return the rows `which`."""
+        marked = None if self.marked is None else self.marked[self.corpus.places(which)]
+        return Rows(self.corpus.select(which), self.labels[which], marked)
+
+    def split(self, judging: Bools) -> "Fold":
         """Return the rows `judging` as judges, and the others to learn from."""
-        learn, judge = np.flatnonzero(~judging), np.flatnonzero(judging)
-        return Fold(
-            Rows(self.corpus.select(learn), self.labels[learn]), Rows(self.corpus.select(judge), self.labels[judge])
-        )
+        return Fold(self.select(np.flatnonzero(~judging)), self.select(np.flatnonzero(judging)))
+
+    def marks(self, text_B: Int64, mask_BT: Tensor) -> Tensor | None:
+        """Return which tokens of a padded batch are marked [B, T]; None if none are."""
+        marked = None if self.marked is None else self.marked[self.corpus.places(text_B)]
+        if marked is None or not marked.any():
+            return None
+        marked_BT = torch.zeros_like(mask_BT)
+        marked_BT[mask_BT] = torch.from_numpy(marked)
+        return marked_BT
 
 
 class Fold(NamedTuple):
@@ -118,6 +134,12 @@ class Learner:
         """Return the logits [B, C] on the classifier's device, of what the table says of a batch."""
         logits_BC: Tensor = self.classifier(*(tensor.to(self.device) for tensor in (x_BTD, energy_BT1, mask_BT)))
         return logits_BC
+
+    def rationale_loss(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor, marked_BT: Tensor) -> Tensor:
+        """Return how far attention is from what people have marked, summed over the texts of a batch."""
+        given = [tensor.to(self.device) for tensor in (x_BTD, energy_BT1, mask_BT)]
+        share_BTS, _, _ = self.classifier.attend(*given)
+        return ops.rationale_loss(share_BTS, marked_BT.to(self.device)).sum()
 
 
 class Trainer:
@@ -167,6 +189,11 @@ class Trainer:
         # texts share the step.
         loss_VB = F.cross_entropy(logits_VBC.movedim(2, 1), label_B.expand(len(logits_VBC), -1), reduction="none")
         loss = (loss_VB * self.label_weight[label_B]).sum()
+        marked_BT = self.rows.marks(text_B, batches[0].mask_BT)
+        if marked_BT is not None:
+            for learner, batch, (x_BTD, energy_BT1) in zip(self.learners, batches, read, strict=True):
+                distance = learner.rationale_loss(x_BTD, energy_BT1, batch.mask_BT, marked_BT)
+                loss = loss + self.plan.rationale_weight * distance
         loss.backward()  # type: ignore[no-untyped-call]
         for learner, batch, (x_BTD, _) in zip(self.learners, batches, read, strict=True):
             if x_BTD.grad is not None:

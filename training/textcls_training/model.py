@@ -3,8 +3,9 @@
 It has: no vocabulary, no position embedding, no batch norm, no non-linearity after the attention weights. Because the
 readout is linear in the values u_t, the logits split exactly over tokens:
 
-    logit_c = b_c + sum_t sum_s a_ts (w_sc . u_t)        contribution of token t to label c: the summand
+    logit_c = b_c + sum_t sum_s a_ts (w_sc . u_t)        what token t says for label c: the summand
 
+What it adds is what it says; under `norm` attention also how much it weakens the others (`ops.norm_contributions`).
 With `values="token"` u_t is the token's own vector and the mixing layer speaks to the scores alone: it decides how much
 each token counts in its context, and a contribution belongs to that token alone. With `values="mixed"` u_t is the mixed
 vector, mixing shapes scores and values, and a contribution belongs to the position.
@@ -232,8 +233,12 @@ class TextClassifier(nn.Module):
         """Return logits, attention and contributions; the way of the saved model. Arguments as for `forward`."""
         share_BTS, weight_BTS, value_BTD = self.attend(x_BTD, energy_BT1, mask_BT)
         # The head is linear: applied to each token's values before they are summed, it gives the split.
-        contributions_BTC = (weight_BTS.unsqueeze(-1) * self._said(value_BTD)).sum(2)
-        logits_BC = self.head.bias + contributions_BTC.sum(1)
+        said_BTSC = weight_BTS.unsqueeze(-1) * self._said(value_BTD)
+        logits_BC = self.head.bias + said_BTSC.sum((1, 2))
+        if self.attention.kind == "norm":
+            contributions_BTC = ops.norm_contributions(said_BTSC, ops.norm_shares(share_BTS, energy_BT1))
+        else:
+            contributions_BTC = said_BTSC.sum(2)
         return Answer(logits_BC, share_BTS.mean(2).where(mask_BT, 0.0), contributions_BTC)
 
     @property

@@ -39,6 +39,38 @@ def share_norm(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     return square_B1S.clamp_min(TINY).sqrt()
 
 
+def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
+    """r_t = p_t^2 q_t / sum_t p_t^2 q_t, each token's share of the square that `norm_weights` divides by [B, T, S].
+
+    They sum to 1 over a text that has tokens.
+    """
+    square_BTS = share_BTS * share_BTS * energy_BT1
+    return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(TINY * TINY)
+
+
+def norm_contributions(said_BTSC: Tensor, norm_share_BTS: Tensor) -> Tensor:
+    """What each token adds under `norm` attention [B, T, C]: 3/2 said_t - 1/2 r_t sum_t said_t, summed over seeds.
+
+    A token says `said_t`, and by taking a share r_t of the norm it weakens what all say, L = sum_t said_t. Taken out,
+    it changes the logit by said_t - r_t L / 2 + O(r_t^2). Twice that sums to L again: 2 said_t - r_t L is the
+    Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each token is there with the same
+    chance. Halfway between it and what the token says is where comprehensiveness and sufficiency together are best
+    (training/README.md); the sum over tokens is L for each of the three.
+    """
+    sum_BSC = said_BTSC.sum(1)
+    return 1.5 * said_BTSC.sum(2) - 0.5 * norm_share_BTS @ sum_BSC
+
+
+def rationale_loss(share_BTS: Tensor, marked_BT: Tensor) -> Tensor:
+    """Cross-entropy [B] of the attention's shares to tokens that people have marked, each of which counts alike.
+
+    Attention supervision (Mathew et al. 2021, arXiv 2012.10289, section 4). A text without marks has no loss. Several
+    seeds share the task: their mean is what is compared.
+    """
+    target_BT = marked_BT / marked_BT.sum(1, keepdim=True).clamp_min(1)
+    return -(target_BT * share_BTS.mean(2).clamp_min(TINY).log()).sum(1)
+
+
 def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
     """`cosine` attention: scale * cos(x_t, seed_s). Plain dot products come out near uniform in a shallow network."""
     return scale * F.normalize(x_BTD, dim=-1, eps=1e-6) @ F.normalize(seed_SD, dim=-1).T

@@ -14,11 +14,12 @@ from scipy.special import softmax
 from textcls import artifact, metrics
 from textcls.artifact import ModelInfo
 from textcls.errors import InputError
-from textcls_training import export, lexicon, loop
+from textcls_training import export, lexicon, loop, rationales
 from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
 from textcls_training.loop import Chosen, Fold, Rows, Watcher
+from textcls_training.rationales import Spans
 from textcls_training.split import held_out_parts
 from textcls_training.views import Fitted
 
@@ -27,10 +28,14 @@ VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Labelled texts, and the names of the columns they came from."""
+    """Labelled texts, and the names of the columns they came from.
+
+    `rationales` are what people have marked in each text as the reason for its label, as spans of characters.
+    """
 
     texts: Sequence[str]
     labels: Sequence[str]
+    rationales: Sequence[Spans] | None = None
     text_columns: tuple[str, ...] = ("text",)
     label_column: str = "label"
 
@@ -95,7 +100,7 @@ def train(
     names = _label_names(source, valid)
     labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()
-    everything = Rows(Corpus.of(texts, config.max_tokens), labels)
+    everything = _rows(source, labels, config.max_tokens)
     if not len(everything.corpus.token):
         raise InputError("No training text holds a single word or sign; is the text column the right one?")
     plan = resolve(config, texts, len(everything.corpus.token), len(names))
@@ -104,8 +109,7 @@ def train(
         if valid is None:
             folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
-            judges = Rows(Corpus.of(valid.texts, plan.max_tokens), _numbers(valid.labels, names))
-            folds = [Fold(everything, judges)]
+            folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
         chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
         saved = lexicon.build(fitted, everything.corpus, lexicon.budget(plan.size, len(names)))
         info = _model_info(source, names, plan, chosen, fitted)
@@ -125,6 +129,13 @@ def train(
         gate=_learned_gate(fitted),
         file_bytes=output.stat().st_size,
     )
+
+
+def _rows(source: Source, labels: NDArray[np.int64], max_tokens: int) -> Rows:
+    corpus = Corpus.of(source.texts, max_tokens)
+    if source.rationales is None:
+        return Rows(corpus, labels)
+    return Rows(corpus, labels, rationales.flags(source.texts, source.rationales, max_tokens))
 
 
 def _label_names(source: Source, valid: Source | None) -> list[str]:
@@ -161,6 +172,7 @@ def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen
             "epochs": chosen.epochs,
             "scheduled_epochs": plan.epochs,
             "class_weight": plan.class_weight,
+            "rationales": sum(map(bool, source.rationales or ())),
             "shares": [round(share, 6) for share in fitted.shares],
             "gate": _learned_gate(fitted),
             "optim": asdict(plan.optim),

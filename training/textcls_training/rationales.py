@@ -1,0 +1,72 @@
+"""What people have marked in a text as the reason for its label: read from a table, and turned into flags of tokens."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls import tokenizer
+from textcls.errors import InputError
+
+# Where marks begin and end in a text, in characters.
+Spans = tuple[tuple[int, int], ...]
+
+
+def parse(cell: str, text: str, where: str) -> Spans:
+    """Return the marks that a field of a table stands for; of an empty field, none.
+
+    Args:
+        cell: JSON, either spans of characters `[[3, 7], [16, 22]]` or words and phrases of the text
+            `["charged twice"]`, each of which is marked wherever it stands.
+        text: the text that is marked.
+        where: names the field in errors.
+
+    Raises:
+        InputError: it is neither, or it marks what the text does not have.
+    """
+    if not cell.strip():
+        return ()
+    try:
+        found = json.loads(cell)
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        raise InputError(f'{where}: a rationale is a JSON list, [[3, 7]] or ["a phrase"], not {cell[:60]!r}.')
+    return tuple(span for mark in found for span in _spans(mark, text, where))
+
+
+def flags(texts: Sequence[str], rationales: Sequence[Spans], max_tokens: int) -> NDArray[np.bool_]:
+    """Return one flag for each of the first `max_tokens` tokens of all texts: whether a mark touches it."""
+    return np.concatenate(
+        [np.zeros(0, np.bool_), *(_flags(t, spans, max_tokens) for t, spans in zip(texts, rationales, strict=True))]
+    )
+
+
+def _flags(text: str, marks: Spans, max_tokens: int) -> NDArray[np.bool_]:
+    token = np.array([*tokenizer.token_spans(text, max_tokens)], np.int64).reshape(-1, 1, 2)
+    mark = np.array(marks, np.int64).reshape(1, -1, 2)
+    touched = (token[..., 0] < mark[..., 1]) & (mark[..., 0] < token[..., 1])
+    return np.asarray(touched.any(1))
+
+
+def _spans(mark: object, text: str, where: str) -> Spans:
+    match mark:
+        case [int(start), int(end)] if 0 <= start < end <= len(text):
+            return ((start, end),)
+        case [int(), int()]:
+            raise InputError(f"{where}: the text of {len(text)} characters has no span {mark}.")
+        case str(phrase) if phrase:
+            return _occurrences(phrase, text, where)
+    raise InputError(f"{where}: {mark!r} is neither a span of characters, such as [3, 7], nor a phrase of the text.")
+
+
+def _occurrences(phrase: str, text: str, where: str) -> Spans:
+    """Return where all tokens of a phrase stand one behind another."""
+    words = tokenizer.tokenize(phrase)
+    spans = [*tokenizer.token_spans(text)]
+    tokens = tokenizer.tokenize(text)
+    starts = [i for i in range(len(tokens) - len(words) + 1) if tokens[i : i + len(words)] == words]
+    if not words or not starts:
+        raise InputError(f"{where}: the text does not hold {phrase!r}.")
+    return tuple((spans[i][0], spans[i + len(words) - 1][1]) for i in starts)
