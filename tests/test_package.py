@@ -18,6 +18,7 @@ import textcls
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
+EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
 HEAVY = {"torch", "onnx", "onnxscript", "numba", "triton", "scikit-learn", "scipy", "fastapi", "uvicorn", "pyarrow"}
 
 
@@ -107,7 +108,15 @@ def test_name_version_licence_and_python_are_told(metadata: Message) -> None:
 
 
 def test_every_extra_is_there(metadata: Message) -> None:
-    assert set(metadata.get_all("Provides-Extra", [])) == {"serve", "train", "parquet", "kernels", "all", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "serve",
+        "train",
+        "parquet",
+        "kernels",
+        "explain",
+        "all",
+        "dev",
+    }
 
 
 def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict[str, Requirement]]) -> None:
@@ -117,6 +126,7 @@ def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:
     assert set(requirements["serve"]) == {"fastapi", "uvicorn"}
     assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "numba", "scikit-learn", "scipy"}
+    assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}
     assert set().union(*(requirements[extra] for extra in ("serve", "train", "parquet", "kernels"))) == HEAVY

@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
     "explain": "textcls.cli.explain:explain",
+    "explain-benchmark": "textcls_training.explaining.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
     "serve": "textcls.cli.serve:serve",
 }
@@ -28,9 +29,12 @@ EXTRA_OF_PACKAGE: Final = {
     "onnxscript": "train",
     "scipy": "train",
     "sklearn": "train",
+    "threadpoolctl": "train",
     "fastapi": "serve",
     "uvicorn": "serve",
 }
+# Of these commands another extra has all that they need.
+EXTRA_OF_COMMAND: Final = {"explain-benchmark": "explain"}
 
 
 class LazyGroup(click.Group):
@@ -51,7 +55,8 @@ class LazyGroup(click.Group):
             package = (error.name or "").partition(".")[0]
             if package not in EXTRA_OF_PACKAGE:
                 raise
-            missing = MissingExtraError(f"textcls {cmd_name}", package, EXTRA_OF_PACKAGE[package])
+            extra = EXTRA_OF_COMMAND.get(cmd_name, EXTRA_OF_PACKAGE[package])
+            missing = MissingExtraError(f"textcls {cmd_name}", package, extra)
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name]} is no command")
@@ -95,6 +100,7 @@ def main() -> None:
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv
     textcls explain tickets.onnx "my card was charged twice"
+    textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
     textcls serve tickets.onnx --port 8000
     """

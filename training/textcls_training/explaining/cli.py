@@ -1,0 +1,119 @@
+"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+
+from textcls import artifact, metrics
+from textcls import data as tables
+from textcls.classifier import Classifier
+from textcls.cli import render
+from textcls.cli.options import PATH, model_argument, text_column_option
+from textcls.errors import InputError
+from textcls_training.explaining import page
+from textcls_training.explaining.benchmark import explain_benchmark
+from textcls_training.explaining.plausibility import Rationale
+from textcls_training.explaining.progress import watching
+from textcls_training.explaining.rationales import read_rationales
+from textcls_training.explaining.removal import REMOVALS
+from textcls_training.explaining.report import print_report
+
+
+@click.command(
+    "explain-benchmark", epilog="Example: textcls explain-benchmark tickets.onnx heldout.csv --output page.html"
+)
+@model_argument
+@click.argument("data", type=PATH)
+@text_column_option
+@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]")
+@click.option("--texts", type=click.IntRange(1), default=500, show_default=True, help="Most rows that are measured.")
+@click.option("--methods", metavar="A,B", help="Methods, with commas between them.  [default: all]")
+@click.option(
+    "--removal",
+    type=click.Choice([*REMOVALS, "both"]),
+    default="delete",
+    show_default=True,
+    help="Whether a removed token disappears or is replaced by a sign.",
+)
+@click.option("--rationales", type=PATH, help="What people marked: JSON lines of row, tokens, rationales.")
+@click.option(
+    "--rationale-class",
+    type=click.Choice(["predicted", "right"]),
+    default="predicted",
+    show_default=True,
+    help="Whose evidence is compared with rationales: that of the answer, as HateXplain does, or of the right label.",
+)
+@click.option("--other", type=PATH, help="Another model of the same labels, such as one of another seed.")
+@click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
+@click.option("--json", "json_path", type=PATH, help="Write all figures here.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same figures.")
+def explain_benchmark_command(
+    model: Path,
+    data: Path,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    texts: int,
+    methods: str | None,
+    removal: str,
+    rationales: Path | None,
+    rationale_class: str,
+    other: Path | None,
+    output: Path | None,
+    json_path: Path | None,
+    seed: int,
+) -> None:
+    """Measure MODEL's explanations on the labelled CSV file DATA.
+
+    Faithfulness (does the answer change without the tokens that are said to matter?), robustness and cost of the
+    model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
+    also how far they agree with people.
+    """
+    metrics.require()
+    inputs = [path for path in (model, data, rationales, other) if path is not None]
+    for path in (output, json_path):
+        if path is not None:
+            artifact.check_output_path(path)
+            artifact.check_not_an_input(path, inputs)
+    if output is not None:
+        page.require()
+    classifier = Classifier.load(model)
+    info = classifier.info
+    rows = tables.read_labelled(data, text_columns or info.text_columns, label_column or info.label_column)
+    chosen = sorted(np.random.default_rng(seed).permutation(len(rows.texts))[:texts].tolist())
+    with watching(Console(stderr=True)) as watcher:
+        result = explain_benchmark(
+            classifier,
+            [rows.texts[i] for i in chosen],
+            methods=methods.split(",") if methods is not None else None,
+            removals=[r for r in REMOVALS if removal in (r, "both")],
+            rationales=None
+            if rationales is None
+            else _rationales(rationales, chosen, rows, rationale_class == "right"),
+            other=Classifier.load(other) if other is not None else None,
+            seed=seed,
+            watcher=watcher,
+        )
+    if json_path is not None:
+        with artifact.replacing(json_path) as file:
+            file.write(json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
+    if output is not None:
+        with artifact.replacing(output) as file:
+            file.write(page.render(result).encode())
+    print_report(render.console(), result)
+
+
+def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> list[Rationale | None]:
+    """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    found = read_rationales(path)
+    beyond = max(found, default=0)
+    if beyond >= len(rows.texts):
+        raise InputError(
+            f"{path} speaks of row {beyond}, and the table has {len(rows.texts)} rows; is it that of another table?"
+        )
+    if right:
+        found = {row: replace(one, label=one.label or rows.labels[row]) for row, one in found.items()}
+    return [found.get(row) for row in chosen]
