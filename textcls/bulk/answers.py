@@ -45,6 +45,8 @@ class Asked:
         if self.top_k is not None:
             found["top_labels"] = [[best.label, round(best.score, 6)] for best in answer.top(self.top_k)]
         if answer.explanation is not None:
-            tokens = answer.explanation.tokens
-            found["explanation"] = [[token.text, round(token.contributions[label], 4)] for token in tokens]
+            told = answer.explanation
+            added = told.contributions[:, told.labels.index(label)].tolist()
+            shares = zip(told.spans, added, strict=True)
+            found["explanation"] = [[told.text[start:end], round(value, 4)] for (start, end), value in shares]
         return found

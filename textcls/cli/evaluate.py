@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls import bulk, metrics
 from textcls.classifier import Classifier
@@ -20,7 +21,6 @@ from textcls.cli.options import (
 )
 from textcls.data import open_labelled
 from textcls.errors import InputError
-from textcls.results import Float32
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
@@ -43,7 +43,7 @@ def evaluate(
     classifier = Classifier.load(model)
     info = classifier.info
     once(data)
-    probabilities: list[Float32] = []
+    probabilities: list[NDArray[np.float32]] = []
     right: list[str] = []
     with open_labelled(
         data,

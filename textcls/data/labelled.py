@@ -135,14 +135,15 @@ def open_labelled(
 def _rows(table: Table, text_columns: Sequence[str], label_column: str) -> Iterator[LabelledRow]:
     for row in table.rows:
         text = join_columns(row, text_columns)
-        label = text if isinstance(text, Bad) else _label(row, label_column)
+        label = text if isinstance(text, Bad) else label_of(row, label_column)
         if isinstance(text, Bad) or isinstance(label, Bad):
             table.bad.add(label if isinstance(label, Bad) else Bad(*text))
         else:
             yield LabelledRow(text, label, row)
 
 
-def _label(row: Row, column: str) -> str | Bad:
+def label_of(row: Row, column: str) -> str | Bad:
+    """Return the label of a row, or what is wrong with it."""
     value = row.fields.get(column)
     if isinstance(value, list | dict):
         return Bad(row.where, f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed")
