@@ -354,6 +354,16 @@ def test_columns_of_parquet_keep_their_types_and_values(tmp_path: Path) -> None:
     assert shown["when"].startswith("2001-09-09 01:46:40.000000001")
 
 
+def test_the_first_row_of_parquet_needs_little_memory(tmp_path: Path) -> None:
+    texts = [f"{hash((i, 0)):020}{hash((i, 1)):020}" * 5 for i in range(40_000)]
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "a.parquet", row_group_size=1000)
+    del texts
+    before = pyarrow.total_allocated_bytes()
+    with open_table(tmp_path / "a.parquet") as table:
+        next(table.rows)
+        assert pyarrow.total_allocated_bytes() - before < 1_000_000
+
+
 def test_a_long_parquet_file_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textcls.data.parquet.GROUP_ROWS", 100)
     path = parquet(tmp_path / "a.parquet", {"text": [f"text {i}" for i in range(1050)]})

@@ -39,7 +39,8 @@ def read(source: Source, options: ReadOptions) -> Content:
     """
     pyarrow, parquet = _pyarrow()
     try:
-        file = parquet.ParquetFile(source.stack.enter_context(seekable(source)))
+        # Buffered ahead, which is the default, all of the file would be in memory before its first row.
+        file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
     except pyarrow.ArrowException as error:
         raise _damaged(source.name) from error
     schema = file.schema_arrow.remove_metadata()
