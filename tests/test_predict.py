@@ -274,7 +274,7 @@ main(sys.argv[1:], standalone_mode=False)
 print(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """
     peaks, data = [], tmp_path / f"new{suffix}"
-    for rows in (20_000, 80_000):
+    for rows in (40_000, 120_000):
         texts = [f"my card {i} was charged twice and {i * 7919 % 10_007} more times" for i in range(rows)]
         if suffix == ".csv":
             data.write_text("text\n" + "\n".join(texts) + "\n")
