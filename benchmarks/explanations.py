@@ -22,7 +22,7 @@ import click
 import numpy as np
 from common import FOLDERS, ROOT, about, data_sets, headline, markdown_table, mean_and_spread, read, train_ours
 
-from textcls import Classifier, metrics
+from textcls import Classifier, metrics, tokenizer
 from textcls_training.config import TrainConfig
 from textcls_training.explaining import plausibility
 from textcls_training.explaining.plausibility import Rationale
@@ -32,6 +32,8 @@ from textcls_training.run import Source, train
 
 RATIONALES: Final = ("rationales_test.jsonl", "word_labels_test.jsonl")
 SEEDS: Final = 3
+# What a set costs grows with the square of its tokens: of long texts fewer are explained.
+MOST_TEXTS, MOST_TOKENS = 500, 30_000
 FIGURES: Final = {
     "comprehensiveness": ("delete", "comprehensiveness"),
     "sufficiency (lower is better)": ("delete", "sufficiency"),
@@ -55,8 +57,15 @@ asked to explain one text; ms: milliseconds of one thread.
 """
 
 
-def explain(folder: Path, model: Path, other: Path, page: Path, texts: int) -> dict[str, Any]:
+def enough(texts: Sequence[str]) -> int:
+    """Return how many of these texts are explained."""
+    tokens = mean(len(tokenizer.tokenize(text)) for text in texts)
+    return min(MOST_TEXTS, int(MOST_TOKENS / tokens))
+
+
+def explain(folder: Path, model: Path, other: Path, page: Path) -> dict[str, Any]:
     """Run `textcls explain-benchmark` on the test set in `folder`."""
+    texts = enough(read(folder / "test.csv").texts)
     found = next((folder / name for name in RATIONALES if (folder / name).is_file()), None)
     given = ["--rationales", str(found), "--rationale-class", "right"] if found else []
     with tempfile.TemporaryDirectory() as place:
@@ -165,14 +174,13 @@ def taught_table(results: dict[str, Any]) -> list[str]:
 
 @click.command()
 @FOLDERS
-@click.option("--texts", default=500, show_default=True, help="Test texts that are explained, of each set.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     default=ROOT / "benchmarks" / "explanations",
     help="Where to write, without suffix.",
 )
-def main(data: tuple[Path, ...], texts: int, output: Path) -> None:
+def main(data: tuple[Path, ...], output: Path) -> None:
     """Measure the explanations of the default model on the test sets in the folders DATA."""
     facts, results = about(), {}
     for name, folder in data_sets(data).items():
@@ -182,7 +190,7 @@ def main(data: tuple[Path, ...], texts: int, output: Path) -> None:
             train_ours(folder / "train.csv", model)
             train_ours(folder / "train.csv", other, ["--seed", "1"])
             page = output.parent / f"{output.name}_{name}.html"
-            results[name] = {"explained": explain(folder, model, other, page, texts)}
+            results[name] = {"explained": explain(folder, model, other, page)}
         if (folder / "rationales_valid.jsonl").is_file():
             results[name]["taught"] = taught(folder)
     lines = ["# How well explanations hold up", "", headline(facts), "", *NOTES.splitlines()]
