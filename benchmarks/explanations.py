@@ -172,6 +172,15 @@ def taught_table(results: dict[str, Any]) -> list[str]:
     return ["", text, "", *markdown_table(("trained", *names), rows)]
 
 
+def rounded(value: Any) -> Any:
+    """Return plain data with numbers of five decimals."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(part) for part in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
 @click.command()
 @FOLDERS
 @click.option(
@@ -198,7 +207,8 @@ def main(data: tuple[Path, ...], output: Path) -> None:
         lines += tables(name, result["explained"])
         if "taught" in result:
             lines += taught_table(result["taught"])
-    output.with_suffix(".json").write_text(json.dumps(facts | {"sets": results}, indent=1) + "\n", encoding="utf-8")
+    figures = rounded(facts | {"sets": results})
+    output.with_suffix(".json").write_text(json.dumps(figures) + "\n", encoding="utf-8")
     output.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
