@@ -108,7 +108,7 @@ def test_rows_are_rounded_by_half_a_step_at_most(bits: int, steps: int) -> None:
 
 def test_a_known_word_says_what_all_its_rows_say(corpus: Corpus, whole: Lexicon) -> None:
     fitted = random_model(corpus)
-    view = fitted.views[1]
+    view = fitted.row_views[1]
     word = max(corpus.types, key=len)
     grams, exist = features.ngram_hashes([word], view.space.config)
     rows = view.space.rows(np.append(features.word_hashes([word]), grams[exist]))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from textcls_training.mixing import MIXERS
-from textcls_training.mixing.gmlp import GatedMLP
+from textcls_training.mixing.gmlp import GatedMLP, ToeplitzGate
 from textcls_training.mixing.lambda_layer import LambdaLayer
 from textcls_training.mixing.metric import MetricAttention
 from textcls_training.model import MixingLayer
@@ -104,8 +104,9 @@ def test_gmlp_sees_no_further_than_its_reach() -> None:
 
 def test_gmlp_starts_as_a_layer_that_hardly_mixes() -> None:
     mixer = GatedMLP(D, OUT)
-    assert mixer.filter_W.abs().max() < 0.01
-    assert mixer.bias.item() == 1
+    assert isinstance(mixer.gate, ToeplitzGate)
+    assert mixer.gate.filter_W.abs().max() < 0.01
+    assert mixer.gate.bias.item() == 1
 
 
 def test_what_lambda_returns_is_bounded_by_one() -> None:

@@ -13,7 +13,7 @@ from textcls.cli import render
 from textcls.cli.options import PATH
 from textcls_training.config import ClassWeight, Device, Size, TrainConfig, default_dim
 from textcls_training.mixing import MIXERS
-from textcls_training.model import Attention, ModelConfig, Values
+from textcls_training.model import Attention, Embedding, ModelConfig, Values
 from textcls_training.progress import watching
 from textcls_training.run import Source, TrainReport
 from textcls_training.run import train as run_training
@@ -46,12 +46,20 @@ DEFAULT = ModelConfig()
     show_default=True,
     help="How tokens see each other.",
 )
+@click.option("--mixing-rate", type=float, help="Learning rate of the mixing layer.  [default: 0.001]")
 @click.option(
     "--attention",
     type=click.Choice(get_args(Attention)),
     default=DEFAULT.attention,
     show_default=True,
     help="How scores become weights.",
+)
+@click.option(
+    "--embedding",
+    type=click.Choice(get_args(Embedding)),
+    default=DEFAULT.embedding,
+    show_default=True,
+    help="What a token's vector is made of: rows of a table, or the bits of its hash (words alone, tens of kilobytes).",
 )
 @click.option(
     "--values",
@@ -105,7 +113,9 @@ def train(
     label_column: str,
     valid: Path | None,
     mixing: str,
+    mixing_rate: float | None,
     attention: Attention,
+    embedding: Embedding,
     values: Values,
     ngrams: tuple[int, ...] | None,
     bigrams: bool,
@@ -129,8 +139,13 @@ def train(
     source = _read(data, columns, label_column)
     config = TrainConfig(
         model=ModelConfig(
-            mixing=mixing, attention=attention, values=values, dim=dim or default_dim(len(set(source.labels)))
+            mixing=mixing,
+            attention=attention,
+            embedding=embedding,
+            values=values,
+            dim=dim or default_dim(len(set(source.labels))),
         ),
+        mixing_rate=mixing_rate,
         ngram_sizes=ngrams,
         bigrams=bigrams,
         epochs=epochs,
