@@ -19,6 +19,14 @@ from textcls_training.run import Source, TrainReport
 from textcls_training.run import train as run_training
 
 DEFAULT = ModelConfig()
+NGRAMS = click.option(
+    "--ngrams",
+    default="auto",
+    show_default=True,
+    metavar="SIZES",
+    callback=lambda _context, _parameter, value: _ngram_sizes(value),
+    help="Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
+)
 
 
 @click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
@@ -68,14 +76,7 @@ DEFAULT = ModelConfig()
     show_default=True,
     help="What attention sums up.",
 )
-@click.option(
-    "--ngrams",
-    default="auto",
-    show_default=True,
-    metavar="SIZES",
-    callback=lambda _context, _parameter, value: _ngram_sizes(value),
-    help="Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
-)
+@NGRAMS
 @click.option("--bigrams/--no-bigrams", default=True, show_default=True, help="Rows for pairs of neighbouring words.")
 @click.option(
     "--dim", type=click.IntRange(1, 1024), help="Width of a token's vector.  [default: 32; 64 for more than 32 labels]"

@@ -90,10 +90,11 @@ class TrainReport:
 
 
 class Run(NamedTuple):
-    """A training run: its report, and the model itself, as it was before it was saved."""
+    """A training run: its report, the model itself, and what the front end of the saved one reads."""
 
     report: TrainReport
     fitted: Fitted
+    lexicon: AnyLexicon
 
 
 def train(
@@ -167,7 +168,7 @@ def run(
         mixing_parameters=fitted.mixing_parameters,
         file_bytes=output.stat().st_size,
     )
-    return Run(report, fitted)
+    return Run(report, fitted, saved)
 
 
 def _lexicon(fitted: Fitted, corpus: Corpus, plan: Plan, labels: int) -> AnyLexicon:
