@@ -109,7 +109,7 @@ def test_train_sums_up_what_it_found_and_names_the_next_command(trained: tuple[s
     lines = output.splitlines()
     assert f"Trained on {ROWS} rows, 7 labels, 2 epochs." in lines
     assert re.search(
-        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   ECE [\d.]+ \(before calibration [\d.]+\)$",
+        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   cross-entropy [\d.]+ \(perplexity [\d.]+\)   ECE [\d.]+ \(before calibration [\d.]+\)$",
         output,
         re.MULTILINE,
     )
@@ -248,7 +248,10 @@ def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
     output = succeed("evaluate", model_path, heldout, "--json")
     assert output.count("\n") == 1
     report = json.loads(output)
-    assert set(report) == {"rows", "accuracy", "macro_f1", "ece", "labels", "confusion"}
+    assert set(report) == {
+        "rows", "accuracy", "macro_f1", "ece", "cross_entropy", "perplexity", "labels", "confusion",
+    }  # fmt: skip
+    assert (report["cross_entropy"], report["perplexity"]) == (None, None)  # of an unknown label it is infinite
     rows = read_rows(heldout)
     right = [a.label == r["label"] for a, r in zip(classifier.predict([r["text"] for r in rows]), rows, strict=True)]
     assert report["rows"] == 20

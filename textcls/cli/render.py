@@ -33,8 +33,9 @@ def score_line(report: Report) -> Text:
     return Text.assemble(
         f"{report.rows:,} rows   accuracy ",
         (f"{report.accuracy:.2%}", "bold"),
-        f"   macro-F1 {report.macro_f1:.2%}   ECE {report.ece:.3f}",
+        f"   macro-F1 {report.macro_f1:.2%}",
         "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
+        f"   ECE {report.ece:.3f}",
     )
 
 

@@ -1,6 +1,6 @@
 """What an ablation trains: cells, the settings that they share, and the state that keeps their figures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import cast, get_args
@@ -97,7 +97,7 @@ def choose(field: str, names: str) -> list[str]:
     return chosen
 
 
-def make_cells(choices: dict[str, Sequence[str]], seeds: Iterable[int]) -> list[Cell]:
+def make_cells(choices: Mapping[str, Sequence[str]], seeds: Iterable[int]) -> list[Cell]:
     """Return every combination once, a seed after the other, so that a run cut short has one of each first.
 
     Without mixing there is nothing to mix into the values: `none` with mixed values is left out beside token values.

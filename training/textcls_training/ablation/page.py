@@ -75,7 +75,7 @@ def _cost(rows: Sequence[Row]) -> str:
     def draw(axes: "Sequence[Axes]") -> None:
         (ax,) = axes
         for i, row in enumerate(rows):
-            at = row.mean("alone_us") or 0.0, row.mean("accuracy") or 0.0
+            at = row.least("alone_us"), row.mean("accuracy") or 0.0
             ax.scatter([at[0]], [at[1]], s=30, color=PALETTE[i % len(PALETTE)])
             up = 5 if i % 2 == 0 else -11
             ax.annotate(row.name, at, xytext=(4, up), textcoords="offset points", fontsize=7)
@@ -158,9 +158,16 @@ def _matrices(matrices: Sequence[Sequence[Sequence[float]]], tokens: Sequence[st
 
 
 def _shares(_matrix: Any) -> dict[str, Any]:
-    return {"cmap": "Blues", "vmin": 0}
+    return {"cmap": _colours("Blues"), "vmin": 0}
 
 
 def _around_zero(matrix: Any) -> dict[str, Any]:
     largest = max((abs(value) for row in matrix for value in row), default=1.0) or 1.0
-    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest}
+    return {"cmap": _colours("RdBu_r"), "vmin": -largest, "vmax": largest}
+
+
+def _colours(name: str) -> Any:
+    """Few steps of a scale: of 50 and more matplotlib makes a picture in another format, which no page may load."""
+    from matplotlib import colormaps
+
+    return colormaps[name].resampled(41)
