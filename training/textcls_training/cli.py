@@ -190,6 +190,8 @@ def _summarise(console: Console, report: TrainReport, output: Path) -> None:
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(f"No judging row has {names}: how well that is told apart is not known.", style="yellow")
+    if report.gate is not None:
+        console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
     if report.temperature == 1:
         console.print(f"Not calibrated: {report.held_out_rows} judging rows are too few for it.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"

@@ -9,15 +9,16 @@ from textcls_training.ablation.cells import AblationState
 from textcls_training.experiments import Figures, markdown_table, mean_and_spread
 
 COLUMNS: Final = (
-    "choice", "accuracy", "macro-F1", "perplexity", "gate", "parameters", "of mixing", "KB", "s", "us",
+    "choice", "accuracy", "macro-F1", "perplexity", "gate", "parameters", "of mixing", "KB", "CPU s", "us",
     "us, 2,048 tokens", "compr. ↑", "suff. ↓", "tau ↑",
 )  # fmt: skip
 NOTES: Final = (
     "Accuracy and macro-F1 in percent on rows held out, mean over the seeds ± standard deviation; times are the least "
-    "of the seeds, as other work only adds to them; everything else is a mean. Perplexity: exponential of the "
-    "cross-entropy of the calibrated answers. Gate: the largest of the mixing layer. s: training. us: microseconds of "
-    "one text with its contributions, one thread; of 2,048 tokens the same. "
-    "Compr., suff., tau: comprehensiveness, sufficiency and Kendall's tau with leave-one-out of the contributions."
+    "of the seeds, and those of the processor, as other work only adds to them; everything else is a mean. Perplexity: "
+    "exponential of the cross-entropy of the calibrated answers. Gate: the largest of the mixing layer. CPU s: "
+    "training, over all threads. us: microseconds of one text with its contributions, one thread; of 2,048 tokens the "
+    "same. Compr., suff., tau: comprehensiveness, sufficiency and Kendall's tau with leave-one-out of the "
+    "contributions."
 )
 NONE: Final = "-"
 
@@ -54,7 +55,7 @@ class Row:
             self._shown("parameters", ",.0f"),
             self._shown("mixing_parameters", ",.0f"),
             f"{self.runs[0]['bytes'] / 1000:,.0f}",
-            f"{self.least('train_s'):.1f}",
+            f"{self.least('train_cpu_s'):.1f}",
             f"{self.least('alone_us'):,.0f}",
             f"{longest:,.0f}",
             *(self._shown(figure, ".3f") for figure in ("comprehensiveness", "sufficiency", "loo_tau")),
