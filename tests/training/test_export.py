@@ -38,7 +38,7 @@ TEXTS = (
     " \t\u3000",
 )
 
-# Every mixing meets every attention; values, seeds and features take turns.
+# Three mixings meet every attention; values, seeds and features take turns. The others are in test_core.
 MODELS = [
     (ModelConfig(mixing="none", attention="norm", values="token", seeds=1), FeatureConfig(bigrams=False)),
     (ModelConfig(mixing="none", attention="norm", values="token", seeds=1), FeatureConfig(ngram_sizes=(3, 5))),
@@ -63,6 +63,8 @@ MODELS = [
     (ModelConfig(mixing="gmlp", attention="metric", values="mixed", seeds=3), FeatureConfig()),
     (ModelConfig(mixing="none", attention="metric", values="token", seeds=2), FeatureConfig()),
     (ModelConfig(mixing="none", attention="norm", metric=True, seeds=1), FeatureConfig(ngram_sizes=(3, 5))),
+    (ModelConfig(mixing="sha", attention="kernel", values="token", seeds=2), FeatureConfig(ngram_sizes=(3, 5))),
+    (ModelConfig(mixing="fourier", attention="softmax", values="mixed", seeds=1), FeatureConfig()),
 ]
 FOLDED = MODELS[1]
 MODEL_NAMES = [

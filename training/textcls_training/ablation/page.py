@@ -80,6 +80,8 @@ def _cost(rows: Sequence[Row]) -> str:
             up = 5 if i % 2 == 0 else -11
             ax.annotate(row.name, at, xytext=(4, up), textcoords="offset points", fontsize=7)
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:,g}")
+        ax.xaxis.set_minor_formatter("{x:,g}")
         ax.margins(0.12)
         ax.set_xlabel("microseconds a text")
         ax.set_ylabel("accuracy, %")

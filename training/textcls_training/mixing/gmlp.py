@@ -41,7 +41,7 @@ class FullGate(nn.Module):
 
 
 class TinyAttention(nn.Module):
-    """One narrow head beside the gate (gMLP paper, arXiv 2105.08050, section 4.3, figure 6). O(N^2 K)."""
+    """One narrow head beside the gate (gMLP paper, arXiv 2105.08050, section 4.3). O(N^2 K)."""
 
     def __init__(self, dim: int, out: int, width: int = 64) -> None:
         super().__init__()
