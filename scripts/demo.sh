@@ -1,5 +1,5 @@
 #!/bin/sh
-# Train on the bundled sample, evaluate, explain one text, serve, ask over HTTP, stop.
+# Check the bundled sample, train on it, evaluate, explain one text, serve, ask over HTTP, stop.
 set -eu
 work=$(mktemp -d)
 server=
@@ -7,6 +7,9 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EX
 model=$work/tickets.onnx
 
 say() { printf '\n$ %s\n' "$*"; }
+
+say textcls check examples/support_tickets.csv
+textcls check examples/support_tickets.csv
 
 say textcls train examples/support_tickets.csv --output tickets.onnx
 textcls train examples/support_tickets.csv --output "$model"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from textcls import Classifier
+from textcls import Classifier, artifact
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,3 +25,17 @@ def model_path() -> Path:
 def classifier(model_path: Path) -> Classifier:
     """The classifier of `model_path`."""
     return Classifier.load(model_path)
+
+
+@pytest.fixture(scope="session")
+def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model as one that credits whole tokens only."""
+    import onnx
+
+    model = onnx.load(model_path)
+    kept = [output for output in model.graph.output if output.name in artifact.OUTPUTS]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+    path = tmp_path_factory.mktemp("whole") / "whole.onnx"
+    onnx.save(model, path)
+    return path

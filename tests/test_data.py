@@ -29,6 +29,12 @@ def rows_of(path: Path) -> list[Row]:
         return list(table.rows)
 
 
+def labelled(path: Path) -> tuple[list[str], list[str]]:
+    """The texts and the labels of `path`."""
+    found = read_labelled(path, ["text"], "label")
+    return found.texts, found.labels
+
+
 def refusal(path: Path) -> str:
     """The one sentence with which reading `path` as labelled texts is refused; it names the file."""
     with pytest.raises(InputError) as caught:
@@ -44,13 +50,12 @@ def refusal(path: Path) -> str:
 
 
 def test_texts_and_labels_come_in_the_order_of_the_file(write: Write) -> None:
-    found = read_labelled(write("text,label\nb,x\na,y\nc,x\n"), ["text"], "label")
-    assert found == (["b", "a", "c"], ["x", "y", "x"])
+    assert labelled(write("text,label\nb,x\na,y\nc,x\n")) == (["b", "a", "c"], ["x", "y", "x"])
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(write: Write) -> None:
     path = write(b"\xef\xbb\xbftext,label\na,x\n")
-    assert read_labelled(path, ["text"], "label") == (["a"], ["x"])
+    assert labelled(path) == (["a"], ["x"])
 
 
 def test_quoted_fields_hold_commas_quotes_and_line_breaks(write: Write) -> None:
@@ -60,11 +65,11 @@ def test_quoted_fields_hold_commas_quotes_and_line_breaks(write: Write) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
 def test_lines_may_end_in_any_way(write: Write, end: str) -> None:
-    assert read_labelled(write(f"text,label{end}a,x{end}b,y"), ["text"], "label") == (["a", "b"], ["x", "y"])
+    assert labelled(write(f"text,label{end}a,x{end}b,y")) == (["a", "b"], ["x", "y"])
 
 
 def test_blank_lines_are_no_rows(write: Write) -> None:
-    assert read_labelled(write("text,label\na,x\n\nb,y\n\n"), ["text"], "label") == (["a", "b"], ["x", "y"])
+    assert labelled(write("text,label\na,x\n\nb,y\n\n")) == (["a", "b"], ["x", "y"])
 
 
 def test_rows_know_the_line_on_which_they_end(write: Write) -> None:
@@ -72,7 +77,7 @@ def test_rows_know_the_line_on_which_they_end(write: Write) -> None:
 
 
 def test_columns_may_stand_in_any_order_and_with_spaces_around_their_names(write: Write) -> None:
-    assert read_labelled(write("id, label ,text\n1,x,a\n"), ["text"], "label") == (["a"], ["x"])
+    assert labelled(write("id, label ,text\n1,x,a\n")) == (["a"], ["x"])
 
 
 def test_several_text_columns_are_joined_one_a_line_in_the_order_asked_for(write: Write) -> None:
@@ -83,7 +88,7 @@ def test_several_text_columns_are_joined_one_a_line_in_the_order_asked_for(write
 
 
 def test_labels_lose_the_space_around_them_and_texts_keep_it(write: Write) -> None:
-    assert read_labelled(write("text,label\n a ,  x \n"), ["text"], "label") == ([" a "], ["x"])
+    assert labelled(write("text,label\n a ,  x \n")) == ([" a "], ["x"])
 
 
 def test_an_empty_text_is_a_text(write: Write) -> None:
@@ -141,7 +146,7 @@ def test_an_empty_file_is_refused(write: Write, content: bytes) -> None:
 
 
 def test_a_header_without_rows_is_refused(write: Write) -> None:
-    assert "has a header but no rows" in refusal(write("text,label\n"))
+    assert "has no rows" in refusal(write("text,label\n"))
 
 
 def test_a_missing_text_column_is_named_with_the_columns_there_are(write: Write) -> None:
@@ -181,7 +186,7 @@ def test_quotes_that_do_not_pair_are_refused(write: Write, content: str) -> None
 
 def test_a_byte_that_is_not_utf_8_is_named(write: Write) -> None:
     message = refusal(write("text,label\na,x\ncaf\u00e9,y\n".encode("latin-1")))
-    assert "byte 0xe9 is not UTF-8; save the file as UTF-8" in message
+    assert "byte 0xe9 is not UTF-8; add --encoding cp1252 if 'caf\u00e9' is meant" in message
 
 
 def test_the_line_of_a_byte_that_is_not_utf_8_is_told(write: Write) -> None:
@@ -189,5 +194,7 @@ def test_the_line_of_a_byte_that_is_not_utf_8_is_told(write: Write) -> None:
     assert "line 5002:" in refusal(write(f"text,label\n{rows}caf\u00e9,y\n{rows}".encode("latin-1")))
 
 
-def test_utf_16_is_refused_as_not_utf_8(write: Write) -> None:
-    assert "is not UTF-8" in refusal(write("text,label\na,x\n".encode("utf-16")))
+def test_utf_16_is_read_by_its_mark_and_said(write: Write) -> None:
+    path = write("text,label\ncaf\u00e9,x\n".encode("utf-16"))
+    assert labelled(path) == (["caf\u00e9"], ["x"])
+    assert read_labelled(path).notes == [f"{path} is read as UTF-16: its byte order mark says so."]

@@ -22,7 +22,7 @@ MAY_IMPORT = (
     ("cli/", {"numpy", "click", "rich"}),
     ("server/", {"numpy", "anyio", "fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}),
     ("metrics.py", {"numpy", "sklearn"}),
-    ("data.py", {"numpy", "pyarrow"}),
+    ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 

@@ -18,6 +18,7 @@ The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo
 that differs between two runs of the same training: no time, duration, host, path or thread count.
 """
 
+import errno
 import json
 import os
 import stat
@@ -149,17 +150,34 @@ def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
 
 
 @contextmanager
+def no_space_for(name: str) -> Iterator[None]:
+    """Say so when there is no room for what is written to `name`.
+
+    Raises:
+        SurroundingsError: the disk, the quota or the largest size of a file is used up.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+        raise SurroundingsError(
+            f"{name} cannot be written: {os.strerror(error.errno)}; make room, or choose another output."
+        ) from error
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
 
     Raises:
-        SurroundingsError: as `check_output_path` says.
+        SurroundingsError: as `check_output_path` says; or there is no room.
     """
     check_output_path(path)
     handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=".textcls-")
     beside = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with no_space_for(str(path)), os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

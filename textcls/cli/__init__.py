@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 # Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
 COMMANDS: Final = {
+    "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
@@ -27,6 +29,7 @@ EXTRA_OF_PACKAGE: Final = {
     "torch": "train",
     "onnx": "train",
     "onnxscript": "train",
+    "numba": "train",
     "scipy": "train",
     "sklearn": "train",
     "threadpoolctl": "train",
@@ -62,6 +65,18 @@ class LazyGroup(click.Group):
             raise TypeError(f"{COMMANDS[cmd_name]} is no command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of a mistyped one say which may be meant, as click does of options."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = get_close_matches(args[0], COMMANDS, 1)
+            if not close:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {close[0]!r}?", ctx) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
         try:
@@ -77,7 +92,7 @@ class LazyGroup(click.Group):
             click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
             ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
-            click.echo("Interrupted; nothing was written.", err=True)
+            click.echo("Interrupted; no file was written.", err=True)
             ctx.exit(INTERRUPTED)
 
 
@@ -96,6 +111,7 @@ def main() -> None:
     """Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
 
     \u0008
+    textcls check tickets.csv
     textcls train tickets.csv --output tickets.onnx
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv

@@ -5,31 +5,65 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
-from textcls import data as tables
-from textcls import metrics
+from textcls import bulk, metrics
 from textcls.classifier import Classifier
 from textcls.cli import render
-from textcls.cli.options import PATH, model_argument, text_column_option
+from textcls.cli.options import (
+    Reading,
+    data_argument,
+    label_column_option,
+    model_argument,
+    once,
+    reading_options,
+    text_column_option,
+)
+from textcls.data import open_labelled
+from textcls.errors import InputError
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
 @model_argument
-@click.argument("data", type=PATH)
+@data_argument
 @text_column_option
-@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]")
+@label_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def evaluate(model: Path, data: Path, text_columns: tuple[str, ...], label_column: str | None, as_json: bool) -> None:
-    """Score MODEL on the labelled CSV file DATA."""
+@reading_options
+def evaluate(
+    model: Path,
+    data: tuple[Path, ...],
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Score MODEL on the labelled files DATA; - reads standard input."""
     metrics.require()
     classifier = Classifier.load(model)
     info = classifier.info
-    rows = tables.read_labelled(data, text_columns or info.text_columns, label_column or info.label_column)
-    probabilities = np.array([answer.probabilities for answer in classifier.predict(rows.texts)])
-    unknown = sorted(set(rows.labels) - set(info.labels))
+    once(data)
+    probabilities: list[NDArray[np.float32]] = []
+    right: list[str] = []
+    with open_labelled(
+        data,
+        text_columns,
+        label_column,
+        usual=(info.text_columns, info.label_column),
+        options=reading.options,
+        bad=reading.bad,
+    ) as table:
+        reading.say(table.notes)
+        for chunk in bulk.chunked(table.rows):
+            probabilities += (answer.probabilities for answer in classifier.predict([row.text for row in chunk]))
+            right += (row.label for row in chunk)
+    if not right:
+        raise InputError(f"{' and '.join(map(str, data))} has no rows{' that can be used' * bool(reading.bad.count)}.")
+    unknown = sorted(set(right) - set(info.labels))
     number = {name: i for i, name in enumerate([*info.labels, *unknown])}
-    labels = np.array([number[label] for label in rows.labels], np.int64)
-    report = metrics.report(probabilities, labels, info.labels, unknown)
+    labels = np.array([number[label] for label in right], np.int64)
+    report = metrics.report(np.array(probabilities), labels, info.labels, unknown)
+    reading.say_skipped()
     if as_json:
         click.echo(json.dumps(report.to_json(), ensure_ascii=False))
         return

@@ -1,12 +1,25 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import click
 
+from textcls.data import BadRows, ReadOptions
+from textcls.data.formats import FORMATS
+from textcls.data.source import STANDARD
+from textcls.errors import ConfigError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 PATH = click.Path(path_type=Path)
+_DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|", "space": " "}
 
 model_argument = click.argument("model", type=PATH)
+data_argument = click.argument("data", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 threshold_option = click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
@@ -19,3 +32,93 @@ text_column_option = click.option(
     metavar="NAME",
     help="Column of the text; give it several times to join columns.  [default: those of the training]",
 )
+html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")
+label_column_option = click.option(
+    "--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]"
+)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a command reads its files, and what it says of that."""
+
+    options: ReadOptions
+    bad: BadRows
+    quiet: bool
+
+    def say(self, notes: Sequence[str]) -> None:
+        """Print `notes` to standard error, unless nobody wants them."""
+        for note in notes if not self.quiet else ():
+            click.echo(f"Note: {note}", err=True)
+
+    def say_each_skipped(self) -> None:
+        """Print each row that is skipped when it is, since a pipe may have no end."""
+        self.bad.say = lambda bad: click.echo(f"Note: skipped {bad.where}: {bad.why}.", err=True)
+
+    def say_skipped(self) -> None:
+        """Print which rows were skipped. That is part of the result and printed even if `quiet`."""
+        summary = self.bad.summary()
+        if summary is not None:
+            click.echo(f"Note: {summary}", err=True)
+
+
+def _delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    found = None if value is None else _DELIMITERS.get(value.lower(), value)
+    if found is not None and (len(found) != 1 or found in '"\r\n'):
+        raise click.BadParameter(f"{value!r} is neither one character nor comma, semicolon, tab, bar or space.")
+    return found
+
+
+_READING: Final = (
+    click.option(
+        "--format", type=click.Choice(FORMATS), help="Format of DATA.  [default: by its name, else its first bytes]"
+    ),
+    click.option("--encoding", metavar="NAME", help="Encoding of DATA, such as cp1252.  [default: UTF-8]"),
+    click.option(
+        "--delimiter", metavar="SIGN", callback=_delimiter, help="Between the fields of CSV.  [default: found out]"
+    ),
+    click.option("--no-quotes", is_flag=True, help="In CSV, take quotes for ordinary characters."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        help="At a row that cannot be used stop, or leave it out and say so.",
+    ),
+    quiet_option,
+)
+
+
+def reading_options(command: Command) -> Command:
+    """Give `command` the options of reading; it gets one argument, `reading`, for all of them."""
+
+    @wraps(command)
+    def wrapped(
+        *args: Any,
+        format: str | None,  # noqa: A002
+        encoding: str | None,
+        delimiter: str | None,
+        no_quotes: bool,
+        on_error: str,
+        quiet: bool,
+        **others: Any,
+    ) -> Any:
+        options: Any = {"format": format, "encoding": encoding, "delimiter": delimiter, "quotes": not no_quotes}
+        reading = Reading(ReadOptions(**options), BadRows(skip=on_error == "skip"), quiet)
+        return command(*args, reading=reading, **others)
+
+    decorated: Any = wrapped
+    for option in reversed(_READING):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def once(paths: Sequence[Path]) -> None:
+    """Refuse to read standard input twice.
+
+    Raises:
+        ConfigError: `-` is among `paths` more than once.
+    """
+    if list(paths).count(STANDARD) > 1:
+        raise ConfigError("Standard input can be read only once; give - a single time.")

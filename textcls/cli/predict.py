@@ -1,74 +1,102 @@
-"""`textcls predict`: a table in, the same table with answers out."""
+"""`textcls predict`: tables in, the same rows with answers out."""
 
-import csv
-import io
-import json
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
-from textcls import artifact
+from textcls import artifact, bulk
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, model_argument, text_column_option, threshold_option
-from textcls.data import Row, join_columns, open_table
-from textcls.errors import InputError
-from textcls.results import Prediction
-
-CHUNK: Final = 1024
-ANSWER_COLUMNS: Final = ("predicted_label", "score", "decision")
-EXPLANATION_COLUMN: Final = "explanation"
+from textcls.cli.options import (
+    Reading,
+    data_argument,
+    model_argument,
+    once,
+    reading_options,
+    text_column_option,
+    threshold_option,
+)
+from textcls.data import Table, open_tables, texts_of, writing
+from textcls.data.rows import Format
+from textcls.data.source import STANDARD
+from textcls.errors import ConfigError, InputError
 
 
 @click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")
 @model_argument
-@click.argument("data", type=PATH)
-@click.option("--output", "-o", type=PATH, required=True, help="The CSV file to write.")
+@data_argument
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help="The file to write: .csv, .tsv, .jsonl or .parquet, all but the last also with .gz behind; - writes to "
+    "standard output.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(writing.WRITTEN),
+    help="Format of the output.  [default: by its name; on standard output that of DATA]",
+)
 @text_column_option
 @threshold_option
-@click.option("--explain", is_flag=True, help="Add a column with what each token added to the winning label, as JSON.")
+@click.option("--top-k", type=click.IntRange(1), help="Add a column with the best labels and their scores.")
+@click.option("--explain", is_flag=True, help="Add a column with what each token added to the winning label.")
+@click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Answer each row as soon as it is read.  [default: from standard input to standard output]",
+)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that answer.")
+@reading_options
 def predict(
-    model: Path, data: Path, output: Path, text_columns: tuple[str, ...], threshold: float | None, explain: bool
+    model: Path,
+    data: tuple[Path, ...],
+    output: Path,
+    output_format: Format | None,
+    text_columns: tuple[str, ...],
+    threshold: float | None,
+    top_k: int | None,
+    explain: bool,
+    stream: bool | None,
+    workers: int,
+    reading: Reading,
 ) -> None:
-    """Classify each row of the CSV file DATA with MODEL.
+    """Classify each row of the files DATA with MODEL; - reads standard input.
 
-    All columns and the order of the rows are kept; predicted_label, score and decision are added.
+    CSV, TSV, JSON lines, Parquet and fastText's lines are read. All columns and the order of the rows are kept;
+    predicted_label, score and decision are added.
     """
     classifier = Classifier.load(model)
-    artifact.check_not_an_input(output, [data, model])
+    artifact.check_not_an_input(output, [*data, model])
+    once(data)
+    if stream is None:
+        stream = workers == 1 and output == STANDARD and STANDARD in data
+    if stream and workers > 1:
+        raise ConfigError("With --stream one process answers; give either --stream or --workers.")
+    if stream:
+        reading.say_each_skipped()
+    asked = bulk.Asked(explain=explain, top_k=top_k, threshold=threshold)
     written = 0
-    columns = text_columns or classifier.info.text_columns
-    with open_table(data) as table:
-        table.require(columns, "--text-column")
-        added = (*ANSWER_COLUMNS, EXPLANATION_COLUMN) if explain else ANSWER_COLUMNS
-        clash = next((name for name in added if name in table.columns), None)
+    with open_tables(data, reading.options, reading.bad) as table:
+        columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
+        reading.say(table.notes)
+        kind = writing.format_of(output, output_format, table.format)
+        _check_columns(table, asked.columns, free=kind == "jsonl")
+        chunks = bulk.chunked(texts_of(table, columns), 1 if stream else bulk.ROWS)
+        with writing.open_writer(output, kind, table.columns, asked.columns, table.schema) as writer:
+            for chunk, answers in bulk.answered(classifier, chunks, asked, workers):
+                writer.write([item.row for item in chunk], answers)
+                written += len(answers)
+    reading.say_skipped()
+    if output != STANDARD:
+        click.echo(f"{written} rows -> {output}")
+
+
+def _check_columns(table: Table, added: Sequence[str], *, free: bool) -> None:
+    for part in table.parts:
+        clash = next((name for name in added if name in part.columns), None)
         if clash is not None:
-            raise InputError(f"{data} already has a column {clash!r}; rename it, since the answers go there.")
-        with artifact.replacing(output) as raw:
-            file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*table.columns, *added])
-            for rows in _chunks(table.rows):
-                answers = classifier.predict(
-                    [join_columns(r, columns) for r in rows], explain=explain, threshold=threshold
-                )
-                writer.writerows(_answer_row(row, answer) for row, answer in zip(rows, answers, strict=True))
-                written += len(rows)
-            file.detach()
-    click.echo(f"{written} rows -> {output}")
-
-
-def _chunks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk
-
-
-def _answer_row(row: Row, answer: Prediction) -> list[str]:
-    fields = [*row.fields.values(), answer.label, f"{answer.score:.6f}", answer.decision]
-    if answer.explanation is not None:
-        winner = answer.label
-        shares = [[t.text, round(t.contributions[winner], 4)] for t in answer.explanation.tokens]
-        fields.append(json.dumps(shares, ensure_ascii=False))
-    return fields
+            raise InputError(f"{part.file} already has a column {clash!r}; rename it, since the answers go there.")
+    if not free:
+        table.require_same_columns()

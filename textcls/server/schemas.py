@@ -87,6 +87,9 @@ class Token(BaseModel):
     end: int = Field(ge=1, description="Offset behind the token, likewise.")
     attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")
     contributions: dict[str, float] = Field(description="What the token added to the logit of each label, signed.")
+    known: bool = Field(
+        description="False if the word is unknown to the model: training has not seen it, or it was left out for size."
+    )
 
 
 class Result(BaseModel):
@@ -97,12 +100,23 @@ class Result(BaseModel):
     labels: list[LabelScore] = Field(description="The labels asked for by `top_k`, best first.")
     decision: Literal["accept", "abstain"]
     truncated: bool = Field(description="Whether the text is longer than the model reads; the rest was cut.")
-    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
-    bias: dict[str, float] | SkipJsonSchema[None] = Field(
-        None,
-        description="Present if `explain` is true: the logits of the empty text. "
-        "bias[label] + the sum of all contributions[label] is the logit of the label.",
+    runner_up: str | None = Field(
+        None, description="Present if `explain` is true: the second most probable label, null if there is only one."
     )
+    bias: dict[str, float] | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain` is true: the logits of the empty text."
+    )
+    logits: dict[str, float] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true: the logits of this text, before calibration. "
+        "bias[label] + the sum of all contributions[label] is logits[label].",
+    )
+    completeness_error: float | SkipJsonSchema[None] = Field(
+        None,
+        ge=0,
+        description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
+    )
+    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
 
 
 class Model(BaseModel):
@@ -111,6 +125,17 @@ class Model(BaseModel):
     name: str = Field(description="The file's name without its suffix.")
     format_version: int
     labels: int = Field(description="How many labels the model knows.")
+
+
+def _example_token(text: str, start: int, attention: float, added: float) -> dict[str, Any]:
+    return {
+        "text": text,
+        "start": start,
+        "end": start + len(text),
+        "attention": attention,
+        "contributions": {"billing": added},
+        "known": True,
+    }
 
 
 _ANSWER: Final[dict[str, Any]] = {
@@ -122,14 +147,17 @@ _ANSWER: Final[dict[str, Any]] = {
             "labels": [{"label": "billing", "score": 0.93}],
             "decision": "accept",
             "truncated": False,
-            "tokens": [
-                {"text": "My", "start": 0, "end": 2, "attention": 0.08, "contributions": {"billing": 0.02}},
-                {"text": "card", "start": 3, "end": 7, "attention": 0.31, "contributions": {"billing": 1.12}},
-                {"text": "was", "start": 8, "end": 11, "attention": 0.05, "contributions": {"billing": 0.01}},
-                {"text": "charged", "start": 12, "end": 19, "attention": 0.38, "contributions": {"billing": 1.64}},
-                {"text": "twice", "start": 20, "end": 25, "attention": 0.18, "contributions": {"billing": 0.55}},
-            ],
+            "runner_up": "returns",
             "bias": {"billing": -0.04},
+            "logits": {"billing": 3.3},
+            "completeness_error": 2.4e-07,
+            "tokens": [
+                _example_token("My", 0, 0.08, 0.02),
+                _example_token("card", 3, 0.31, 1.12),
+                _example_token("was", 8, 0.05, 0.01),
+                _example_token("charged", 12, 0.38, 1.64),
+                _example_token("twice", 20, 0.18, 0.55),
+            ],
         }
     ],
 }

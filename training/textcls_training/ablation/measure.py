@@ -45,11 +45,15 @@ def measure(cell: Cell, settings: Settings, train: Labelled, test: Labelled) -> 
         fields = {
             "cell": _fields(cell),
             "settings": _fields(settings),
-            "train": train._asdict(),
-            "test": test._asdict(),
+            "train": _rows(train),
+            "test": _rows(test),
         }
         request.write_text(json.dumps(fields), encoding="utf-8")
         return figures_of([sys.executable, "-m", __name__, str(request)])
+
+
+def _rows(of: Labelled) -> dict[str, list[str]]:
+    return {"texts": of.texts, "labels": of.labels}
 
 
 def _fields(of: Cell | Settings) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def explain_benchmark_command(
     json_path: Path | None,
     seed: int,
 ) -> None:
-    """Measure MODEL's explanations on the labelled CSV file DATA.
+    """Measure MODEL's explanations on the labelled file DATA.
 
     Faithfulness (does the answer change without the tokens that are said to matter?), robustness and cost of the
     model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales

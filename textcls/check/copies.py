@@ -1,0 +1,32 @@
+"""Rows of the same text. Near copies are those that are equal once case, white space and punctuation are left out."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+DEFINITION: Final = "equal but for case, spaces and punctuation"
+_OTHER: Final = re.compile(r"[\W_]+")
+
+
+def exact(text: str) -> int:
+    """Return a number that is the same for the same text, and hardly ever for another."""
+    return hash(text)
+
+
+def near(text: str) -> int:
+    """Return a number that is the same for near copies; a text of nothing but signs is copied by itself alone."""
+    return hash(_OTHER.sub("", text).casefold() or text)
+
+
+def groups(keys: Int64) -> Iterator[Int64]:
+    """Yield the numbers of the rows that share a key, in order, for each key of several rows; the first row first."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
+    ends = np.append(starts[1:], len(keys))
+    several = np.flatnonzero(ends - starts > 1)
+    for i in several[np.argsort(order[starts[several]])]:
+        yield order[starts[i] : ends[i]]

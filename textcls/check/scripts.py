@@ -1,0 +1,28 @@
+"""Which scripts texts are written in, by the names that Unicode gives their letters. Languages are not told apart."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+# First words of names that are not those of a script.
+_SAME: Final = {"CJK": "HAN", "IDEOGRAPHIC": "HAN", "HALFWIDTH": "KATAKANA", "FULLWIDTH": "LATIN"}
+
+
+def shares(characters: Mapping[str, int]) -> dict[str, float]:
+    """Return the share of the letters that each script has, the largest first.
+
+    Args:
+        characters: how often each character occurs.
+    """
+    found: Counter[str] = Counter()
+    for character, times in characters.items():
+        if character.isalpha():
+            found[_script(character)] += times
+    total = found.total()
+    return {script: times / total for script, times in found.most_common()}
+
+
+def _script(letter: str) -> str:
+    first = unicodedata.name(letter, "OTHER").replace("-", " ").split()[0]
+    return _SAME.get(first, first).capitalize()

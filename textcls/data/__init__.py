@@ -1,0 +1,38 @@
+"""Read and write tables of texts: the one reader under train, evaluate, predict and check.
+
+    source.py     where the bytes come from: a file or standard input, gzipped or not
+    formats.py    which format they are in: by name, or by the first bytes
+    decoding.py   bytes to text: UTF-8, what a byte order mark says, or the encoding asked for
+    delimited.py  CSV and TSV             one module a format: `read` gives columns and rows,
+    jsonl.py      JSON lines              `Writer` takes rows and answers
+    parquet.py    Parquet
+    fasttext.py   fastText's lines (read alone)
+    columns.py    which column is the text, and which the label
+    tables.py     an open table, of one file or several
+    labelled.py   texts with their labels
+    writing.py    a file or standard output that takes rows and answers
+
+A reader yields `Row`s, and a `Bad` for a row that cannot be used; `BadRows` alone decides whether that ends the work.
+"""
+
+from textcls.data.labelled import Labelled, LabelledRow, label_of, open_labelled, read_labelled
+from textcls.data.rows import Bad, BadRows, ReadOptions, Row
+from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
+
+__all__ = [
+    "Bad",
+    "BadRows",
+    "Labelled",
+    "LabelledRow",
+    "ReadOptions",
+    "Row",
+    "Table",
+    "TextRow",
+    "join_columns",
+    "label_of",
+    "open_labelled",
+    "open_table",
+    "open_tables",
+    "read_labelled",
+    "texts_of",
+]

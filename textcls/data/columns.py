@@ -1,0 +1,68 @@
+"""Which column is the text, and which the label: asked for, of the usual name, or of a well-known one."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final, Literal
+
+from textcls.errors import InputError
+
+Kind = Literal["text", "label"]
+DEFAULT_TEXT_COLUMNS: Final = ("text",)
+DEFAULT_LABEL_COLUMN: Final = "label"
+# Compared in lower case and without signs and spaces: `Class Index` is `classindex`.
+_TITLES: Final = ("title", "subject", "headline")
+_BODIES: Final = ("body", "content", "description", "message", "abstract", "text")
+_TEXTS: Final = {
+    *("text", "texts", "sentence", "content", "message", "review", "reviewtext", "body", "comment", "commenttext"),
+    *("tweet", "utterance", "document", "question", "query", "post", "description", "headline", "title", "subject"),
+}
+_LABELS: Final = {
+    *("label", "labels", "class", "classname", "classindex", "classlabel", "category", "target", "sentiment", "intent"),
+    *("topic", "tag", "queue", "labeltext", "labelname", "polarity"),
+}
+
+
+def choose(
+    file: str, columns: Sequence[str], wanted: Sequence[str], kind: Kind, *, guess: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of `kind`, and a note if they were guessed.
+
+    Args:
+        file: name of the file, for messages.
+        columns: the columns it has.
+        wanted: those asked for, or the usual ones.
+        kind: what they hold.
+        guess: whether well-known names may stand in, because nobody asked for `wanted`.
+
+    Raises:
+        InputError: the file has not the columns, and none or several that may be meant.
+    """
+    missing = next((name for name in wanted if name not in columns), None)
+    if missing is None:
+        return tuple(wanted), ()
+    found = well_known(columns, kind) if guess else []
+    if len(found) == 1:
+        names = " and ".join(map(repr, found[0]))
+        verb = "is" if len(found[0]) == 1 else "are"
+        return found[0], (f"{file} has no column {missing!r}; {names} {verb} read as the {kind}.",)
+    have = f"{file} has no column {missing!r}; it has {', '.join(map(repr, columns))}."
+    if found:
+        several = " or ".join(" and ".join(map(repr, names)) for names in found)
+        raise InputError(f"{have} Choose {several} with --{kind}-column.")
+    close = get_close_matches(missing, columns, 1)
+    raise InputError(f"{have} Did you mean {close[0]!r}?" if close else f"{have} Choose with --{kind}-column.")
+
+
+def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
+    """Return what may be meant: the columns of well-known names, where a title with a body is one choice."""
+    plain = {name: re.sub(r"[\W_]", "", name.lower()) for name in columns}
+    same = [name for name in columns if plain[name] == kind]
+    if len(same) == 1:
+        return [(same[0],)]
+    names = [name for name in columns if plain[name] in (_TEXTS if kind == "text" else _LABELS)]
+    titles = [name for name in names if plain[name] in _TITLES]
+    bodies = [name for name in names if plain[name] in _BODIES]
+    if kind == "text" and len(names) == 2 and len(titles) == len(bodies) == 1:
+        return [(titles[0], bodies[0])]
+    return [(name,) for name in names]

@@ -1,0 +1,78 @@
+"""Bytes to text: UTF-8, what a byte order mark says, or the encoding that was asked for. Nothing else is guessed.
+
+Guessing an encoding from the bytes is wrong too often where it matters: a few curly quotes in an English text look
+alike in a dozen encodings, and a wrong guess changes texts without a word. A byte that is not UTF-8 is therefore said,
+with the word around it as Windows' Western encoding would have it.
+"""
+
+import codecs
+import io
+import re
+from typing import Final, Literal
+
+from textcls.data.rows import ReadOptions
+from textcls.data.source import Source
+from textcls.errors import ConfigError, InputError
+
+# The longer marks first: that of UTF-32 begins with that of UTF-16.
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_DEFAULT: Final = "utf-8-sig"
+# What bytes become that the encoding does not know (PEP 383). Text that decodes never holds these.
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")
+_WORD: Final = re.compile(r"[\w\udc80-\udcff'-]*[\udc80-\udcff][\w\udc80-\udcff'-]*")
+_LIKELY: Final = "cp1252"
+
+
+def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, ...]]:
+    """Return the encoding of `source` by Python's name, and a note if the file and not the caller chose another.
+
+    Raises:
+        ConfigError: there is no encoding of the name asked for.
+        InputError: this is no text.
+    """
+    if options.encoding is not None:
+        try:
+            name = codecs.lookup(options.encoding).name
+            "".encode(name)  # some codecs are no text encodings
+        except LookupError as error:
+            raise ConfigError(f"There is no encoding {options.encoding!r}; examples are cp1252 and gb18030.") from error
+        return (_DEFAULT if name == "utf-8" else name), ()
+    first = source.peek()[:4]
+    found = next((name for mark, name in _MARKS if first.startswith(mark)), None)
+    if found is None and b"\0" in first:
+        raise InputError(
+            f"{source.name} begins with zero bytes: it is no text, or UTF-16 without a byte order mark, which "
+            "--encoding utf-16-le or utf-16-be would read."
+        )
+    if found is None:
+        return _DEFAULT, ()
+    return found, (f"{source.name} is read as {found.upper()}: its byte order mark says so.",)
+
+
+def open_text(source: Source, encoding: str, newline: Literal["", "\n"]) -> io.TextIOWrapper:
+    """Return the text of `source`; `undecodable` finds bytes in it that are not of the encoding."""
+    text = io.TextIOWrapper(source.stream, encoding, "surrogateescape", newline)
+    return source.stack.enter_context(text)
+
+
+def first_text(source: Source, encoding: str) -> str:
+    """Return the beginning of `source` as text, without moving on."""
+    return source.peek().decode(encoding, "replace")
+
+
+def undecodable(text: str, encoding: str) -> str | None:
+    """Return what is wrong with `text` as `open_text` gives it; None if all its bytes were of the encoding."""
+    found = None if text.isascii() else _ESCAPED.search(text)
+    if found is None:
+        return None
+    byte = f"byte 0x{ord(found[0]) - 0xDC00:02x} is not {'UTF-8' if encoding == _DEFAULT else encoding}"
+    word = _WORD.search(text)
+    if encoding != _DEFAULT or word is None:
+        return f"{byte}; name the right --encoding, or save the file as UTF-8"
+    meant = word[0].encode("utf-8", "surrogateescape").decode(_LIKELY, "replace")
+    return f"{byte}; add --encoding {_LIKELY} if {meant!r} is meant, otherwise name its encoding or save it as UTF-8"

@@ -1,0 +1,185 @@
+"""CSV and TSV: a header, and fields in quotes where they hold the delimiter or line breaks."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import IO, Any, Final
+
+from textcls.data import decoding
+from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known
+from textcls.data.source import PEEK, Source
+from textcls.errors import ConfigError, InputError
+
+DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# How many records must agree on the number of fields.
+LOOKED_AT: Final = 20
+
+# The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte.
+csv.field_size_limit(2**30)
+
+
+def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
+    """Read CSV, with `default` as the delimiter unless the first rows or `options` say otherwise.
+
+    Raises:
+        InputError: there is no header, or a quote is never closed.
+    """
+    encoding, notes = decoding.encoding_of(source, options)
+    delimiter = options.delimiter
+    if delimiter is None:
+        delimiter = detect(source, encoding, default, quotes=options.quotes)
+        if delimiter != default:
+            notes += (f"{source.name} is read with {DELIMITERS[delimiter]} between its fields.",)
+    elif len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"A delimiter is one character, not {delimiter!r}.")
+    text = decoding.open_text(source, encoding, "")
+    reader = _Reader(source.name, encoding, csv.reader(text, strict=True, **_dialect(delimiter, options.quotes)))
+    header = reader.next()
+    if isinstance(header, Bad):
+        raise InputError(f"{header.where}: {header.why}.")
+    if not header:
+        raise InputError(f"{source.name} is empty; a header with column names and at least one row are needed.")
+    columns = tuple(name.strip() for name in header)
+    return Content("tsv" if default == "\t" else "csv", columns, _rows(reader, columns), notes)
+
+
+def _dialect(delimiter: str, quotes: bool) -> dict[str, Any]:
+    return {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE}
+
+
+class _Reader:
+    """The csv module's reader, whose complaints become `Bad` rows; a quote that is never closed is the end."""
+
+    def __init__(self, name: str, encoding: str, reader: Any) -> None:
+        self.name, self.encoding, self.reader = name, encoding, reader
+
+    @property
+    def line(self) -> int:
+        return int(self.reader.line_num)
+
+    def bad(self, why: str) -> Bad:
+        return Bad(f"{self.name}, line {self.line}", why)
+
+    def next(self) -> list[str] | Bad | None:
+        start = self.line + 1
+        try:
+            fields: list[str] = next(self.reader)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            # All that follows the open quote is gone with it: that is no row to skip.
+            if "unexpected end" in str(error):
+                raise InputError(
+                    f"{self.name}, line {start}: a quote opens in this row and is never closed; check the quotes "
+                    "there, or add --no-quotes if they are ordinary characters."
+                ) from error
+            return self.bad(f"{error}; check the quotes there, or add --no-quotes if they are ordinary characters")
+        why = next(filter(None, (decoding.undecodable(field, self.encoding) for field in fields)), None)
+        return fields if why is None else self.bad(why)
+
+
+def _rows(reader: _Reader, columns: tuple[str, ...]) -> Iterator[Row | Bad]:
+    while (fields := reader.next()) is not None:
+        if isinstance(fields, Bad):
+            yield fields
+        elif not fields or (len(fields) == 1 < len(columns) and not fields[0].strip()):
+            continue
+        elif len(fields) != len(columns):
+            yield reader.bad(
+                f"{len(fields)} fields where the header has {len(columns)}; "
+                'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""'
+            )
+        else:
+            yield Row(reader.line, dict(zip(columns, fields, strict=True)), reader.name)
+
+
+def detect(source: Source, encoding: str, default: str, *, quotes: bool = True) -> str:
+    """Return the delimiter with which the first records have the same number of fields, and more than one.
+
+    If with none they do, it is one that the header has; `default` comes first each time.
+    """
+    cut = len(source.peek()) >= PEEK
+    widths = _widths(decoding.first_text(source, encoding), default, quotes, cut)
+    several = [d for d, found in widths.items() if found and found[0] > 1]
+    return next((d for d in several if len(set(widths[d])) == 1), several[0] if several else default)
+
+
+def apparent_columns(source: Source, encoding: str) -> tuple[str, ...]:
+    """Return the first record if the first records have the same number of fields, and more than one; else nothing."""
+    text = decoding.first_text(source, encoding)
+    for delimiter, found in _widths(text, ",", True, len(source.peek()) >= PEEK).items():
+        if len(set(found)) == 1 and found[0] > 1:
+            return tuple(next(csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter, True))))
+    return ()
+
+
+def _widths(text: str, default: str, quotes: bool, cut: bool) -> dict[str, list[int]]:
+    """Return the number of fields of each of the first records, by delimiter, `default` first."""
+    found = {}
+    for delimiter in sorted(DELIMITERS, key=lambda d: d != default):
+        records = csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter, quotes))
+        sizes = [len(fields) for fields in islice(records, LOOKED_AT) if fields]
+        # The last record of a piece of a file may go on behind it.
+        found[delimiter] = sizes[:-1] if cut and 1 < len(sizes) < LOOKED_AT else sizes
+    return found
+
+
+class Writer:
+    """Writes rows and answers as CSV or TSV. Values that are no strings are written as JSON has them."""
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str], delimiter: str = ",") -> None:
+        self.file, self.columns, self.added, self.delimiter = file, frozenset(columns), added, delimiter
+        self.order = columns
+        self._write("", [[*columns, *added]])
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
+        """Write `rows`, each with its answer.
+
+        Raises:
+            InputError: a row has a field that is no column, or text that has no UTF-8 form.
+        """
+        for row in rows:
+            require_known(row, self.columns)
+        records = [
+            [*(cell(row.fields.get(name)) for name in self.order), *(cell(answer[name]) for name in self.added)]
+            for row, answer in zip(rows, answers, strict=True)
+        ]
+        self._write(rows[0].where if rows else "", records)
+
+    def _write(self, where: str, records: Sequence[Sequence[str]]) -> None:
+        lines = _Lines()
+        csv.writer(lines, delimiter=self.delimiter, lineterminator=_Lines.END).writerows(records)
+        try:
+            self.file.write("".join(lines.found).encode())
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{where} or soon after: an unpaired surrogate has no form in UTF-8; write JSONL, which escapes it."
+            ) from error
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+class _Lines:
+    """Collects records that end in LF. Of line ends the csv module quotes only its own signs, so it is given CR LF."""
+
+    END: Final = "\r\n"
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def write(self, record: str) -> None:
+        self.found.append(record.removesuffix(self.END) + "\n")
+
+
+def cell(value: object) -> str:
+    """Return `value` as a field of CSV."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if type(value) in (int, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else str(value)

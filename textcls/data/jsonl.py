@@ -1,0 +1,84 @@
+"""JSON lines: one object a line."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, Any
+
+from textcls.data import decoding
+from textcls.data.rows import Bad, Content, ReadOptions, Row
+from textcls.data.source import Source
+from textcls.errors import InputError
+
+
+def read(source: Source, options: ReadOptions) -> Content:
+    """Read JSON lines; the columns are the keys of the first object.
+
+    Raises:
+        InputError: not one line is an object.
+    """
+    encoding, notes = decoding.encoding_of(source, options)
+    rows = _rows(source, encoding)
+    first: list[Row | Bad] = []
+    for row in rows:
+        first.append(row)
+        if isinstance(row, Row):
+            return Content("jsonl", tuple(row.fields), chain(first, rows), notes)
+    if not first:
+        raise InputError(f"{source.name} is empty; at least one line with a JSON object is needed.")
+    bad = first[0]
+    raise InputError(f"{bad.where}: {bad.why}." if isinstance(bad, Bad) else bad.where)
+
+
+def _rows(source: Source, encoding: str) -> Iterator[Row | Bad]:
+    for number, line in enumerate(decoding.open_text(source, encoding, "\n"), 1):
+        if not line.strip():
+            continue
+        found = decoding.undecodable(line, encoding) or _parse(line)
+        if isinstance(found, str):
+            yield Bad(f"{source.name}, line {number}", found)
+        else:
+            yield Row(number, found, source.name)
+
+
+def _parse(line: str) -> dict[str, Any] | str:
+    """Return the object, or what is wrong with it."""
+    try:
+        found = json.loads(line.rstrip("\n"))
+    except json.JSONDecodeError as error:
+        return f"no JSON, {error.msg} at column {error.colno}; one object a line is needed"
+    except (ValueError, RecursionError) as error:
+        return f"JSON that cannot be read, {error}; write smaller numbers and fewer brackets"
+    if isinstance(found, dict):
+        return found
+    return f'one JSON object a line is needed, such as {{"text": "..."}}, not a {type(found).__name__}'
+
+
+class Writer:
+    """Writes rows and answers as JSON lines; what was JSON keeps its types."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
+        """Write `rows`, each with its answer.
+
+        Raises:
+            InputError: a row has a field called as one of its answer.
+        """
+        for row, answer in zip(rows, answers, strict=True):
+            clash = next((name for name in answer if name in row.fields), None)
+            if clash is not None:
+                raise InputError(f"{row.where}: there is a field {clash!r} already; rename it: the answer goes there.")
+        lines = (_line({**row.fields, **answer}) for row, answer in zip(rows, answers, strict=True))
+        self.file.write(b"".join(lines))
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def _line(fields: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(fields, ensure_ascii=False, default=str).encode() + b"\n"
+    except UnicodeEncodeError:  # an unpaired surrogate, which JSON can only escape
+        return json.dumps(fields, default=str).encode() + b"\n"

@@ -1,0 +1,141 @@
+"""Parquet, by pyarrow, which the extra `textcls[parquet]` brings: read and written some rows at a time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, Final
+
+from textcls.data.rows import Content, ReadOptions, Row, require_known
+from textcls.data.source import Source, seekable
+from textcls.errors import InputError, MissingExtraError
+
+BATCH: Final = 1024
+# A row group is held in memory while it is written: this many rows, or characters of text.
+GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet", "pyarrow", "parquet") from error
+    return pyarrow, pyarrow.parquet
+
+
+def require() -> None:
+    """Find out before the work whether Parquet can be written.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    _pyarrow()
+
+
+def read(source: Source, options: ReadOptions) -> Content:
+    """Read Parquet.
+
+    Raises:
+        InputError: it is no Parquet file, or it is damaged.
+        MissingExtraError: pyarrow is not installed.
+    """
+    pyarrow, parquet = _pyarrow()
+    try:
+        # Buffered ahead, which is the default, all of the file would be in memory before its first row.
+        file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
+    except pyarrow.ArrowException as error:
+        raise _damaged(source.name) from error
+    schema = file.schema_arrow.remove_metadata()
+    return Content("parquet", tuple(schema.names), _rows(source.name, file, pyarrow), schema=schema)
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(f"{name} is no Parquet file, or it is damaged or cut off; copy or write it again.")
+
+
+def _rows(name: str, file: Any, pyarrow: Any) -> Iterator[Row]:
+    number = 0
+    try:
+        for batch in file.iter_batches(BATCH, use_threads=False):
+            names = batch.schema.names
+            for values in zip(*(_values(column, pyarrow) for column in batch.columns), strict=True):
+                number += 1
+                yield Row(number, dict(zip(names, values, strict=True)), name, "row")
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _damaged(name) from error
+
+
+def _values(column: Any, pyarrow: Any) -> list[Any]:
+    """Times and decimals stay pyarrow's scalars, which lose nothing; all else becomes plain Python."""
+    types = pyarrow.types
+    if types.is_temporal(column.type) or types.is_decimal(column.type):
+        return [value if value.is_valid else None for value in column]
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+class Writer:
+    """Writes rows and answers as Parquet, in row groups. Columns of Parquet keep their types."""
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str], schema: Any = None) -> None:
+        self.pyarrow, self.parquet = _pyarrow()
+        self.file, self.columns, self.added, self.given = file, columns, added, schema
+        self.writer: Any = None
+        self.rows: list[Row] = []
+        self.answers: list[Mapping[str, Any]] = []
+        self.characters = 0
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
+        """Take `rows`, each with its answer, and write a row group once there are enough.
+
+        Raises:
+            InputError: a value does not fit the type of its column.
+        """
+        for row in rows:
+            require_known(row, self.columns)
+        self.rows += rows
+        self.answers += answers
+        self.characters += sum(len(value) for row in rows for value in row.fields.values() if isinstance(value, str))
+        if len(self.rows) >= GROUP_ROWS or self.characters >= GROUP_CHARACTERS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and the footer."""
+        if self.rows or self.writer is None:
+            self._flush()
+        self.writer.close()
+
+    def _flush(self) -> None:
+        columns = {name: self._column(name) for name in self.columns}
+        answers = {name: self._answer(name) for name in self.added}
+        table = self.pyarrow.table({**columns, **answers})
+        if self.writer is None:
+            self.writer = self.parquet.ParquetWriter(self.file, table.schema)
+            self.given = table.schema
+        self.writer.write_table(table, row_group_size=max(1, len(table)))
+        self.rows, self.answers, self.characters = [], [], 0
+
+    def _column(self, name: str) -> Any:
+        values = [row.fields.get(name) for row in self.rows]
+        kind = self.given.field(name).type if self.given is not None and name in self.given.names else None
+        if kind is None and all(value is None or isinstance(value, str) for value in values):
+            kind = self.pyarrow.string()
+        try:
+            return self.pyarrow.array(values, kind)
+        except (self.pyarrow.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError) as error:
+            where = self.rows[0].where
+            raise InputError(
+                f"{where} or after: the values of column {name!r} do not fit one type of Parquet; write JSONL."
+            ) from error
+
+    def _answer(self, name: str) -> Any:
+        string, number = self.pyarrow.string(), self.pyarrow.float64()
+        pairs = {"top_labels": ("label", "score"), "explanation": ("token", "contribution")}
+        kind = string
+        if name in pairs:
+            text, share = pairs[name]
+            kind = self.pyarrow.list_(self.pyarrow.struct([(text, string), (share, number)]))
+        elif name == "score":
+            kind = number
+        values = [answer[name] for answer in self.answers]
+        if name in pairs:
+            values = [[dict(zip(pairs[name], pair, strict=True)) for pair in value] for value in values]
+        return self.pyarrow.array(values, kind)

@@ -1,0 +1,114 @@
+"""What the readers of all formats share: rows, rows that cannot be used, and how to read."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from textcls.errors import InputError
+
+Format = Literal["csv", "tsv", "jsonl", "parquet", "fasttext"]
+# How many bad rows are told in full; all are counted.
+TOLD: Final = 5
+
+
+class Row(NamedTuple):
+    """A row: its fields by column, and the line of the file on which it ends (of Parquet its number)."""
+
+    line: int
+    fields: dict[str, Any]
+    file: str = ""
+    unit: str = "line"
+
+    @property
+    def where(self) -> str:
+        """The place of the row, for a person."""
+        return f"{self.file}, {self.unit} {self.line}"
+
+
+def require_known(row: Row, columns: Collection[str]) -> None:
+    """Raise InputError if `row` has a field that is none of `columns`, as a line of JSON may: it would be lost."""
+    extra = next((name for name in row.fields if name not in columns), None)
+    if extra is not None:
+        raise InputError(f"{row.where}: the first row has no field {extra!r}; write JSONL, which needs no columns.")
+
+
+class Bad(NamedTuple):
+    """A row that cannot be used, and why: a clause that follows its place, without a full stop."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How files are read; None leaves it to the file.
+
+    Attributes:
+        format: of the file, whatever its name says.
+        encoding: as Python names it.
+        delimiter: the character between the fields of CSV.
+        quotes: whether quotes around a field of CSV are taken off.
+    """
+
+    format: Format | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    quotes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a reader found in a file.
+
+    Attributes:
+        format: what it is.
+        columns: their names, in order; of JSONL the keys of the first row.
+        rows: the rows, read one at a time.
+        notes: what was found out and is not the default, in sentences.
+        schema: the types of the columns, where the format has such (pyarrow's).
+    """
+
+    format: Format
+    columns: tuple[str, ...]
+    rows: Iterator[Row | Bad]
+    notes: tuple[str, ...] = ()
+    schema: Any = None
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The one policy for rows that cannot be used: the first ends the work, or all are counted and left out.
+
+    Attributes:
+        skip: whether they are left out.
+        say: told of each at once, where the end may never come.
+        count: how many there were.
+        told: the first of them.
+    """
+
+    skip: bool = False
+    say: Callable[[Bad], None] | None = None
+    count: int = 0
+    told: list[Bad] = field(default_factory=list)
+
+    def add(self, bad: Bad) -> None:
+        """Take note of `bad`.
+
+        Raises:
+            InputError: rows are not to be skipped.
+        """
+        if not self.skip:
+            raise InputError(f"{bad.where}: {bad.why}.")
+        self.count += 1
+        if self.say is not None:
+            self.say(bad)
+        if len(self.told) < TOLD:
+            self.told.append(bad)
+
+    def summary(self) -> str | None:
+        """Return what was skipped, in one line; None if nothing was."""
+        if not self.count:
+            return None
+        first = "; ".join(f"{bad.where}: {bad.why.partition(';')[0]}" for bad in self.told)
+        others = "" if self.count == len(self.told) else f"; and {self.count - len(self.told):,} more"
+        return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {first}{others}."

@@ -1,0 +1,152 @@
+"""An open table, of one file or of several one behind the other: its columns, and its rows, read one at a time."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from textcls.data import formats
+from textcls.data.columns import Kind, choose
+from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
+from textcls.data.source import open_source, reading
+from textcls.errors import InputError
+
+# Several text columns become one text, one a line.
+JOINT: Final = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table: its name for a person, and its columns."""
+
+    file: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An open table.
+
+    Attributes:
+        columns: those of the first file.
+        rows: the rows that can be used, of all files; the others have gone to `bad`.
+        parts: the files.
+        format: that of the first file.
+        notes: what was found out about the files and is not the default, in sentences.
+        bad: the rows that cannot be used.
+        schema: the types of the columns, if the first file has such.
+    """
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+    parts: tuple[Part, ...]
+    format: Format
+    notes: list[str]
+    bad: BadRows
+    schema: Any = None
+
+    def choose(self, wanted: Sequence[str], kind: Kind, *, guess: bool = False) -> tuple[str, ...]:
+        """Return the columns that hold the `kind`, which every file must have; what was guessed becomes a note.
+
+        Raises:
+            InputError: a file has not `wanted`, and `guess` is not set or does not help.
+        """
+        first, *others = self.parts
+        found, notes = choose(first.file, first.columns, wanted, kind, guess=guess)
+        self.notes.extend(notes)
+        for part in others:
+            choose(part.file, part.columns, found, kind, guess=False)
+        return found
+
+    def require_same_columns(self) -> None:
+        """Raise InputError unless all files have the same columns, in whatever order."""
+        first, *others = self.parts
+        for part in others:
+            odd = sorted(set(part.columns) ^ set(first.columns))
+            if odd:
+                have, lack = (part, first) if odd[0] in part.columns else (first, part)
+                raise InputError(
+                    f"{lack.file} has no column {odd[0]!r}, which {have.file} has; files answered together need "
+                    "the same columns."
+                )
+
+
+@contextmanager
+def open_table(path: Path, options: ReadOptions | None = None, bad: BadRows | None = None) -> Iterator[Table]:
+    """Open the file at `path`: as `open_tables` does of several."""
+    with open_tables([path], options, bad) as table:
+        yield table
+
+
+@contextmanager
+def open_tables(
+    paths: Sequence[Path], options: ReadOptions | None = None, bad: BadRows | None = None
+) -> Iterator[Table]:
+    """Open the files at `paths`, `-` being standard input.
+
+    Raises:
+        InputError: a file is not there or cannot be read; also while rows are read, if `bad` skips none.
+        ConfigError: an option makes no sense, or does not go with the format.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    options, bad = options or ReadOptions(), bad or BadRows()
+    with ExitStack() as stack:
+        names, contents = [], []
+        for path in paths:
+            source = stack.enter_context(open_source(path))
+            with reading(source.name):
+                content = formats.read(source, options)
+            _check_names(source.name, content.columns)
+            names.append(source.name)
+            contents.append(content)
+        parts = tuple(Part(name, content.columns) for name, content in zip(names, contents, strict=True))
+        notes = [note for content in contents for note in content.notes]
+        first = contents[0]
+        yield Table(first.columns, _good(names, contents, bad), parts, first.format, notes, bad, first.schema)
+
+
+def _check_names(file: str, columns: tuple[str, ...]) -> None:
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{file} has two columns called {twice!r}; rename one.")
+
+
+def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:
+    for name, content in zip(names, contents, strict=True):
+        # What goes wrong with the one who takes the rows does not pass through here.
+        with reading(name):
+            for row in content.rows:
+                if isinstance(row, Bad):
+                    bad.add(row)
+                else:
+                    yield row
+
+
+class TextRow(NamedTuple):
+    """A text, and the row it came from."""
+
+    text: str
+    row: Row
+
+
+def texts_of(table: Table, columns: Sequence[str]) -> Iterator[TextRow]:
+    """Yield the rows of `table` with the text of their `columns`; a row that has none goes to the bad ones."""
+    for row in table.rows:
+        text = join_columns(row, columns)
+        if isinstance(text, Bad):
+            table.bad.add(text)
+        else:
+            yield TextRow(text, row)
+
+
+def join_columns(row: Row, columns: Sequence[str]) -> str | Bad:
+    """Return the text of a row: its text columns, one a line; or what is wrong with them."""
+    texts = []
+    for name in columns:
+        value = row.fields.get(name)
+        if not isinstance(value, str):
+            what = "has no value" if value is None else f"is a {type(value).__name__} and no string"
+            return Bad(row.where, f"the text in column {name!r} {what}; write a string, which may be empty")
+        texts.append(value)
+    return JOINT.join(texts)
