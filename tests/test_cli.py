@@ -195,7 +195,7 @@ def test_the_choices_and_defaults_of_train_are_those_of_its_configuration() -> N
     model, config = ModelConfig(), TrainConfig()
     assert tuple(MIXERS) == MIXINGS
     defaults = {option.name: option.default for option in training_cli.train.params}
-    for name in ("mixing", "attention", "values"):
+    for name in ("mixing", "attention", "embedding", "values"):
         assert defaults[name] == getattr(model, name)
     for name in ("bigrams", "max_tokens", "class_weight", "size", "seed", "device"):
         assert defaults[name] == getattr(config, name)

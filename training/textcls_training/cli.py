@@ -31,7 +31,7 @@ for _package in NEEDED:
     if find_spec(_package) is None:
         raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
 
-NGRAMS = click.option(
+ngrams_option = click.option(
     "--ngrams",
     default="auto",
     show_default=True,
@@ -86,7 +86,7 @@ NGRAMS = click.option(
     show_default=True,
     help="What attention sums up.",
 )
-@NGRAMS
+@ngrams_option
 @click.option("--bigrams/--no-bigrams", default=True, show_default=True, help="Rows for pairs of neighbouring words.")
 @click.option(
     "--dim", type=click.IntRange(1, 1024), help="Width of a token's vector.  [default: 32; 64 for more than 32 labels]"

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
@@ -13,12 +14,12 @@ import click
 from rich.console import Console
 
 from textcls import artifact, metrics
-from textcls.cli.options import PATH
+from textcls.cli.options import PATH, Reading, reading_options
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
 from textcls_training.ablation import measure, page, report, tasks
 from textcls_training.ablation.cells import AblationState, Settings, choose, make_cells
-from textcls_training.cli import NGRAMS
+from textcls_training.cli import ngrams_option
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 
@@ -42,8 +43,9 @@ VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 @click.option("--epochs", type=click.IntRange(1), help="Most passes over the data.  [default: by the number of rows]")
 @click.option("--mixing-rate", type=float, help="Learning rate of the mixing layer.  [default: 0.001]")
 @click.option("--bigrams/--no-bigrams", default=True, show_default=True, help="Rows for pairs of neighbouring words.")
-@NGRAMS
+@ngrams_option
 @click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
+@reading_options
 def ablate(
     data: Path | None,
     task: str | None,
@@ -61,8 +63,9 @@ def ablate(
     bigrams: bool,
     ngrams: tuple[int, ...] | None,
     restart: bool,
+    reading: Reading,
 ) -> None:
-    """Train the chosen cells on the labelled CSV file DATA and compare them: OUTPUT.json, .md and .html.
+    """Train the chosen cells on the labelled file DATA and compare them: OUTPUT.json, .md and .html.
 
     Every combination of the choices is trained with each seed, in a process of its own, and judged on rows held out. A
     second run goes on where the first one stopped; a cell that fails stands in the table with its error.
@@ -75,14 +78,17 @@ def ablate(
     for path in paths.values():
         artifact.check_output_path(path)
         artifact.check_not_an_input(path, [given for given in (data, test) if given is not None])
-    name, train, judges = _parts(data, task, test, text_columns, label_column)
+    name, train, judges = _parts(data, task, test, lambda path: _read(path, text_columns, label_column, reading))
     settings = Settings(epochs=epochs, mixing_rate=mixing_rate, bigrams=bigrams, ngram_sizes=ngrams)
 
     state = AblationState.resume(paths["json"], _about(name, train, judges, settings), restart)
     state.save(paths["json"])  # so that a place that cannot be written to is known before the work
     try:
         state.run(
-            cells, lambda cell: measure.measure(cell, settings, train, judges), paths["json"], Console(stderr=True)
+            cells,
+            lambda cell: measure.measure(cell, settings, train, judges),
+            paths["json"],
+            Console(stderr=True, quiet=reading.quiet),
         )
     finally:
         _write(paths["md"], report.markdown(state))
@@ -92,8 +98,15 @@ def ablate(
         click.get_current_context().exit(1)
 
 
+def _read(path: Path, text_columns: tuple[str, ...], label_column: str | None, reading: Reading) -> Labelled:
+    rows = read_labelled([path], text_columns, label_column, options=reading.options, bad=reading.bad)
+    reading.say(rows.notes)
+    reading.say_skipped()
+    return rows
+
+
 def _parts(
-    data: Path | None, task: str | None, test: Path | None, text_columns: tuple[str, ...], label_column: str | None
+    data: Path | None, task: str | None, test: Path | None, read: Callable[[Path], Labelled]
 ) -> tuple[str, Labelled, Labelled]:
     """Return the name of the rows, those to train on, and those to judge by."""
     if (data is None) == (task is None):
@@ -102,10 +115,9 @@ def _parts(
         if test is not None:
             raise ConfigError("The task has rows of its own to judge by; leave --test out.")
         return "the order task", *tasks.order_parts()
-    rows = read_labelled([data], text_columns, label_column)
     if test is None:
-        return data.name, *tasks.hold_out(rows)
-    return data.name, rows, read_labelled([test], rows.text_columns, rows.label_column)
+        return data.name, *tasks.hold_out(read(data))
+    return data.name, read(data), read(test)
 
 
 def _about(name: str, train: Labelled, judges: Labelled, settings: Settings) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Rows to ablate on: a table, cut by the hash of its texts, or a task made for what mixing alone can do."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -43,8 +42,8 @@ def hold_out(rows: Labelled) -> tuple[Labelled, Labelled]:
     names = sorted(set(rows.labels))
     labels = np.array([names.index(label) for label in rows.labels], np.int64)
     held = parts_of(hashes_of(rows.texts), labels, PARTS) == PARTS - 1
-    return _pick(rows, np.flatnonzero(~held).tolist()), _pick(rows, np.flatnonzero(held).tolist())
-
-
-def _pick(rows: Labelled, which: Sequence[int]) -> Labelled:
-    return Labelled([rows.texts[i] for i in which], [rows.labels[i] for i in which])
+    train, judges = (
+        Labelled([rows.texts[i] for i in which], [rows.labels[i] for i in which])
+        for which in (np.flatnonzero(~held).tolist(), np.flatnonzero(held).tolist())
+    )
+    return train, judges
