@@ -1,12 +1,14 @@
 """The command line: what each command prints and writes, its exit codes, and that it gives the numbers of the API."""
 
 import csv
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,14 @@ import onnxruntime
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
+from rich.cells import cell_len
+from rich.console import Console
 from rich.style import Style
 
 import textcls
 from textcls import Classifier, Explanation, InputError, Prediction
 from textcls.cli import COMMANDS, main, render
+from textcls.evidence import EvidenceCounter
 from textcls_training import cli as training_cli
 from textcls_training.config import TrainConfig, resolve
 from textcls_training.run import Source
@@ -416,12 +421,18 @@ def test_explain_shows_the_text_its_labels_and_each_token(model_path: Path, clas
     assert lines[0] == TEXTS[0]
     assert lines[2].split("   ") == [f"{s.label} {s.score:.1%}" for s in (first, second, third)]
     rows = [line.split() for line in lines[4:]]
-    assert rows[0] == ["token", "attention", first.label, second.label]
-    for row, token in zip(rows[1:], explained(answer).tokens, strict=False):
+    assert rows[0] == ["token", "attention", "evidence", first.label, second.label]
+    explanation = explained(answer)
+    count = len(explanation.tokens)
+    for row, token, evidence in zip(rows[1 : 1 + count], explanation.tokens, explanation.evidence(), strict=True):
         added = [f"{token.contributions[s.label]:+.3f}" for s in (first, second)]
-        assert row == [token.text, f"{token.attention:.3f}", *added]
-    assert ["(bias)", *(f"{explained(answer).bias[s.label]:+.3f}" for s in (first, second))] in rows
-    assert rows[-1] == ["=", "logit", *(f"{explained(answer).logits[s.label]:+.3f}" for s in (first, second))]
+        assert row == [token.text, f"{token.attention:.3f}", f"{evidence:+.3f}", *added]
+    view = explanation.view()
+    bias, logit = rows[1 + count : 3 + count]
+    assert bias == ["(bias)", f"{view.bias:+.3f}", *(f"{explanation.bias[s.label]:+.3f}" for s in (first, second))]
+    logits = [f"{explanation.logits[s.label]:+.3f}" for s in (first, second)]
+    assert logit == ["=", "logit", f"{view.total:+.3f}", *logits]
+    assert lines[-1].startswith("Checked: bias + tokens = logit, ")
     assert "\x1b" not in output
 
 
@@ -460,7 +471,7 @@ def made_up(text: str, *added: float) -> Explanation:
 
 def colours(explanation: Explanation, label: str) -> dict[str, str]:
     """The coloured parts of the text, as drawn."""
-    text = render.coloured_text(explanation, label)
+    text = render.coloured_text(explanation, explanation.view(label))
     return {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
 
 
@@ -469,6 +480,16 @@ def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
     assert colours(explanation, "x") == {"good": "bold green", "fair": "green", "bad": "red", "worst": "bold red"}
     assert colours(explanation, "y") == {"good": "bold red", "fair": "red", "bad": "green", "worst": "bold green"}
     assert all(Style.parse(style) for style in colours(explanation, "x").values())
+
+
+def test_words_that_training_has_not_seen_are_underlined_in_the_text_and_marked_in_the_table() -> None:
+    explanation = replace(made_up("good fair bad", 2.0, 0.05, -1.0), known_output=np.array([True, False, False]))
+    spans = render.coloured_text(explanation, explanation.view()).spans
+    assert [(span.start, span.end) for span in spans if span.style == "underline"] == [(5, 9), (10, 13)]
+    with (console := Console(width=200, file=io.StringIO())).capture() as printed:
+        console.print(render.token_table(explanation, explanation.view(), 50))
+    rows = printed.get().splitlines()
+    assert [row.split("  ")[0] for row in rows[1:4]] == ["good", "fair (unseen)", "bad (unseen)"]
 
 
 def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
@@ -486,6 +507,156 @@ def test_a_text_cannot_send_commands_to_the_terminal(model_path: Path) -> None:
 
 def test_markup_in_a_text_is_shown_as_it_is(model_path: Path) -> None:
     assert succeed("explain", model_path, "[bold]card[/bold] :smile:").startswith("[bold]card[/bold] :smile:\n")
+
+
+def token_rows(output: str) -> list[list[str]]:
+    """The words of the lines below the head of the table."""
+    lines = output.splitlines()
+    return [line.split() for line in lines[next(i for i, line in enumerate(lines) if line.startswith("token ")) + 1 :]]
+
+
+def test_explain_says_why_one_label_and_not_another(model_path: Path, classifier: Classifier) -> None:
+    explanation = explained(classifier.predict(TEXTS[0], explain=True))
+    label, against = explanation.labels[:2]
+    output = succeed("explain", model_path, TEXTS[0], "--label", label, "--contrast", against)
+    assert f"why {label} and not {against}:" in output.splitlines()
+    assert ["token", "attention", "difference", label, against] in [line.split() for line in output.splitlines()]
+    shown = [(row[0], row[2]) for row in token_rows(output)[: len(explanation.tokens)]]
+    contrast = [f"{value:+.3f}" for value in explanation.contrast(label, against)]
+    assert shown == list(zip((token.text for token in explanation.tokens), contrast, strict=True))
+
+
+def test_explain_explains_another_label_than_the_winner(model_path: Path, classifier: Classifier) -> None:
+    explanation = explained(classifier.predict(TEXTS[0], explain=True))
+    assert explanation.runner_up is not None
+    output = succeed("explain", model_path, TEXTS[0], "--label", explanation.runner_up)
+    assert re.search(rf"^{explanation.runner_up}, [\d.]+%, against all others:$", output, re.MULTILINE)
+    # The label itself stands first, then the one that beats it.
+    heads = ["token", "attention", "evidence", explanation.runner_up, explanation.label]
+    assert heads in [line.split() for line in output.splitlines()]
+
+
+@pytest.mark.parametrize("option", ["--label", "--contrast"])
+def test_a_label_that_does_not_exist_is_answered_with_the_nearest(model_path: Path, option: str) -> None:
+    message = fail(2, "explain", model_path, "hi", option, "Biling")
+    assert "There is no label 'Biling' (did you mean 'billing'?); the model's are " in message
+    assert "did you mean" not in fail(2, "explain", model_path, "hi", option, "qqqq")
+
+
+def test_a_label_is_not_held_against_itself(model_path: Path) -> None:
+    message = fail(2, "explain", model_path, "hi", "--label", "billing", "--contrast", "billing")
+    assert "'billing' cannot be held against itself; name another label." in message
+
+
+def test_explain_lists_the_strongest_tokens_in_reading_order_and_says_what_they_carry(
+    model_path: Path, classifier: Classifier
+) -> None:
+    output = succeed("explain", model_path, TEXTS[0], "--top", "2")
+    explanation = explained(classifier.predict(TEXTS[0], explain=True))
+    strongest = sorted(explanation.top(2), key=lambda token: token.start)
+    assert [row[0] for row in token_rows(output)[:2]] == [token.text for token in strongest]
+    assert f"({len(explanation.tokens) - 2} others)" in output
+    assert f"The 2 tokens shown carry {explanation.covered(2):.1%} of the evidence." in output.splitlines()
+
+
+def test_the_numbers_of_the_table_add_up_whatever_is_left_out(model_path: Path) -> None:
+    lines = succeed("explain", model_path, "refund my parcel please now", "--top", "2").splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("token"))
+    parts = [re.findall(r"[+-]\d+\.\d{3}", line) for line in lines[head + 1 : head + 5]]
+    total = re.findall(r"[+-]\d+\.\d{3}", lines[head + 5])
+    for column in range(3):
+        assert sum(float(part[column]) for part in parts) == pytest.approx(float(total[column]), abs=0.003)
+
+
+def test_explain_says_why_it_abstains(model_path: Path, classifier: Classifier) -> None:
+    score = classifier.predict("hello there").score
+    output = succeed("explain", model_path, "hello there", "--threshold", "1")
+    assert f"It abstains: the best score, {score:.1%}, is below the threshold of 100.0%." in output
+    assert "abstains" not in succeed("explain", model_path, "hello there")
+
+
+def test_explain_says_if_a_file_does_not_tell_which_words_training_has_seen(model_path: Path) -> None:
+    assert "Which words training has seen, the file does not say." in succeed("explain", model_path, "hello")
+    assert "known" not in json.loads(succeed("explain", model_path, "hello", "--json"))["tokens"][0]
+
+
+def test_explain_lists_the_words_that_training_has_not_seen(knowing: Classifier) -> None:
+    explanation = knowing.explain(TEXTS[0])
+    assert explanation.unseen
+    assert explanation.known_share is not None
+    output = succeed("explain", knowing.path, TEXTS[0], "--threshold", "1")
+    names = ", ".join(dict.fromkeys(token.text for token in explanation.unseen))
+    listed = f"Not seen in training: {names} ({len(explanation.unseen)} of 7 tokens, "
+    assert f"{listed}{1 - explanation.known_share:.1%} of the evidence)." in output.splitlines()
+    assert f"Training has not seen {len(explanation.unseen)} of its 7 tokens." in output
+    marked = [row[0] for row in token_rows(output) if "(unseen)" in row]
+    assert marked == [token.text for token in explanation.unseen]
+    found = json.loads(succeed("explain", knowing.path, TEXTS[0], "--json"))
+    assert [token["known"] for token in found["tokens"]] == [token.known for token in explanation.tokens]
+
+
+def test_explain_reads_a_text_from_standard_input(model_path: Path) -> None:
+    def piped(given: bytes) -> Result:
+        return CliRunner().invoke(main, ["explain", str(model_path), "-", "--json"], input=given)
+
+    sent = json.loads(piped("my c\u00e4rd\r\n".encode()).stdout)
+    assert sent == json.loads(succeed("explain", model_path, "my c\u00e4rd", "--json"))
+    wrong = piped(b"one\ntw\xff")
+    assert (wrong.exit_code, wrong.stdout) == (3, "")
+    assert wrong.stderr == "Error: Standard input, line 2: byte 0xff is not UTF-8; send the text as UTF-8.\n"
+
+
+def test_explain_writes_a_page_of_its_own(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "why.html"
+    output = succeed("explain", model_path, "my <b>card</b>", "--contrast", "returns", "--html", path)
+    assert re.fullmatch(rf"\w+ [\d.]+% -> {path}\n", output)
+    written = path.read_text(encoding="utf-8")
+    assert written.startswith("<!DOCTYPE html>")
+    assert "and not <bdi>returns</bdi>" in written
+    assert "<b>card</b>" not in written
+
+
+def test_a_page_is_not_written_over_the_model_nor_into_a_folder_that_is_missing(
+    model_path: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(model_path.read_bytes())
+    fail(3, "explain", model, "hi", "--html", model)
+    assert model.read_bytes() == model_path.read_bytes()
+    assert "does not exist" in fail(6, "explain", model, "hi", "--html", tmp_path / "no" / "a.html")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<script>alert(1)</script>",
+        "\x1b[31m\a\b",
+        "half \ud83d",
+        "\u0643\u062a\u0628\u062a \u202eabc",
+        "\u200d\u0301",
+    ],
+    ids=["empty", "script", "controls", "surrogate", "right-to-left", "nothing-to-see"],
+)
+def test_awkward_texts_are_explained_in_every_form(model_path: Path, tmp_path: Path, text: str) -> None:
+    for options in ([], ["--json"], ["--html", str(tmp_path / "a.html")]):
+        output = succeed("explain", model_path, *options, "--", text)
+        # JSON escapes what steers a terminal; what else is in it is data.
+        assert not set("\x1b\a\b" if options == ["--json"] else "\x1b\a\b\u202e") & set(output)
+        output.encode()
+    (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_the_json_of_explain_holds_what_the_explanation_says_of_itself(
+    model_path: Path, classifier: Classifier
+) -> None:
+    explanation = explained(classifier.predict(TEXTS[0], explain=True))
+    found = json.loads(
+        succeed("explain", model_path, TEXTS[0], "--json", "--contrast", "returns", "--threshold", "0.2")
+    )
+    assert {name: found[name] for name in explanation.as_json()} == explanation.as_json()
+    assert found["evidence"] == explanation.view(None, "returns").as_json()
+    assert found["threshold"] == 0.2
 
 
 # inspect
@@ -511,6 +682,70 @@ def test_inspect_prints_one_json_object_of_the_metadata(model_path: Path, classi
     output = succeed("inspect", model_path, "--json")
     assert output.count("\n") == 1
     assert json.loads(output) == json.loads(classifier.info.to_metadata()["textcls"])
+
+
+def test_inspect_shows_what_speaks_for_each_label_over_a_file(
+    model_path: Path, classifier: Classifier, sample_path: Path
+) -> None:
+    rows = read_rows(sample_path)
+    counter = EvidenceCounter(classifier.labels)
+    for row, answer in zip(rows, classifier.predict([row["text"] for row in rows], explain=True), strict=True):
+        counter.add(explained(answer), row["label"])
+    report = counter.report(3)
+    assert json.loads(succeed("inspect", model_path, "--evidence", sample_path, "--top", "3", "--json")) == json.loads(
+        json.dumps(report.as_json())
+    )
+    output = succeed("inspect", model_path, "--evidence", sample_path, "--top", "3")
+    assert output.startswith(f"875 texts, {report.tokens:,} tokens, {report.right / 875:.2%} answered right.\n")
+    for label in report.labels:
+        assert f"{label.label}   {label.answers:,} answers" in output
+        for finding in (*label.words_for, *label.pairs_against):
+            assert re.search(rf"{re.escape(finding.text)} +{re.escape(f'{finding.evidence:+,.1f}')} ", output)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_on_a_terminal_examples_give_way_and_keep_the_word_in_sight(
+    classifier: Classifier, sample_path: Path, width: int
+) -> None:
+    counter = EvidenceCounter(classifier.labels)
+    for explanation in classifier.explain([row["text"] for row in read_rows(sample_path)[:200]]):
+        counter.add(explanation)
+    counter.add(classifier.explain("\u6ce8\u6587\u306e\u30ad\u30e3\u30f3\u30bb\u30eb " * 9))
+    console = Console(width=200, file=(printed := io.StringIO()))
+    for part in render.evidence_tables(counter.report(4), width):
+        console.print(part)
+    rows = [line.rstrip() for line in printed.getvalue().splitlines() if "[" in line]
+    assert len(rows) > 50
+    assert all("]" in row for row in rows)
+    assert max(map(cell_len, rows)) <= width
+
+
+def test_inspect_reads_texts_without_labels(model_path: Path, table: Path) -> None:
+    output = succeed("inspect", model_path, "--evidence", table)
+    assert output.startswith(f"{len(TEXTS)} texts, ")
+    assert "answered right" not in output
+    assert "No shortcuts" in output
+
+
+def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: Path, tmp_path: Path) -> None:
+    page = tmp_path / "by.html"
+    assert succeed("inspect", model_path, "--evidence", table, "--html", page) == (
+        f"{len(TEXTS)} texts, 0 shortcuts -> {page}\n"
+    )
+    assert "<h2>What model_v1 goes by</h2>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "options", [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"], ["--top", "3"]]
+)
+def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
+    assert f"{options[0]} needs --evidence and a CSV file." in fail(2, "inspect", model_path, *options)
+
+
+def test_inspect_names_the_column_that_a_table_lacks(model_path: Path, table: Path, tmp_path: Path) -> None:
+    assert "has no column 'queue'" in fail(3, "inspect", model_path, "--evidence", table, "--label-column", "queue")
+    other = write_rows(tmp_path / "other.csv", [("body",), ("hi",)])
+    assert "has no column 'text'" in fail(3, "inspect", model_path, "--evidence", other)
 
 
 # All commands

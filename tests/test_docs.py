@@ -1,4 +1,4 @@
-"""The README's code runs, its commands exist, and what it says of errors is what the table says."""
+"""The code of README and guides runs, their commands exist, and what is said of errors is what the table says."""
 
 import json
 import os
@@ -13,24 +13,37 @@ import pytest
 
 from textcls import errors
 from textcls.cli import COMMANDS, LazyGroup, main
+from textcls.server.schemas import Result
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+DOCUMENTS = {"README.md": README} | {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))
+}
 
 
-def commands() -> list[list[str]]:
-    lines = "\n".join(blocks("console")).replace("\\\n", " ").splitlines()
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str = README) -> list[list[str]]:
+    lines = "\n".join(blocks("console", text)).replace("\\\n", " ").splitlines()
     return [shlex.split(line[2:], comments=True) for line in lines if line.startswith("$ ")]
 
 
-def test_the_python_code_runs(model_path: Path, tmp_path: Path) -> None:
+def all_calls() -> list[list[str]]:
+    """Every call of the program in any document, behind a pipe or not."""
+    calls = [words for text in DOCUMENTS.values() for words in commands(text) if "textcls" in words]
+    return [words[words.index("textcls") :] for words in calls]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_python_code_runs(name: str, model_path: Path, tmp_path: Path) -> None:
     shutil.copy(model_path, tmp_path / "tickets.onnx")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for code in blocks("python"):
+    for code in blocks("python", DOCUMENTS[name]):
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -41,10 +54,11 @@ def test_the_python_code_runs(model_path: Path, tmp_path: Path) -> None:
 def test_the_json_is_json_with_the_fields_of_an_answer() -> None:
     (answer,) = blocks("json")
     (result,) = json.loads(answer)["results"]
-    assert {"label", "score", "labels", "decision", "truncated", "tokens", "bias"} == set(result)
+    assert set(result) == set(Result.model_fields)
+    Result.model_validate(result)
 
 
-@pytest.mark.parametrize("words", [w for w in commands() if w[0] == "textcls"], ids=" ".join)
+@pytest.mark.parametrize("words", all_calls(), ids=" ".join)
 def test_a_command_line_is_understood(words: list[str]) -> None:
     group = main
     assert isinstance(group, LazyGroup)
@@ -80,7 +94,31 @@ def test_the_exit_codes_are_those_of_the_table() -> None:
     ]
 
 
-def test_every_local_link_leads_somewhere() -> None:
-    links = re.findall(r"\]\((?!http)([^)#]+)", README)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_local_link_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)", DOCUMENTS[name])
+    assert [link for link in links if not ((ROOT / name).parent / link).exists()] == []
+
+
+def test_the_readme_leads_to_every_guide() -> None:
+    assert [name for name in DOCUMENTS if name != "README.md" and f"]({name})" not in README] == []
+
+
+def test_the_tables_of_tokens_have_the_heads_of_the_program() -> None:
+    heads = {"token", "attention", "evidence", "difference", "billing", "returns", "cancellation"}
+    for name, text in DOCUMENTS.items():
+        shown = [line.split() for block in blocks("console", text) for line in block.splitlines()]
+        tables = [words for words in shown if words[:2] == ["token", "attention"]]
+        assert tables, name
+        assert all(set(words) <= heads for words in tables)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_numbers_of_every_table_of_tokens_add_up(name: str) -> None:
+    """Of evidence, differences and logits alike: what a document shows has to be what the program would print."""
+    for block in blocks("console", DOCUMENTS[name]):
+        for table in re.findall(r"^token +attention.*?^= logit[^\n]*", block, re.MULTILINE | re.DOTALL):
+            *parts, total = ([float(x) for x in re.findall(r"[+-]\d+\.\d{3}", line)] for line in table.splitlines()[1:])
+            assert len(total) == 3
+            for column, whole in enumerate(total):
+                assert sum(part[column] for part in parts) == pytest.approx(whole, abs=0.005)

@@ -12,10 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 import uvicorn
 from click.testing import CliRunner
@@ -110,13 +112,23 @@ def as_json(prediction: Prediction, labels: int | None = None) -> dict[str, Any]
         "decision": prediction.decision,
         "truncated": prediction.truncated,
     }
-    if prediction.explanation is not None:
+    if (explanation := prediction.explanation) is not None:
         names = [score.label for score in top]
+        result["runner_up"] = explanation.runner_up
+        result["completeness_error"] = explanation.completeness_error
+        result["bias"] = {name: explanation.bias[name] for name in names}
+        result["logits"] = {name: explanation.logits[name] for name in names}
         result["tokens"] = [
-            {**token._asdict(), "contributions": {name: token.contributions[name] for name in names}}
-            for token in prediction.explanation.tokens
+            {
+                "text": token.text,
+                "start": token.start,
+                "end": token.end,
+                "attention": token.attention,
+                "contributions": {name: token.contributions[name] for name in names},
+                **({} if token.known is None else {"known": token.known}),
+            }
+            for token in explanation.tokens
         ]
-        result["bias"] = {name: prediction.explanation.bias[name] for name in names}
     return result
 
 
@@ -151,8 +163,38 @@ def test_top_k_beyond_the_labels_gives_all_of_them(client: httpx.Client, classif
     assert {score["label"] for score in result["labels"]} == set(classifier.labels)
 
 
-def test_without_explain_there_are_no_tokens_and_no_bias(client: httpx.Client) -> None:
-    assert not {"tokens", "bias"} & set(ask(client, inputs="text")["results"][0])
+def test_without_explain_there_is_nothing_of_an_explanation(client: httpx.Client) -> None:
+    explained = {"tokens", "bias", "logits", "runner_up", "completeness_error", "known"}
+    assert not explained & set(ask(client, inputs="text")["results"][0])
+
+
+def test_parts_of_an_answer_add_up_to_its_logits(client: httpx.Client) -> None:
+    (result,) = ask(client, inputs=TEXTS[0], explain=True)["results"]
+    assert result["completeness_error"] < 1e-5
+    assert result["runner_up"] == result["labels"][1]["label"]
+    for label, logit in result["logits"].items():
+        parts = result["bias"][label] + sum(token["contributions"][label] for token in result["tokens"])
+        assert parts == pytest.approx(logit, abs=1e-5)
+
+
+class KnowingClassifier(Classifier):
+    """Says of every other token that training has seen it."""
+
+    def predict(self, texts: str | Sequence[str], *, explain: bool = False, threshold: float | None = None) -> Any:
+        answers = super().predict([texts] if isinstance(texts, str) else texts, explain=explain, threshold=threshold)
+        found = []
+        for answer in answers:
+            assert answer.explanation is not None
+            known = np.arange(len(answer.explanation.attention_output)) % 2 == 0
+            found.append(replace(answer, explanation=replace(answer.explanation, known_output=known)))
+        return found
+
+
+def test_a_model_that_knows_its_words_says_so_of_each_token(model_path: Path) -> None:
+    with serving(create_app(KnowingClassifier.load(model_path), LIMITS)) as client:
+        answer = ask(client, inputs="my card was charged", explain=True)
+    assert [token["known"] for token in answer["results"][0]["tokens"]] == [True, False, True, False]
+    assert ClassifyAnswer.model_validate(answer).model_dump(exclude_unset=True) == answer
 
 
 def test_offsets_are_code_points_of_the_text_as_sent(client: httpx.Client) -> None:

@@ -17,7 +17,7 @@ from textcls.results import Explanation, Prediction
 # A batch is padded to its longest text; the second bound keeps its memory to tens of megabytes.
 BATCH_TEXTS, BATCH_CHARACTERS = 64, 100_000
 _ANSWER: Final = ("probabilities",)
-_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions")
+_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions", "known")
 
 
 class Classifier:
@@ -104,6 +104,23 @@ class Classifier:
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
+    @overload
+    def explain(self, texts: str) -> Explanation: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def explain(self, texts: Sequence[str]) -> list[Explanation]: ...
+
+    def explain(self, texts: str | Sequence[str]) -> Explanation | list[Explanation]:
+        """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
+
+        Raises:
+            InputError: something else than text was given.
+        """
+        if isinstance(texts, str):
+            return self.explain([texts])[0]
+        answers = self.predict(texts, explain=True)
+        return [answer.explanation for answer in answers if answer.explanation is not None]
+
     def parts(self, text: str) -> list[Part]:
         """Say what within each token earned its contribution: words, pairs of words, pieces of words not known.
 
@@ -141,7 +158,12 @@ class Classifier:
             )
             abstains = threshold is not None and probabilities.max() < threshold
             yield Prediction(
-                self.labels, probabilities, "abstain" if abstains else "accept", self._truncated(text), explanation
+                self.labels,
+                probabilities,
+                "abstain" if abstains else "accept",
+                self._truncated(text),
+                explanation,
+                threshold,
             )
 
     def _truncated(self, text: str) -> bool:

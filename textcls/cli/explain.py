@@ -1,14 +1,18 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
-import json
+import sys
 from pathlib import Path
 
 import click
 from rich.text import Text
 
+from textcls import artifact, page
 from textcls.classifier import Classifier
 from textcls.cli import render
-from textcls.cli.options import model_argument
+from textcls.cli.options import html_option, model_argument, threshold_option
+from textcls.errors import InputError
+from textcls.explanation import Explanation, View
+from textcls.results import Prediction
 
 
 @click.command(
@@ -18,37 +22,93 @@ from textcls.cli.options import model_argument
 )
 @model_argument
 @click.argument("text")
+@click.option("--label", metavar="LABEL", help="Explain this label.  [default: the winner]")
+@click.option("--contrast", "against", metavar="LABEL", help="Say why not this label, instead of why not the others.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help=f"List this many tokens.  [default: {render.MOST_TOKENS}; in a page {page.SHOWN_TOKENS}]",
+)
+@threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
-def explain(model: Path, text: str, as_json: bool) -> None:
-    """Classify TEXT with MODEL and show what each token added.
+@html_option
+def explain(
+    model: Path,
+    text: str,
+    label: str | None,
+    against: str | None,
+    top: int | None,
+    threshold: float | None,
+    as_json: bool,
+    html: Path | None,
+) -> None:
+    """Classify TEXT with MODEL and show what each token added; TEXT `-` reads standard input.
 
     Green tokens speak for the winning label, red ones against it. The numbers add up to the logit.
     """
     classifier = Classifier.load(model)
-    prediction = classifier.predict(text, explain=True)
+    if html is not None:
+        artifact.check_not_an_input(html, [model])
+        artifact.check_output_path(html)
+    prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = prediction.explanation
     assert explanation is not None
+    view = explanation.view(label, against)
+    if html is not None:
+        fragment = page.prediction_fragment(prediction, label=label, against=against, top=top or page.SHOWN_TOKENS)
+        with artifact.replacing(html) as file:
+            file.write(page.document(f"{page.named(view.label)} - {model.stem}", fragment).encode())
     if as_json:
-        tokens = [{**t._asdict(), "contributions": dict(t.contributions)} for t in explanation.tokens]
         answer = {
-            "label": prediction.label,
             "score": prediction.score,
             "labels": [scored._asdict() for scored in prediction.top()],
             "decision": prediction.decision,
+            "threshold": prediction.threshold,
             "truncated": prediction.truncated,
             "temperature": classifier.info.temperature,
-            "bias": explanation.bias,
-            "logits": explanation.logits,
-            "tokens": tokens,
+            **explanation.as_json(),
+            "evidence": view.as_json(),
         }
-        click.echo(json.dumps(answer, ensure_ascii=False))
-        return
+        click.echo(render.json_line(answer))
+    elif html is not None:
+        click.echo(f"{page.named(view.label)} {_score(prediction, view.label):.1%} -> {html}")
+    else:
+        _show(prediction, explanation, view, top or render.MOST_TOKENS)
+
+
+def _show(prediction: Prediction, explanation: Explanation, view: View, top: int) -> None:
     console = render.console()
-    console.print(render.coloured_text(explanation, prediction.label))
+    console.print(render.coloured_text(explanation, view))
     console.print()
-    scores = [f"{s.label} {s.score:.1%}" for s in prediction.top(3)]
+    scores = [f"{page.named(s.label)} {s.score:.1%}" for s in prediction.top(3)]
     console.print(Text.assemble((scores[0], "bold"), "   ", "   ".join(scores[1:])))
+    if view.against is not None:
+        console.print(Text(f"why {page.named(view.label)} and not {page.named(view.against)}:"))
+    elif view.label != prediction.label:
+        console.print(Text(f"{page.named(view.label)}, {_score(prediction, view.label):.1%}, against all others:"))
+    if prediction.reason is not None:
+        console.print(Text(prediction.reason, style="yellow"))
     if prediction.truncated:
         console.print("The text is longer than the model reads; the rest was cut.", style="yellow")
     console.print()
-    console.print(render.token_table(prediction, explanation))
+    console.print(render.token_table(explanation, view, top))
+    console.print()
+    for note in (*page.notes(explanation, view, top), f"Checked: {page.check_line(explanation)}."):
+        console.print(Text(note, style="dim"))
+
+
+def _score(prediction: Prediction, label: str) -> float:
+    return float(prediction.probabilities[prediction.label_names.index(label)])
+
+
+def _standard_input() -> str:
+    """The text on standard input, less the line break that `echo` adds."""
+    given = sys.stdin.buffer.read()
+    try:
+        text = given.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = given.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"Standard input, line {line}: byte 0x{given[error.start]:02x} is not UTF-8; send the text as UTF-8."
+        ) from error
+    return text.removesuffix("\n").removesuffix("\r")

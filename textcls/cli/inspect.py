@@ -1,32 +1,115 @@
-"""`textcls inspect`: what a model file says of itself."""
+"""`textcls inspect`: what a model file says of itself, and what the model goes by on texts of yours."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.table import Table
 from rich.text import Text
 
+from textcls import artifact, page
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.cli import render
-from textcls.cli.options import model_argument
+from textcls.cli.options import PATH, html_option, model_argument, text_column_option
+from textcls.data import join_columns, open_table
+from textcls.errors import ConfigError
+from textcls.evidence import EvidenceCounter, EvidenceReport
+
+# Explained answers held at once: with many labels and long texts each takes half a megabyte.
+CHUNK: Final = 128
+LISTED: Final = 10
 
 
-@click.command(epilog="Example: textcls inspect tickets.onnx")
+@click.command(
+    epilog="""Example: textcls inspect tickets.onnx
+
+    Example: textcls inspect tickets.onnx --evidence heldout.csv"""
+)
 @model_argument
+@click.option(
+    "--evidence",
+    "data",
+    type=PATH,
+    metavar="DATA",
+    help="Show what speaks for and against each label over the texts of a CSV file, and shortcuts.",
+)
+@text_column_option
+@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def inspect(model: Path, as_json: bool) -> None:
-    """Show the labels, settings, training summary and format of MODEL."""
-    info = Classifier.load(model).info
-    if as_json:
-        click.echo(json.dumps(asdict(info), ensure_ascii=False))
+@html_option
+def inspect(
+    model: Path,
+    data: Path | None,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    top: int | None,
+    as_json: bool,
+    html: Path | None,
+) -> None:
+    """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
+    given = {"--text-column": text_columns, "--label-column": label_column, "--top": top, "--html": html}
+    if data is None and (idle := [name for name, value in given.items() if value]):
+        raise ConfigError(f"{idle[0]} needs --evidence and a CSV file.")
+    classifier = Classifier.load(model)
+    console = render.console()
+    if data is None:
+        if as_json:
+            click.echo(render.json_line(asdict(classifier.info)))
+            return
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for name, value in _facts(model, classifier.info):
+            table.add_row(Text(name, style="dim"), Text(value))
+        console.print(table)
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in _facts(model, info):
-        table.add_row(Text(name, style="dim"), Text(value))
-    render.console().print(table)
+    if html is not None:
+        artifact.check_not_an_input(html, [model, data])
+        artifact.check_output_path(html)
+    report = _evidence(classifier, data, text_columns, label_column, top or LISTED)
+    if html is not None:
+        title = f"What {model.stem} goes by"
+        with artifact.replacing(html) as file:
+            file.write(page.document(title, page.evidence_fragment(title, report)).encode())
+    if as_json:
+        click.echo(render.json_line(report.as_json()))
+    elif html is not None:
+        click.echo(f"{report.texts:,} texts, {len(report.shortcuts):,} shortcuts -> {html}")
+    else:
+        for part in render.evidence_tables(report, console.width):
+            console.print(part)
+
+
+def _evidence(
+    classifier: Classifier, data: Path, text_columns: tuple[str, ...], label_column: str | None, top: int
+) -> EvidenceReport:
+    columns = text_columns or classifier.info.text_columns
+    counter = EvidenceCounter(classifier.labels)
+    with open_table(data) as table:
+        table.require(columns, "--text-column")
+        if label_column is not None:
+            table.require([label_column], "--label-column")
+        elif classifier.info.label_column in table.columns:
+            label_column = classifier.info.label_column
+
+        def rows() -> Iterator[tuple[str, str | None]]:
+            for row in table.rows:
+                label = row.fields[label_column].strip() if label_column is not None else ""
+                yield join_columns(row, columns), label or None
+
+        given = rows()
+        while chunk := list(islice(given, CHUNK)):
+            explanations = classifier.explain([text for text, _ in chunk])
+            for explanation, (_, label) in zip(explanations, chunk, strict=True):
+                counter.add(explanation, label)
+    return counter.report(top)
 
 
 def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:

@@ -19,3 +19,4 @@ text_column_option = click.option(
     metavar="NAME",
     help="Column of the text; give it several times to join columns.  [default: those of the training]",
 )
+html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")

@@ -68,7 +68,8 @@ def _chunks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 def _answer_row(row: Row, answer: Prediction) -> list[str]:
     fields = [*row.fields.values(), answer.label, f"{answer.score:.6f}", answer.decision]
     if answer.explanation is not None:
-        winner = answer.label
-        shares = [[t.text, round(t.contributions[winner], 4)] for t in answer.explanation.tokens]
+        found = answer.explanation
+        added = found.contributions[:, found.labels.index(answer.label)].tolist()
+        shares = [[found.text[a:b], round(value, 4)] for (a, b), value in zip(found.spans, added, strict=True)]
         fields.append(json.dumps(shares, ensure_ascii=False))
     return fields

@@ -1,6 +1,8 @@
 """Tables and coloured texts for the terminal, made with rich."""
 
-from typing import Final
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 from rich.cells import cell_len
@@ -8,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from textcls import page
+from textcls.evidence import EvidenceReport, Example, LabelEvidence, marked
+from textcls.explanation import Explanation, View
 from textcls.metrics import Report
-from textcls.results import Explanation, Prediction
+from textcls.page import named, visible
 
 WORST_CONFUSIONS: Final = 10
 MOST_TOKENS: Final = 50
 PIPE_WIDTH: Final = 1000
+NARROWEST_EXAMPLE: Final = 16
 FOR, AGAINST = "green", "red"
-# Control characters but tab and line feed: a text must neither steer the terminal nor, by vanishing, move the colours.
-_CONTROLS: Final = {
-    c: chr(0x2400 + c) if c < 32 else "\ufffd" for c in (*range(32), *range(127, 160)) if c not in (9, 10)
-}
 
 
 def console() -> Console:
@@ -72,50 +74,144 @@ def confusion_table(report: Report, width: int) -> Table | None:
     return table
 
 
-def coloured_text(explanation: Explanation, label: str) -> Text:
-    """Return the text with each token tinted by what it added to `label`: the stronger, the more intense."""
-    text = Text(_visible(explanation.text))
-    column = explanation.labels.index(label)
-    added = explanation.contributions[:, column]
-    strongest = float(np.abs(added).max(initial=0.0)) or 1.0
-    for (start, end), value in zip(explanation.spans, added.tolist(), strict=True):
+def json_line(value: Any) -> str:
+    """Return `value` as JSON in one line, readable unless it holds what has no UTF-8 form (unpaired surrogates)."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return line
+
+
+def coloured_text(explanation: Explanation, view: View) -> Text:
+    """Return the text with each token tinted by what it says in `view`: the stronger, the more intense.
+
+    Words that training has not seen are underlined.
+    """
+    text = Text(visible(explanation.text))
+    strongest = float(np.abs(view.values).max(initial=0.0)) or 1.0
+    for (start, end), value in zip(explanation.spans, view.values.tolist(), strict=True):
         strength = abs(value) / strongest
         if strength >= 0.1:
             colour = FOR if value > 0 else AGAINST
             text.stylize(f"bold {colour}" if strength >= 0.5 else colour, start, end)
+    if explanation.known is not None:
+        for i in np.flatnonzero(~explanation.known).tolist():
+            text.stylize("underline", *explanation.spans[i])
     return text
 
 
-def token_table(prediction: Prediction, explanation: Explanation) -> Table:
-    """Return what each token added to the winner and to the runner-up; of a long text, the tokens that added most."""
-    shown = [scored.label for scored in prediction.top(2)]
-    winner = explanation.contributions[:, explanation.labels.index(prediction.label)]
-    strongest = set(np.argsort(-np.abs(winner), kind="stable")[:MOST_TOKENS].tolist())
+def token_table(explanation: Explanation, view: View, top: int) -> Table:
+    """Return what each token says in `view`, and what it added to the two labels that matter.
+
+    Of a text of more than `top` tokens, the strongest in reading order, and the sum of the others.
+    """
+    other = view.against or (explanation.runner_up if view.label == explanation.label else explanation.label)
+    columns = [explanation.labels.index(name) for name in (view.label, other) if name is not None]
     table = Table("token", box=None, pad_edge=False)
-    for name in ("attention", *shown):
-        table.add_column(Text(name), justify="right")
-    for i, token in enumerate(explanation.tokens):
-        if i not in strongest:
-            continue
-        table.add_row(
-            Text(_visible(token.text)),
-            f"{token.attention:.3f}",
-            *(_signed(token.contributions[name]) for name in shown),
-        )
+    for name in ("attention", "difference" if view.against else "evidence", *(explanation.labels[i] for i in columns)):
+        table.add_column(Text(named(name)), justify="right")
+    listed = np.zeros(len(view.values), bool)
+    listed[view.strongest(top)] = True
+    added = explanation.contributions[:, columns]
+    for i in np.flatnonzero(listed).tolist():
+        start, end = explanation.spans[i]
+        token = Text(named(explanation.text[start:end]))
+        if explanation.known is not None and not explanation.known[i]:
+            token.append(" (unseen)", style="dim")
+        share = f"{float(explanation.attention[i]):.3f}"
+        table.add_row(token, share, *map(_signed, [float(view.values[i]), *added[i].tolist()]))
     table.add_section()
-    if len(strongest) < len(winner):
-        rest = [i for i in range(len(winner)) if i not in strongest]
-        others = explanation.contributions[rest].sum(0)
-        sums = (_signed(float(others[explanation.labels.index(name)])) for name in shown)
-        table.add_row(Text(f"({len(rest):,} others)", style="dim"), "", *sums)
-    table.add_row(Text("(bias)", style="dim"), "", *(_signed(explanation.bias[name]) for name in shown))
-    table.add_row(Text("= logit", style="bold"), "", *(_signed(explanation.logits[name]) for name in shown))
+
+    def sums(name: str, style: str, *values: float) -> None:
+        table.add_row(Text(name, style=style), "", *map(_signed, values))
+
+    if not listed.all():
+        others = f"({int((~listed).sum()):,} others)"
+        sums(others, "dim", float(view.values[~listed].sum()), *added[~listed].sum(0).tolist())
+    sums("(bias)", "dim", view.bias, *explanation.bias_values[columns].tolist())
+    sums("= logit", "bold", view.total, *explanation.logit_values[columns].tolist())
     return table
 
 
-def _visible(text: str) -> str:
-    return text.translate(_CONTROLS)
+def evidence_tables(report: EvidenceReport, width: int) -> Iterator[Table | Text]:
+    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label."""
+    yield Text(page.summary_line(report))
+    yield Text()
+    if report.shortcuts:
+        yield Text("Shortcuts: words that alone decide many answers of a label", style="bold")
+        yield _shortcut_table(report, width)
+    else:
+        yield Text("No shortcuts: no word alone decides more than a tenth of a label's answers.")
+    for label in page.told_labels(report):
+        yield Text()
+        yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
+        yield _finding_table(label, width)
+    if len(report.labels) == 2:
+        yield Text("\n" + page.mirror_line(report))
 
 
-def _signed(value: float) -> Text:
-    return Text(f"{value:+.3f}", style=FOR if value > 0.0005 else AGAINST if value < -0.0005 else "dim")
+def _shortcut_table(report: EvidenceReport, width: int) -> Table:
+    rows = []
+    for s in report.shortcuts:
+        wrong = "" if s.wrong is None else f"{s.wrong:,}"
+        told = (named(s.text), named(s.label), f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", f"{s.share:.1%}")
+        rows.append((*map(Text, (*told, wrong)), s.example))
+    heads = ("word", "label", "decides", "in", "of answers", "share", "wrong")
+    return _example_table(heads, rows, 2, width)
+
+
+def _finding_table(label: LabelEvidence, width: int) -> Table:
+    sides = (
+        ("for", label.words_for),
+        ("against", label.words_against),
+        ("pairs for", label.pairs_for),
+        ("pairs against", label.pairs_against),
+    )
+    rows = [
+        (
+            Text("" if i else side, style="dim"),
+            Text(named(f.text)),
+            _signed(f.evidence, 1),
+            _signed(f.mean),
+            Text(f"{f.count:,}"),
+            f.example,
+        )
+        for side, findings in sides
+        for i, f in enumerate(findings)
+    ]
+    return _example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)
+
+
+def _example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
+    """A table with an example at the end of each row, which gives way where the lines are too long.
+
+    The first `names` columns stand to the left, the numbers behind them to the right.
+    """
+    table = Table(box=None, pad_edge=False)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
+    table.add_column("example", no_wrap=True)
+    taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
+    for *cells, example in rows:
+        table.add_row(*cells, _example(example, max(NARROWEST_EXAMPLE, width - taken)))
+    return table
+
+
+def _example(example: Example, width: int) -> Text:
+    before, meant, behind = (page.one_line(part) for part in marked(example))
+    room = max(0, width - cell_len(meant) - 2)
+    if cell_len(before) + cell_len(behind) > room:
+        # What is meant has to stay in sight.
+        most = max(room // 2, room - cell_len(behind))
+        while cell_len(before) > most:
+            before = "\u2026" + before[2:] if len(before) > 1 else ""
+    text = Text.assemble((before, "dim"), f"[{meant}]", (behind, "dim"))
+    text.truncate(width, overflow="ellipsis")
+    return text
+
+
+def _signed(value: float, digits: int = 3) -> Text:
+    small = 0.5 * 10**-digits
+    return Text(f"{value:+,.{digits}f}", style=FOR if value > small else AGAINST if value < -small else "dim")

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from textcls.classifier import Classifier
-from textcls.results import Explanation, LabelScore, Prediction
+from textcls.results import Prediction
 from textcls.server.schemas import ClassifyRequest
 
 
@@ -33,32 +33,8 @@ def _result(prediction: Prediction, top_k: int | None) -> dict[str, Any]:
         "truncated": prediction.truncated,
     }
     if prediction.explanation is not None:
-        result.update(_explanation(prediction.explanation, top))
+        result.update(prediction.explanation.as_json([label for label, _ in top]))
     return result
-
-
-def _explanation(explanation: Explanation, top: list[LabelScore]) -> dict[str, Any]:
-    labels = [label for label, _ in top]
-    number = {label: i for i, label in enumerate(explanation.labels)}
-    columns = [number[label] for label in labels]
-    text = explanation.text
-    rows = zip(
-        explanation.spans,
-        explanation.attention.tolist(),
-        explanation.contributions[:, columns].tolist(),
-        strict=True,
-    )
-    tokens = [
-        {
-            "text": text[start:end],
-            "start": start,
-            "end": end,
-            "attention": attention,
-            "contributions": dict(zip(labels, added, strict=True)),
-        }
-        for (start, end), attention, added in rows
-    ]
-    return {"tokens": tokens, "bias": dict(zip(labels, explanation.bias_values[columns].tolist(), strict=True))}
 
 
 def _encode(value: dict[str, Any]) -> bytes:

@@ -87,6 +87,9 @@ class Token(BaseModel):
     end: int = Field(ge=1, description="Offset behind the token, likewise.")
     attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")
     contributions: dict[str, float] = Field(description="What the token added to the logit of each label, signed.")
+    known: bool | SkipJsonSchema[None] = Field(
+        None, description="Whether training has seen the word; absent if the model file does not say."
+    )
 
 
 class Result(BaseModel):
@@ -97,12 +100,23 @@ class Result(BaseModel):
     labels: list[LabelScore] = Field(description="The labels asked for by `top_k`, best first.")
     decision: Literal["accept", "abstain"]
     truncated: bool = Field(description="Whether the text is longer than the model reads; the rest was cut.")
-    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
-    bias: dict[str, float] | SkipJsonSchema[None] = Field(
-        None,
-        description="Present if `explain` is true: the logits of the empty text. "
-        "bias[label] + the sum of all contributions[label] is the logit of the label.",
+    runner_up: str | None = Field(
+        None, description="Present if `explain` is true: the second most probable label, null if there is only one."
     )
+    bias: dict[str, float] | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain` is true: the logits of the empty text."
+    )
+    logits: dict[str, float] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true: the logits of this text, before calibration. "
+        "bias[label] + the sum of all contributions[label] is logits[label].",
+    )
+    completeness_error: float | SkipJsonSchema[None] = Field(
+        None,
+        ge=0,
+        description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
+    )
+    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
 
 
 class Model(BaseModel):
@@ -122,6 +136,10 @@ _ANSWER: Final[dict[str, Any]] = {
             "labels": [{"label": "billing", "score": 0.93}],
             "decision": "accept",
             "truncated": False,
+            "runner_up": "returns",
+            "bias": {"billing": -0.04},
+            "logits": {"billing": 3.3},
+            "completeness_error": 2.4e-07,
             "tokens": [
                 {"text": "My", "start": 0, "end": 2, "attention": 0.08, "contributions": {"billing": 0.02}},
                 {"text": "card", "start": 3, "end": 7, "attention": 0.31, "contributions": {"billing": 1.12}},
@@ -129,7 +147,6 @@ _ANSWER: Final[dict[str, Any]] = {
                 {"text": "charged", "start": 12, "end": 19, "attention": 0.38, "contributions": {"billing": 1.64}},
                 {"text": "twice", "start": 20, "end": 25, "attention": 0.18, "contributions": {"billing": 0.55}},
             ],
-            "bias": {"billing": -0.04},
         }
     ],
 }

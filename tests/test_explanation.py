@@ -1,0 +1,266 @@
+"""What an explanation says of itself: views, contrast, the strongest tokens, unseen words, its JSON. By hand."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_type
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
+from textcls.explanation import directions
+
+TEXT = "My card was charged TWICE!!"
+
+
+def made_up(
+    text: str,
+    added: Sequence[Sequence[float]],
+    probabilities: Sequence[float] = (0.6, 0.3, 0.1),
+    known: Sequence[bool] | None = None,
+) -> Explanation:
+    """An explanation of labels x, y, z with a bias of 0.5, 0.25 and 0, padded by two rows as in a batch."""
+    parts = np.array([*added, [0] * len(probabilities), [0] * len(probabilities)], np.float32)
+    bias = np.array([0.5, 0.25, 0.0][: len(probabilities)], np.float32)
+    return Explanation(
+        text,
+        tuple("xyz"[: len(probabilities)]),
+        bias,
+        np.array(probabilities, np.float32),
+        bias + parts.sum(0),
+        np.array([*(1 / len(added) for _ in added), 0, 0], np.float32),
+        parts,
+        None if known is None else np.array([*known, False, False]),
+    )
+
+
+THREE = made_up("a b c", [[1.0, 0.0, -1.0], [0.5, 0.5, 0.25], [0.0, 2.0, 0.0]])
+
+
+# The winner and the one behind it
+
+
+def test_the_winner_and_the_runner_up_are_the_most_probable_labels() -> None:
+    assert (THREE.label, THREE.runner_up) == ("x", "y")
+    assert made_up("a", [[0, 0, 0]], (0.2, 0.2, 0.6)).runner_up == "x"
+
+
+def test_of_equal_labels_the_first_wins_and_the_second_is_behind() -> None:
+    tied = made_up("a", [[0, 0, 0]], (0.4, 0.2, 0.4))
+    assert (tied.label, tied.runner_up) == ("x", "z")
+
+
+def test_a_lone_label_has_no_runner_up_and_nothing_to_contrast() -> None:
+    lone = made_up("a", [[2.0]], (1.0,))
+    assert lone.runner_up is None
+    assert lone.evidence().tolist() == [2.0]
+    with pytest.raises(ConfigError, match="knows only the label 'x'"):
+        lone.contrast()
+
+
+# Contrast
+
+
+def test_contrast_is_the_difference_of_two_contributions() -> None:
+    assert THREE.contrast().tolist() == [1.0, 0.0, -2.0]
+    assert THREE.contrast("x", "z").tolist() == [2.0, 0.25, 0.0]
+    assert THREE.contrast("z", "x").tolist() == [-2.0, -0.25, 0.0]
+
+
+def test_contrast_holds_a_loser_against_the_winner_unless_told_otherwise() -> None:
+    assert THREE.contrast("y").tolist() == [-1.0, 0.0, 2.0]
+    assert THREE.contrast(against="z").tolist() == THREE.contrast("x", "z").tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(text=st.text(max_size=200))
+def test_contrast_and_bias_add_up_to_the_difference_of_the_logits(classifier: Classifier, text: str) -> None:
+    explanation = classifier.explain(text)
+    a, b = explanation.label, explanation.runner_up
+    assert b is not None
+    bias, logits = explanation.bias, explanation.logits
+    parts = bias[a] - bias[b] + float(explanation.contrast().sum())
+    assert parts == pytest.approx(logits[a] - logits[b], abs=1e-4)
+
+
+def test_of_two_labels_contrast_is_evidence() -> None:
+    two = made_up("a b", [[1.0, -0.5], [0.25, 2.0]], (0.7, 0.3))
+    np.testing.assert_allclose(two.contrast(), two.evidence(), atol=1e-6)
+
+
+@pytest.mark.parametrize(("label", "against"), [("w", None), (None, "w"), ("w", "x")])
+def test_a_label_that_does_not_exist_is_refused(label: str | None, against: str | None) -> None:
+    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y, z"):
+        THREE.contrast(label, against)
+
+
+def test_a_label_is_not_held_against_itself() -> None:
+    with pytest.raises(ConfigError, match="'x' cannot be held against itself"):
+        THREE.contrast("x", "x")
+
+
+def test_a_misspelt_label_is_answered_with_the_nearest() -> None:
+    found = replace(THREE, labels=("Billing", "Returns", "z"))
+    with pytest.raises(ConfigError, match=r"no label 'biling' \(did you mean 'Billing'\?\); the model's are Billing,"):
+        found.evidence("biling")
+
+
+# Views
+
+
+@settings(deadline=None, max_examples=40)
+@given(text=st.text(max_size=200))
+def test_every_view_adds_up(classifier: Classifier, text: str) -> None:
+    explanation = classifier.explain(text)
+    for label in explanation.labels:
+        for view in (explanation.view(label), *(explanation.view(label, o) for o in explanation.labels if o != label)):
+            assert view.bias + float(view.values.sum()) == pytest.approx(view.total, abs=1e-4)
+
+
+def test_directions_turn_contributions_into_the_evidence_of_every_label() -> None:
+    every = THREE.contributions @ directions(THREE.probability_values, range(3))
+    for i, label in enumerate(THREE.labels):
+        np.testing.assert_allclose(every[:, i], THREE.evidence(label), atol=1e-6)
+
+
+def test_where_the_others_have_no_probability_left_they_count_alike() -> None:
+    sure = made_up("a", [[3.0, 1.0, 2.0]], (1.0, 0.0, 0.0))
+    assert sure.evidence().tolist() == [1.5]
+
+
+# The strongest tokens
+
+
+def test_the_strongest_tokens_come_first_whatever_their_sign() -> None:
+    found = made_up("a b c d", [[1, -1], [-2, 2], [0.5, -0.5], [2, -2]], (0.6, 0.4))
+    assert [token.text for token in found.top(3)] == ["b", "d", "a"]
+    assert found.top(1)[0].contributions == {"x": -2, "y": 2}
+    assert len(found.top(99)) == 4
+    assert found.top(0) == ()
+
+
+def test_covered_is_the_share_of_the_evidence_that_the_strongest_carry() -> None:
+    # |evidence| is 2, 4, 1 and 3.
+    found = made_up("a b c d", [[1, -1], [-2, 2], [0.5, -0.5], [1.5, -1.5]], (0.6, 0.4))
+    assert [found.covered(k) for k in range(6)] == pytest.approx([0, 0.4, 0.7, 0.9, 1, 1])
+    assert found.covered(1, "y") == pytest.approx(0.4)
+
+
+def test_all_of_no_evidence_is_covered() -> None:
+    assert made_up("a", [[0.0, 0.0]], (0.5, 0.5)).covered(0) == 1
+    assert made_up("", [], (0.5, 0.5)).covered(3) == 1
+
+
+@pytest.mark.parametrize("ask", ["top", "covered"])
+def test_fewer_than_no_tokens_are_refused(ask: str) -> None:
+    with pytest.raises(ConfigError, match="no -1 strongest tokens"):
+        getattr(THREE, ask)(-1)
+
+
+# Words that training has not seen
+
+
+def test_without_the_output_nothing_is_said_of_unseen_words() -> None:
+    assert (THREE.known, THREE.unseen, THREE.known_share) == (None, None, None)
+    assert {token.known for token in THREE.tokens} == {None}
+    assert all("known" not in token for token in THREE.as_json()["tokens"])
+
+
+def test_unseen_words_are_listed_with_the_share_of_the_evidence_on_the_others() -> None:
+    found = made_up("a b c", [[1, -1], [-2, 2], [0.5, -0.5]], (0.6, 0.4), [True, False, True])
+    assert found.known is not None
+    assert found.unseen is not None
+    assert found.known.tolist() == [True, False, True]
+    assert [token.text for token in found.unseen] == ["b"]
+    assert found.known_share == pytest.approx(3 / 7)
+    assert [token.known for token in found.tokens] == [True, False, True]
+    assert [token.known for token in found.top(2)] == [False, True]
+    assert [token["known"] for token in found.as_json()["tokens"]] == [True, False, True]
+
+
+def test_a_file_that_says_what_it_knows_is_asked(knowing: Classifier, classifier: Classifier) -> None:
+    short, longer = knowing.explain([TEXT, "one two three four " * 10])
+    assert short.known is not None
+    assert short.known.tolist() == (short.attention > 0.15).tolist()
+    assert 0 < short.known.sum() < len(short.tokens)
+    assert longer.known is not None
+    assert len(longer.known) == 40
+    np.testing.assert_allclose(short.contributions, classifier.explain(TEXT).contributions, atol=1e-6)
+
+
+def test_an_answer_that_abstains_says_why(knowing: Classifier, classifier: Classifier) -> None:
+    answer = knowing.predict(TEXT, explain=True, threshold=1.0)
+    assert answer.explanation is not None
+    assert answer.explanation.unseen is not None
+    score, unseen = f"{answer.score:.1%}", len(answer.explanation.unseen)
+    below = f"It abstains: the best score, {score}, is below the threshold of 100.0%."
+    assert answer.reason == f"{below} Training has not seen {unseen} of its 7 tokens."
+    assert classifier.predict(TEXT, explain=True, threshold=1.0).reason == below
+    assert classifier.predict(TEXT, threshold=1.0).reason == below
+    assert classifier.predict(TEXT).reason is None
+    nothing = classifier.predict("", explain=True, threshold=1.0).reason
+    assert nothing is not None
+    assert nothing.endswith("The text has no tokens.")
+
+
+def test_a_prediction_made_without_a_threshold_can_abstain_all_the_same() -> None:
+    answer = Prediction(("x", "y"), np.array([0.6, 0.4], np.float32), "abstain", False, None)
+    assert answer.reason == "It abstains: the best score, 60.0%, is below the threshold."
+
+
+# JSON
+
+
+def test_json_holds_the_parts_of_the_labels_asked_for() -> None:
+    assert THREE.as_json(["z", "x"]) == {
+        "label": "x",
+        "runner_up": "y",
+        "bias": {"z": 0.0, "x": 0.5},
+        "logits": {"z": -0.75, "x": 2.0},
+        "completeness_error": 0.0,
+        "tokens": [
+            {"text": "a", "start": 0, "end": 1, "attention": 1 / np.float32(3), "contributions": {"z": -1, "x": 1}},
+            {"text": "b", "start": 2, "end": 3, "attention": 1 / np.float32(3), "contributions": {"z": 0.25, "x": 0.5}},
+            {"text": "c", "start": 4, "end": 5, "attention": 1 / np.float32(3), "contributions": {"z": 0, "x": 0}},
+        ],
+    }
+
+
+def test_json_of_all_labels_is_that_of_the_tokens(classifier: Classifier) -> None:
+    explanation = classifier.explain(TEXT)
+    found = json.loads(json.dumps(explanation.as_json()))
+    assert found["bias"] == explanation.bias
+    for token, written in zip(explanation.tokens, found["tokens"], strict=True):
+        assert {**token._asdict(), "contributions": dict(token.contributions)} == {**written, "known": None}
+
+
+def test_json_of_a_label_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no label 'w'"):
+        THREE.as_json(["x", "w"])
+
+
+def test_a_view_is_plain_data() -> None:
+    assert THREE.view("x", "z").as_json() == {
+        "label": "x",
+        "against": "z",
+        "bias": 0.5,
+        "tokens": [2.0, 0.25, 0.0],
+        "total": 2.75,
+    }
+
+
+# Asking for explanations alone
+
+
+def test_explain_gives_the_explanation_of_a_text_and_a_list_of_those_of_several(classifier: Classifier) -> None:
+    one, several = classifier.explain(TEXT), classifier.explain([TEXT, "", "refund"])
+    assert_type(one, Explanation)
+    assert_type(several, list[Explanation])
+    assert [found.text for found in several] == [TEXT, "", "refund"]
+    np.testing.assert_allclose(one.contributions, several[0].contributions, atol=1e-6)
+    assert classifier.explain([]) == []
+    with pytest.raises(InputError, match="Text 1 is not a string but int"):
+        classifier.explain(["a", 1])  # type: ignore[list-item]

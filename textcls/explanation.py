@@ -1,0 +1,331 @@
+"""The exact split of a text's logits over its tokens, and the views of it that every consumer shows.
+
+The command line, the HTML page, notebooks and the server all read this one object: `Explanation.view` is what they
+rank and colour by, `Explanation.as_json` is what they write.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls import tokenizer
+from textcls.errors import ConfigError
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+
+class TokenAttribution(NamedTuple):
+    """One token and what it added.
+
+    `text` is the token as the caller wrote it, `source[start:end]`; `attention` its share of the attention, which is
+    at least 0; `contributions` what it added to the logit of each label, signed; `known` whether training has seen
+    the word, None if the model file does not say.
+    """
+
+    text: str
+    start: int
+    end: int
+    attention: float
+    contributions: Mapping[str, float]
+    known: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One number a token: what it says for `label`, against all others or against one.
+
+    `bias + values.sum() == total`, up to rounding, since each is the same mean of logits.
+
+    Attributes:
+        label: the label spoken for.
+        against: the one label it is held against; None for all others, weighted by their probabilities.
+        values: what each token says for `label` [tokens], in logits.
+        bias: what the bias says.
+        total: what the whole text says.
+    """
+
+    label: str
+    against: str | None
+    values: Float32
+    bias: float
+    total: float
+
+    def strongest(self, k: int | None = None) -> NDArray[np.int64]:
+        """The numbers of the `k` tokens (all by default) with the largest |value|, strongest first; ties in order.
+
+        Raises:
+            ConfigError: `k` is negative.
+        """
+        if k is not None and k < 0:
+            raise ConfigError(f"There are no {k} strongest tokens; ask for 0 or more.")
+        return np.argsort(-np.abs(self.values), kind="stable")[:k]
+
+    def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:
+        """The share of the sum of |values| that these tokens carry, 0 to 1; 1 where there is nothing to carry."""
+        every = np.abs(self.values.astype(np.float64))
+        total = float(every.sum())
+        return min(1.0, float(every[tokens].sum()) / total) if total else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The view as plain data, `tokens` in reading order."""
+        return {
+            "label": self.label,
+            "against": self.against,
+            "bias": self.bias,
+            "tokens": self.values.tolist(),
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The exact split of a text's logits over its tokens.
+
+    `bias[label] + sum(token.contributions[label] for token in tokens) == logits[label]`, up to 32-bit rounding
+    (`completeness_error`). It is the accounting of this model's answer, not a claim about causes.
+
+    Attributes:
+        text: the classified text.
+        labels: all labels, in the model's order.
+        bias_values: logits of the empty text [labels].
+        probability_values: calibrated probabilities of this text [labels].
+        logit_values: logits of this text [labels].
+        attention_output: the model's output for this text [T]; zero behind the last token.
+        contribution_output: likewise [T, labels].
+        known_output: likewise [T], whether training has seen the word; None if the model file does not say.
+    """
+
+    text: str
+    labels: tuple[str, ...]
+    bias_values: Float32
+    probability_values: Float32
+    logit_values: Float32
+    attention_output: Float32
+    contribution_output: Float32
+    known_output: NDArray[np.bool_] | None = None
+
+    @property
+    def label(self) -> str:
+        """The most probable label."""
+        return self.labels[int(self.probability_values.argmax())]
+
+    @property
+    def runner_up(self) -> str | None:
+        """The second most probable label; None if the model knows only one."""
+        return self._best_beside(self.label)
+
+    @property
+    def bias(self) -> dict[str, float]:
+        """The logits of the empty text."""
+        return dict(zip(self.labels, self.bias_values.tolist(), strict=True))
+
+    @property
+    def logits(self) -> dict[str, float]:
+        """The logits of this text, before calibration."""
+        return dict(zip(self.labels, self.logit_values.tolist(), strict=True))
+
+    @property
+    def completeness_error(self) -> float:
+        """The largest difference between a logit and the sum of its parts."""
+        return float(np.abs(self.bias_values + self.contribution_output.sum(0) - self.logit_values).max())
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Start and end in `text` of each token that was read."""
+        return tuple(tokenizer.token_spans(self.text, len(self.attention_output)))
+
+    @property
+    def attention(self) -> Float32:
+        """Share of the attention of each token [tokens]: at least 0, sums to 1 unless there are no tokens."""
+        return self.attention_output[: len(self.spans)]
+
+    @property
+    def contributions(self) -> Float32:
+        """What each token added to each label's logit [tokens, labels]."""
+        return self.contribution_output[: len(self.spans)]
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Whether training has seen the word of each token [tokens]; None if the model file does not say."""
+        return None if self.known_output is None else self.known_output[: len(self.spans)]
+
+    def view(self, label: str | None = None, against: str | None = None) -> View:
+        """What speaks for `label` (the most probable by default), against all others or, if given, against one.
+
+        Raises:
+            ConfigError: there is no such label, or both are the same.
+        """
+        name = self.label if label is None else label
+        direction = self._direction(self._number(name))
+        if against is not None:
+            direction = np.zeros(len(self.labels))
+            direction[self._number(name)], direction[self._number(against)] = 1.0, -1.0
+            if name == against:
+                raise ConfigError(f"{name!r} cannot be held against itself; name another label.")
+        values = self.contributions.astype(np.float64) @ direction
+        bias, total = float(self.bias_values @ direction), float(self.logit_values @ direction)
+        return View(name, against, values.astype(np.float32), bias, total)
+
+    def evidence(self, label: str | None = None) -> Float32:
+        """What each token added for `label` against all others [tokens]; by default for the most probable label.
+
+        That is its contribution to the label less the mean of those to the others, weighted by their probabilities:
+        to first order the change of the label's log-odds, in units of the temperature. Of two labels it is the
+        difference.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        return self.view(label).values
+
+    def contrast(self, label: str | None = None, against: str | None = None) -> Float32:
+        """Why `label` and not `against`: the difference of each token's contributions to the two [tokens].
+
+        With the difference of the biases it adds up to the difference of the logits.
+
+        Args:
+            label: by default the most probable label.
+            against: by default the most probable of the others.
+
+        Raises:
+            ConfigError: there is no such label, both are the same, or the model knows only one.
+        """
+        name = self.label if label is None else label
+        self._number(name)
+        other = self._best_beside(name) if against is None else against
+        if other is None:
+            raise ConfigError(f"The model knows only the label {name!r}; there is nothing to hold against it.")
+        return self.view(name, other).values
+
+    def top(self, k: int, label: str | None = None) -> tuple[TokenAttribution, ...]:
+        """The `k` tokens with the most evidence for or against `label` (by default the winner), strongest first.
+
+        Raises:
+            ConfigError: there is no such label, or `k` is negative.
+        """
+        return tuple(self._token(i) for i in self.view(label).strongest(k).tolist())
+
+    def covered(self, k: int, label: str | None = None) -> float:
+        """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
+
+        Raises:
+            ConfigError: there is no such label, or `k` is negative.
+        """
+        view = self.view(label)
+        return view.share(view.strongest(k))
+
+    @property
+    def unseen(self) -> tuple[TokenAttribution, ...] | None:
+        """The tokens whose words training has not seen, in reading order; None if the model file does not say."""
+        if self.known is None:
+            return None
+        return tuple(self._token(i) for i in np.flatnonzero(~self.known).tolist())
+
+    @property
+    def known_share(self) -> float | None:
+        """The share of the winner's |evidence| on words that training has seen; None if the file does not say."""
+        return None if self.known is None else self.view().share(self.known)
+
+    @cached_property
+    def tokens(self) -> tuple[TokenAttribution, ...]:
+        """The tokens in reading order."""
+        known = [None] * len(self.spans) if self.known is None else self.known.tolist()
+        rows = zip(self.spans, self.attention.tolist(), self.contributions.tolist(), known, strict=True)
+        return tuple(
+            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), seen)
+            for (start, end), share, added, seen in rows
+        )
+
+    def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
+        """The explanation as plain data: the one form of the command line, the server and files.
+
+        `known` is there only if the model file says it. `completeness_error` is that of all labels.
+
+        Args:
+            labels: those whose bias, logits and contributions are wanted, in this order; all by default.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(labels)
+        number = {name: i for i, name in enumerate(self.labels)}
+        columns = [number[name] if name in number else self._number(name) for name in names]
+        text = self.text
+        rows = zip(self.spans, self.attention.tolist(), self.contributions[:, columns].tolist(), strict=True)
+        tokens: list[dict[str, Any]] = [
+            {
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "attention": attention,
+                "contributions": dict(zip(names, added, strict=True)),
+            }
+            for (start, end), attention, added in rows
+        ]
+        if self.known is not None:
+            for token, known in zip(tokens, self.known.tolist(), strict=True):
+                token["known"] = known
+        return {
+            "label": self.label,
+            "runner_up": self.runner_up,
+            "bias": dict(zip(names, self.bias_values[columns].tolist(), strict=True)),
+            "logits": dict(zip(names, self.logit_values[columns].tolist(), strict=True)),
+            "completeness_error": self.completeness_error,
+            "tokens": tokens,
+        }
+
+    def _repr_html_(self) -> str:
+        from textcls import page
+
+        return page.explanation_fragment(self)
+
+    def _token(self, i: int) -> TokenAttribution:
+        start, end = self.spans[i]
+        added = dict(zip(self.labels, self.contributions[i].tolist(), strict=True))
+        known = None if self.known is None else bool(self.known[i])
+        return TokenAttribution(self.text[start:end], start, end, float(self.attention[i]), added, known)
+
+    def _best_beside(self, label: str) -> str | None:
+        order = np.argsort(-self.probability_values, kind="stable").tolist()
+        return next((self.labels[i] for i in order if self.labels[i] != label), None)
+
+    def _number(self, label: str) -> int:
+        try:
+            return self.labels.index(label)
+        except ValueError as error:
+            near = get_close_matches(label.lower(), [name.lower() for name in self.labels], 1)
+            meant = f" (did you mean {self._spelt(near[0])!r}?)" if near else ""
+            raise ConfigError(
+                f"There is no label {label!r}{meant}; the model's are {', '.join(self.labels)}."
+            ) from error
+
+    def _spelt(self, lowered: str) -> str:
+        return next(name for name in self.labels if name.lower() == lowered)
+
+    def _direction(self, number: int) -> Float64:
+        return directions(self.probability_values, [number])[:, 0]
+
+
+def directions(probabilities: Float32, numbers: Sequence[int]) -> Float64:
+    """Return what turns contributions [tokens, labels] into evidence by a matrix product: [labels, numbers].
+
+    A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
+
+    Args:
+        probabilities: of one text [labels].
+        numbers: the labels wanted, by number.
+    """
+    columns = np.arange(len(numbers))
+    weight = np.tile(probabilities.astype(np.float64)[:, None], (1, len(numbers)))
+    weight[numbers, columns] = 0.0
+    total = weight.sum(0)
+    # Of a label that is certain the others' probabilities may all be zero.
+    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
+    weight[numbers, columns] = -1.0
+    return np.negative(weight)
