@@ -28,16 +28,14 @@ def classifier(model_path: Path) -> Classifier:
 
 
 @pytest.fixture(scope="session")
-def knowing(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Classifier:
-    """The small model, which says on top that it knows the words with more than 15 % of the attention."""
+def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model as one that credits whole tokens only."""
     import onnx
 
     model = onnx.load(model_path)
-    bar = onnx.helper.make_tensor("known_bar", onnx.TensorProto.FLOAT, [], [0.15])
-    model.graph.initializer.append(bar)
-    model.graph.node.append(onnx.helper.make_node("Greater", ["attention", "known_bar"], [artifact.KNOWN_OUTPUT]))
-    output = onnx.helper.make_tensor_value_info(artifact.KNOWN_OUTPUT, onnx.TensorProto.BOOL, ["batch", "tokens"])
-    model.graph.output.append(output)
-    path = tmp_path_factory.mktemp("knowing") / "knowing.onnx"
+    kept = [output for output in model.graph.output if output.name in artifact.OUTPUTS]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+    path = tmp_path_factory.mktemp("whole") / "whole.onnx"
     onnx.save(model, path)
-    return Classifier.load(path)
+    return path

@@ -197,14 +197,15 @@ def test_offsets_of_any_text_point_into_the_text_as_it_was_given(classifier: Cla
 def test_completeness_error_tells_when_parts_and_logits_differ() -> None:
     zero, one = np.zeros(2, np.float32), np.ones(1, np.float32)
     parts = np.array([[1.0, -1.0]], np.float32)
-    assert Explanation("a", ("x", "y"), zero, one, parts[0], one, parts).completeness_error == 0
-    assert Explanation("a", ("x", "y"), zero, one, parts[0] + 0.5, one, parts).completeness_error == 0.5
+    assert Explanation("a", ("x", "y"), zero, one, parts[0], one, parts, one > 0).completeness_error == 0
+    assert Explanation("a", ("x", "y"), zero, one, parts[0] + 0.5, one, parts, one > 0).completeness_error == 0.5
 
 
 def test_evidence_weighs_the_other_labels_by_their_probabilities() -> None:
     added = np.array([[1.0, 0.0, -1.0], [0.5, 0.5, 0.25]], np.float32)
     share = np.array([0.6, 0.3, 0.1], np.float32)
-    found = Explanation("a b", ("x", "y", "z"), share, share, share, np.array([0.5, 0.5], np.float32), added)
+    half = np.array([0.5, 0.5], np.float32)
+    found = Explanation("a b", ("x", "y", "z"), share, share, share, half, added, half > 0)
     # By hand: of x against y and z, which are 0.75 and 0.25 of the rest; of y against x and z, 6/7 and 1/7.
     np.testing.assert_allclose(found.evidence(), [1 + 0.25, 0.5 - (0.375 + 0.0625)], atol=1e-6)
     np.testing.assert_allclose(found.evidence("y"), [-(6 - 1) / 7, 0.5 - (3 + 0.25) / 7], atol=1e-6)
@@ -390,7 +391,7 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
     assert asked[0] == ("probabilities",)
-    assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions"}
+    assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions", "known"}
 
 
 @given(st.lists(st.integers(0, 150_000), max_size=300))

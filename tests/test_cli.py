@@ -420,7 +420,7 @@ def test_explain_shows_the_text_its_labels_and_each_token(model_path: Path, clas
     lines = output.splitlines()
     assert lines[0] == TEXTS[0]
     assert lines[2].split("   ") == [f"{s.label} {s.score:.1%}" for s in (first, second, third)]
-    rows = [line.split() for line in lines[4:]]
+    rows = [line.replace(" (unknown)", "").split() for line in lines[4:]]
     assert rows[0] == ["token", "attention", "evidence", first.label, second.label]
     explanation = explained(answer)
     count = len(explanation.tokens)
@@ -465,7 +465,14 @@ def made_up(text: str, *added: float) -> Explanation:
     parts = np.array([[value, -value] for value in added], np.float32)
     zero = np.zeros(2, np.float32)
     return Explanation(
-        text, ("x", "y"), zero, parts[0], parts.sum(0), np.full(len(added), 1 / len(added), np.float32), parts
+        text,
+        ("x", "y"),
+        zero,
+        parts[0],
+        parts.sum(0),
+        np.full(len(added), 1 / len(added), np.float32),
+        parts,
+        np.ones(len(added), np.bool_),
     )
 
 
@@ -482,14 +489,14 @@ def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
     assert all(Style.parse(style) for style in colours(explanation, "x").values())
 
 
-def test_words_that_training_has_not_seen_are_underlined_in_the_text_and_marked_in_the_table() -> None:
+def test_words_that_are_unknown_are_underlined_in_the_text_and_marked_in_the_table() -> None:
     explanation = replace(made_up("good fair bad", 2.0, 0.05, -1.0), known_output=np.array([True, False, False]))
     spans = render.coloured_text(explanation, explanation.view()).spans
     assert [(span.start, span.end) for span in spans if span.style == "underline"] == [(5, 9), (10, 13)]
     with (console := Console(width=200, file=io.StringIO())).capture() as printed:
         console.print(render.token_table(explanation, explanation.view(), 50))
     rows = printed.get().splitlines()
-    assert [row.split("  ")[0] for row in rows[1:4]] == ["good", "fair (unseen)", "bad (unseen)"]
+    assert [row.split("  ")[0] for row in rows[1:4]] == ["good", "fair (unknown)", "bad (unknown)"]
 
 
 def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
@@ -518,7 +525,7 @@ def token_rows(output: str) -> list[list[str]]:
 def test_explain_says_why_one_label_and_not_another(model_path: Path, classifier: Classifier) -> None:
     explanation = explained(classifier.predict(TEXTS[0], explain=True))
     label, against = explanation.labels[:2]
-    output = succeed("explain", model_path, TEXTS[0], "--label", label, "--contrast", against)
+    output = succeed("explain", model_path, TEXTS[0], "--label", label, "--contrast", against).replace(" (unknown)", "")
     assert f"why {label} and not {against}:" in output.splitlines()
     assert ["token", "attention", "difference", label, against] in [line.split() for line in output.splitlines()]
     shown = [(row[0], row[2]) for row in token_rows(output)[: len(explanation.tokens)]]
@@ -575,24 +582,78 @@ def test_explain_says_why_it_abstains(model_path: Path, classifier: Classifier) 
     assert "abstains" not in succeed("explain", model_path, "hello there")
 
 
-def test_explain_says_if_a_file_does_not_tell_which_words_training_has_seen(model_path: Path) -> None:
-    assert "Which words training has seen, the file does not say." in succeed("explain", model_path, "hello")
-    assert "known" not in json.loads(succeed("explain", model_path, "hello", "--json"))["tokens"][0]
+def test_explain_lists_the_words_that_are_unknown_to_the_model(model_path: Path, classifier: Classifier) -> None:
+    text = "My zqxv was zqxw"
+    output = succeed("explain", model_path, text, "--threshold", "1")
+    share = 1 - classifier.explain(text).known_share
+    listed = f"Unknown to the model: zqxv, zqxw (2 of 4 tokens, {share:.1%} of the evidence)."
+    assert listed in output.splitlines()
+    assert "Of its 4 tokens, 2 are unknown to the model." in output
+    assert [row[0] for row in token_rows(output) if "(unknown)" in row] == ["zqxv", "zqxw"]
+    found = json.loads(succeed("explain", model_path, text, "--json"))
+    assert [token["known"] for token in found["tokens"]] == [True, False, True, False]
+    assert "nknown" not in succeed("explain", model_path, "my card")
 
 
-def test_explain_lists_the_words_that_training_has_not_seen(knowing: Classifier) -> None:
-    explanation = knowing.explain(TEXTS[0])
-    assert explanation.unseen
-    assert explanation.known_share is not None
-    output = succeed("explain", knowing.path, TEXTS[0], "--threshold", "1")
-    names = ", ".join(dict.fromkeys(token.text for token in explanation.unseen))
-    listed = f"Not seen in training: {names} ({len(explanation.unseen)} of 7 tokens, "
-    assert f"{listed}{1 - explanation.known_share:.1%} of the evidence)." in output.splitlines()
-    assert f"Training has not seen {len(explanation.unseen)} of its 7 tokens." in output
-    marked = [row[0] for row in token_rows(output) if "(unseen)" in row]
-    assert marked == [token.text for token in explanation.unseen]
-    found = json.loads(succeed("explain", knowing.path, TEXTS[0], "--json"))
-    assert [token["known"] for token in found["tokens"]] == [token.known for token in explanation.tokens]
+def part_rows(output: str) -> list[list[str]]:
+    """The cells of the lines of the table of parts, less its head."""
+    lines = output.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("part "))
+    behind = next(i for i, line in enumerate(lines) if i > first and not line.strip())
+    return [re.split(r"  +", line.strip()) for line in lines[first + 1 : behind]]
+
+
+@pytest.mark.parametrize("text", ["My card zqxvarge was charged TWICE!!", "refund", "", "zqxv"])
+def test_explain_lists_parts_that_add_up_to_the_tokens(model_path: Path, classifier: Classifier, text: str) -> None:
+    output = succeed("explain", model_path, text, "--parts", "--top", "5")
+    view = classifier.explain(text).view()
+    *rows, total = part_rows(output)
+    assert total == ["= tokens", f"{view.values.sum() + 0.0:+.3f}"]
+    values = [float(row[-1]) for row in rows]
+    assert sum(values) == pytest.approx(float(total[-1]), abs=0.005)
+    parts = classifier.parts(text)
+    if len(parts) > 5:
+        assert rows[-1][0] == f"({len(parts) - 5} others)"
+        rows.pop()
+    shown = [abs(float(row[-1])) for row in rows]
+    assert shown == sorted(shown, reverse=True)
+    assert {row[1] for row in rows} <= {"word", "pair", "piece"}
+    assert re.search(r"^Checked: bias \+ tokens = logit, .*; parts = tokens, (exactly|to \de-0[678])\.$", output, re.M)
+    found = json.loads(succeed("explain", model_path, text, "--parts", "--json"))["parts"]
+    assert found == [json.loads(json.dumps(part.as_json(text))) for part in parts]
+    assert "parts" not in json.loads(succeed("explain", model_path, text, "--json"))
+
+
+def test_a_pair_with_the_edge_of_a_text_shows_the_edge(model_path: Path, classifier: Classifier) -> None:
+    edges = [part.edge for part in classifier.parts("refund !") if part.kind == "pair"]
+    assert set(edges) > {None}
+    names = [row[0] for row in part_rows(succeed("explain", model_path, "refund !", "--parts"))]
+    assert ("\u27e8start\u27e9 refund" in names, "! \u27e8end\u27e9" in names) == ("start" in edges, "end" in edges)
+
+
+def test_parts_of_a_contrast_are_those_of_the_difference(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("explain", model_path, TEXTS[0], "--parts", "--label", "sales", "--contrast", "returns")
+    assert ["part", "kind", "difference"] in [line.split() for line in output.splitlines()]
+    difference = classifier.explain(TEXTS[0]).contrast("sales", "returns").sum()
+    assert part_rows(output)[-1] == ["= tokens", f"{difference:+.3f}"]
+
+
+def test_a_page_has_parts_if_they_are_asked_for(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "why.html"
+    for options in ([], ["--parts"]):
+        succeed("explain", model_path, "my card", "--html", path, *options)
+        assert ("parts = tokens" in path.read_text(encoding="utf-8")) == bool(options)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--html", "why.html"]])
+def test_a_model_that_credits_whole_tokens_only_says_so(
+    whole_tokens_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = fail(2, "explain", whole_tokens_path, "my card", "--parts", *options)
+    assert "whole.onnx credits whole tokens only; " in message
+    assert list(tmp_path.iterdir()) == []
+    assert "(bias)" in succeed("explain", whole_tokens_path, "my card")
 
 
 def test_explain_reads_a_text_from_standard_input(model_path: Path) -> None:
@@ -608,11 +669,11 @@ def test_explain_reads_a_text_from_standard_input(model_path: Path) -> None:
 
 def test_explain_writes_a_page_of_its_own(model_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "why.html"
-    output = succeed("explain", model_path, "my <b>card</b>", "--contrast", "returns", "--html", path)
+    output = succeed("explain", model_path, "my <b>card</b>", "--contrast", "sales", "--html", path)
     assert re.fullmatch(rf"\w+ [\d.]+% -> {path}\n", output)
     written = path.read_text(encoding="utf-8")
     assert written.startswith("<!DOCTYPE html>")
-    assert "and not <bdi>returns</bdi>" in written
+    assert "and not <bdi>sales</bdi>" in written
     assert "<b>card</b>" not in written
 
 
@@ -703,6 +764,19 @@ def test_inspect_shows_what_speaks_for_each_label_over_a_file(
             assert re.search(rf"{re.escape(finding.text)} +{re.escape(f'{finding.evidence:+,.1f}')} ", output)
 
 
+def test_inspect_tells_of_the_labels_asked_for(model_path: Path, table: Path) -> None:
+    every = json.loads(succeed("inspect", model_path, "--evidence", table, "--json"))
+    asked = ["--label", "sales", "--label", "billing"]
+    found = json.loads(succeed("inspect", model_path, "--evidence", table, "--json", *asked))
+    by_name = {label["label"]: label for label in every["labels"]}
+    assert found["labels"] == [by_name["sales"], by_name["billing"]]
+    assert found["texts"] == every["texts"]
+    output = succeed("inspect", model_path, "--evidence", table, *asked)
+    assert re.findall(r"^(\w+)   [\d,]+ answers$", output, re.MULTILINE) == ["sales", "billing"]
+    message = fail(2, "inspect", model_path, "--evidence", table.parent / "no.csv", "--label", "Biling")
+    assert "There is no label 'Biling' (did you mean 'billing'?)" in message
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_on_a_terminal_examples_give_way_and_keep_the_word_in_sight(
     classifier: Classifier, sample_path: Path, width: int
@@ -736,7 +810,8 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
 
 
 @pytest.mark.parametrize(
-    "options", [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"], ["--top", "3"]]
+    "options",
+    [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"], ["--label", "billing"], ["--top", "3"]],
 )
 def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
     assert f"{options[0]} needs --evidence and a CSV file." in fail(2, "inspect", model_path, *options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from textcls import Classifier, Explanation, tokenizer
+from textcls import Classifier, ConfigError, Explanation, tokenizer
 from textcls.evidence import AROUND, EvidenceCounter, EvidenceReport, Finding, Shortcut, marked
 
 
@@ -23,6 +23,7 @@ def made_up(text: str, *added: float, bias: float = 0.0) -> Explanation:
         logits,
         np.full(len(added), 1 / max(1, len(added)), np.float32),
         parts,
+        np.ones(len(added), np.bool_),
     )
 
 
@@ -164,6 +165,25 @@ def test_shortcuts_of_a_model_are_those_of_the_definition(classifier: Classifier
     assert {(s.label, s.text): s.share for s in counter.report().shortcuts} == pytest.approx(expected)
 
 
+# Some of the labels
+
+
+def test_labels_are_told_alone_and_in_the_order_asked_for() -> None:
+    counter = EvidenceCounter(("x", "y"))
+    for explanation in (*deciding(6, 0), *[made_up("bad film", -2.0, 1.0)] * 5):
+        counter.add(explanation)
+    every = counter.report()
+    assert every.mirrored
+    assert [s.label for s in every.shortcuts] == ["x", "y"]
+    (y,) = counter.report(only=["y", "y"]).labels
+    assert y == every.labels[1]
+    assert not counter.report(only=["y"]).mirrored
+    assert counter.report(only=["y"]).shortcuts == every.shortcuts[1:]
+    assert counter.report(only=["y", "x"]).labels == every.labels[::-1]
+    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y"):
+        counter.report(only=["w"])
+
+
 # Awkward texts, and many
 
 
@@ -223,6 +243,6 @@ def test_memory_does_not_grow_with_the_number_of_texts() -> None:
 
 def test_the_report_is_plain_data() -> None:
     found = counted(*deciding(5, 5)).as_json()
-    assert set(found) == {"texts", "tokens", "labelled", "right", "dropped", "shortcuts", "labels"}
+    assert set(found) == {"texts", "tokens", "labelled", "right", "dropped", "shortcuts", "labels", "mirrored"}
     assert found["shortcuts"][0]["example"]["text"]
     assert found["labels"][0]["words_for"][0]["text"] == "free"

@@ -1,4 +1,4 @@
-"""What an explanation says of itself: views, contrast, the strongest tokens, unseen words, its JSON. By hand."""
+"""What an explanation says of itself: views, contrast, the strongest tokens, unknown words, its JSON. By hand."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def made_up(
         bias + parts.sum(0),
         np.array([*(1 / len(added) for _ in added), 0, 0], np.float32),
         parts,
-        None if known is None else np.array([*known, False, False]),
+        np.array([*(known or [True] * len(added)), False, False]),
     )
 
 
@@ -160,46 +160,45 @@ def test_fewer_than_no_tokens_are_refused(ask: str) -> None:
         getattr(THREE, ask)(-1)
 
 
-# Words that training has not seen
+# Words that are unknown to the model
 
 
-def test_without_the_output_nothing_is_said_of_unseen_words() -> None:
-    assert (THREE.known, THREE.unseen, THREE.known_share) == (None, None, None)
-    assert {token.known for token in THREE.tokens} == {None}
-    assert all("known" not in token for token in THREE.as_json()["tokens"])
-
-
-def test_unseen_words_are_listed_with_the_share_of_the_evidence_on_the_others() -> None:
+def test_unknown_words_are_listed_with_the_share_of_the_evidence_on_the_others() -> None:
     found = made_up("a b c", [[1, -1], [-2, 2], [0.5, -0.5]], (0.6, 0.4), [True, False, True])
-    assert found.known is not None
-    assert found.unseen is not None
     assert found.known.tolist() == [True, False, True]
-    assert [token.text for token in found.unseen] == ["b"]
+    assert [token.text for token in found.unknown] == ["b"]
     assert found.known_share == pytest.approx(3 / 7)
     assert [token.known for token in found.tokens] == [True, False, True]
     assert [token.known for token in found.top(2)] == [False, True]
     assert [token["known"] for token in found.as_json()["tokens"]] == [True, False, True]
 
 
-def test_a_file_that_says_what_it_knows_is_asked(knowing: Classifier, classifier: Classifier) -> None:
-    short, longer = knowing.explain([TEXT, "one two three four " * 10])
-    assert short.known is not None
-    assert short.known.tolist() == (short.attention > 0.15).tolist()
-    assert 0 < short.known.sum() < len(short.tokens)
-    assert longer.known is not None
-    assert len(longer.known) == 40
-    np.testing.assert_allclose(short.contributions, classifier.explain(TEXT).contributions, atol=1e-6)
+def test_where_all_words_are_known_none_is_listed() -> None:
+    assert THREE.known.all()
+    assert THREE.unknown == ()
+    assert THREE.known_share == 1
 
 
-def test_an_answer_that_abstains_says_why(knowing: Classifier, classifier: Classifier) -> None:
-    answer = knowing.predict(TEXT, explain=True, threshold=1.0)
-    assert answer.explanation is not None
-    assert answer.explanation.unseen is not None
-    score, unseen = f"{answer.score:.1%}", len(answer.explanation.unseen)
-    below = f"It abstains: the best score, {score}, is below the threshold of 100.0%."
-    assert answer.reason == f"{below} Training has not seen {unseen} of its 7 tokens."
-    assert classifier.predict(TEXT, explain=True, threshold=1.0).reason == below
-    assert classifier.predict(TEXT, threshold=1.0).reason == below
+def test_the_model_says_which_words_it_knows(classifier: Classifier) -> None:
+    short, longer = classifier.explain(["My card, zqxv", "Zqxv my " * 20])
+    assert [(token.text, token.known) for token in short.tokens] == [
+        ("My", True),
+        ("card", True),
+        (",", True),
+        ("zqxv", False),
+    ]
+    assert longer.known.tolist() == [False, True] * 20
+
+
+def test_an_answer_that_abstains_says_why(classifier: Classifier) -> None:
+    text = "my card zqxv"
+    answer = classifier.predict(text, explain=True, threshold=1.0)
+    below = f"It abstains: the best score, {answer.score:.1%}, is below the threshold of 100.0%."
+    assert answer.reason == f"{below} Of its 3 tokens, 1 is unknown to the model."
+    two = classifier.predict("zqxv zqxw", explain=True, threshold=1.0).reason
+    assert two is not None
+    assert two.endswith("Of its 2 tokens, 2 are unknown to the model.")
+    assert classifier.predict(text, threshold=1.0).reason == below
     assert classifier.predict(TEXT).reason is None
     nothing = classifier.predict("", explain=True, threshold=1.0).reason
     assert nothing is not None
@@ -222,9 +221,30 @@ def test_json_holds_the_parts_of_the_labels_asked_for() -> None:
         "logits": {"z": -0.75, "x": 2.0},
         "completeness_error": 0.0,
         "tokens": [
-            {"text": "a", "start": 0, "end": 1, "attention": 1 / np.float32(3), "contributions": {"z": -1, "x": 1}},
-            {"text": "b", "start": 2, "end": 3, "attention": 1 / np.float32(3), "contributions": {"z": 0.25, "x": 0.5}},
-            {"text": "c", "start": 4, "end": 5, "attention": 1 / np.float32(3), "contributions": {"z": 0, "x": 0}},
+            {
+                "text": "a",
+                "start": 0,
+                "end": 1,
+                "attention": 1 / np.float32(3),
+                "contributions": {"z": -1, "x": 1},
+                "known": True,
+            },
+            {
+                "text": "b",
+                "start": 2,
+                "end": 3,
+                "attention": 1 / np.float32(3),
+                "contributions": {"z": 0.25, "x": 0.5},
+                "known": True,
+            },
+            {
+                "text": "c",
+                "start": 4,
+                "end": 5,
+                "attention": 1 / np.float32(3),
+                "contributions": {"z": 0, "x": 0},
+                "known": True,
+            },
         ],
     }
 
@@ -234,7 +254,7 @@ def test_json_of_all_labels_is_that_of_the_tokens(classifier: Classifier) -> Non
     found = json.loads(json.dumps(explanation.as_json()))
     assert found["bias"] == explanation.bias
     for token, written in zip(explanation.tokens, found["tokens"], strict=True):
-        assert {**token._asdict(), "contributions": dict(token.contributions)} == {**written, "known": None}
+        assert {**token._asdict(), "contributions": dict(token.contributions)} == written
 
 
 def test_json_of_a_label_that_does_not_exist_is_refused() -> None:

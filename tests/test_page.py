@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from textcls import Classifier, Explanation, Prediction, page
 from textcls.evidence import EvidenceCounter
+from textcls.parts import Edge, Kind, Part
 
 VOID = {"meta", "br"}
 HOSTILE = (
@@ -142,7 +143,7 @@ def made_up(text: str, *added: float, known: list[bool] | None = None) -> Explan
         parts.sum(0),
         np.full(len(added), 1 / len(added), np.float32),
         parts,
-        None if known is None else np.array(known),
+        np.array(known or [True] * len(added)),
     )
 
 
@@ -159,19 +160,17 @@ def test_the_sign_is_told_by_more_than_colour() -> None:
     assert re.search(r"\.n9\{background:[^}]+underline wavy", html)
 
 
-def test_words_that_training_has_not_seen_are_marked_and_named() -> None:
+def test_words_that_are_unknown_to_the_model_are_marked_and_named() -> None:
     parsed = Parsed(page.explanation_fragment(made_up("best flurbo", 2.0, -1.0, known=[True, False])))
     first, second = tokens(parsed)
     assert first.get("class") == "p9"
-    assert second.get("class") == "n5 unseen"
-    assert (second["title"] or "").endswith("; not seen in training")
-    assert "Not seen in training: flurbo (1 of 2 tokens, 33.3% of the evidence)." in parsed.visible
+    assert second.get("class") == "n5 unknown"
+    assert (second["title"] or "").endswith("; unknown to the model")
+    assert "Unknown to the model: flurbo (1 of 2 tokens, 33.3% of the evidence)." in parsed.visible
 
 
-def test_a_file_that_does_not_say_what_it_knows_is_not_read_as_knowing_all() -> None:
-    silent, knowing = made_up("best", 2.0), made_up("best", 2.0, known=[True])
-    assert "the file does not say" in Parsed(page.explanation_fragment(silent)).visible
-    assert "training" not in Parsed(page.explanation_fragment(knowing)).visible
+def test_where_all_words_are_known_nothing_is_said_of_unknown_ones() -> None:
+    assert "nknown to the model" not in Parsed(page.explanation_fragment(made_up("best", 2.0))).visible
 
 
 def test_scores_are_bars_and_the_table_adds_up(classifier: Classifier) -> None:
@@ -184,6 +183,60 @@ def test_scores_are_bars_and_the_table_adds_up(classifier: Classifier) -> None:
         assert f"{number:+.3f}" in parsed.visible
     assert "Checked: bias + tokens = logit" in parsed.visible
     assert "not a claim about causes" in parsed.visible
+
+
+def part(kind: Kind, start: int, end: int, value: float, edge: Edge | None = None) -> Part:
+    return Part(kind, start, end, (0,), {"good": value, "bad": -value}, edge)
+
+
+MADE_UP_PARTS = [
+    part("word", 0, 4, 0.75),
+    part("pair", 0, 4, -1.0, "start"),
+    part("pair", 0, 8, 0.5),
+    part("pair", 5, 8, -0.25, "end"),
+    part("ngram", 5, 7, 2.0),
+]
+
+
+def test_parts_are_listed_strongest_first_with_their_sums() -> None:
+    explanation = made_up("best <b>", 1.0, 1.0)
+    table = page.part_table(explanation, explanation.view(), MADE_UP_PARTS, 4)
+    assert [tuple(row) for row in table.rows] == [
+        ("<b", "piece", 4.0),
+        ("\u27e8start\u27e9 best", "pair", -2.0),
+        ("best", "word", 1.5),
+        ("best <b>", "pair", 1.0),
+    ]
+    assert (table.others, table.rest, table.total, table.check) == (1, -0.5, 4.0, "parts = tokens, exactly")
+    last = page.part_table(explanation, explanation.view("bad"), MADE_UP_PARTS, 5)
+    assert last.rows[-1] == ("<b> \u27e8end\u27e9", "pair", 0.5)
+    assert (last.others, last.rest, last.total) == (0, 0.0, -4.0)
+
+
+def test_parts_that_do_not_add_up_to_the_tokens_are_told() -> None:
+    explanation = made_up("best <b>", 1.0, 1.0)
+    assert page.part_table(explanation, explanation.view(), MADE_UP_PARTS[1:], 4).check == "parts = tokens, to 8e-01"
+
+
+def test_parts_are_folded_away_in_a_page_and_only_there_if_given() -> None:
+    explanation = made_up("best <b>", 1.0, 1.0)
+    parsed = Parsed(page.explanation_fragment(explanation, top=2, parts=MADE_UP_PARTS))
+    assert_harmless(parsed)
+    assert "Words, pairs of words, and pieces of unknown words" in parsed.visible
+    assert "\u27e8start\u27e9 best" in parsed.visible
+    assert "3 others" in parsed.visible
+    assert "Checked: parts = tokens, exactly." in parsed.visible
+    assert len(parsed.found("details")) == 1
+    assert "parts = tokens" not in Parsed(page.explanation_fragment(explanation, top=2)).visible
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_parts_of_hostile_texts_are_harmless(classifier: Classifier, text: str) -> None:
+    answer, _ = explained(classifier, text)
+    html = page.prediction_fragment(answer, parts=classifier.parts(text))
+    html.encode()
+    assert_harmless(Parsed(html))
+    assert not set("\x1b\x07\x9b\0\r\u202e") & set(html)
 
 
 def test_a_contrast_is_told_as_such(classifier: Classifier) -> None:

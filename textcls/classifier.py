@@ -122,7 +122,7 @@ class Classifier:
         return [answer.explanation for answer in answers if answer.explanation is not None]
 
     def parts(self, text: str) -> list[Part]:
-        """Say what within each token earned its contribution: words, pairs of words, pieces of words not known.
+        """Say what within each token earned its contribution: words, pairs of words, pieces of unknown words.
 
         The parts add up to the contributions, label by label.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.explanation import Explanation, directions
+from textcls.explanation import Explanation, directions, label_number
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -111,7 +111,8 @@ class EvidenceReport:
         dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
             counts from there.
         shortcuts: the words that alone decide a large share of a label's answers, the worst first.
-        labels: what speaks for and against each label.
+        labels: what speaks for and against each label, or each of those asked for.
+        mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
     """
 
     texts: int
@@ -121,6 +122,7 @@ class EvidenceReport:
     dropped: int
     shortcuts: tuple[Shortcut, ...]
     labels: tuple[LabelEvidence, ...]
+    mirrored: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -252,23 +254,29 @@ class EvidenceCounter:
         self._pairs.add(pairs, evidence[:-1] + evidence[1:], explanation.text, places)
         self._decide(words, added, explanation.logit_values, answer, right)
 
-    def report(self, top: int = 10, share: float = SHORTCUT_SHARE) -> EvidenceReport:
+    def report(self, top: int = 10, share: float = SHORTCUT_SHARE, only: Sequence[str] | None = None) -> EvidenceReport:
         """Return what was found.
 
         Args:
             top: words, and pairs, for and against each label.
             share: share of a label's answers from which on a word is called a shortcut.
+            only: the labels to tell of, in this order; all by default.
+
+        Raises:
+            ConfigError: there is no such label.
         """
+        names = self.labels if only is None else tuple(dict.fromkeys(only))
+        told = [label_number(self.labels, name) for name in names]
         labels = tuple(
             LabelEvidence(
-                label,
+                self.labels[i],
                 int(self._answers[i]),
                 self._words.ranked(i, 1, top, 1),
                 self._words.ranked(i, -1, top, 1),
                 self._pairs.ranked(i, 1, top, PAIR_COUNT),
                 self._pairs.ranked(i, -1, top, PAIR_COUNT),
             )
-            for i, label in enumerate(self.labels)
+            for i in told
         )
         return EvidenceReport(
             texts=self._texts,
@@ -276,8 +284,9 @@ class EvidenceCounter:
             labelled=self._labelled,
             right=self._right,
             dropped=self._words.dropped + self._pairs.dropped,
-            shortcuts=self._shortcuts(share),
+            shortcuts=self._shortcuts(share, told),
             labels=labels,
+            mirrored=len(told) == len(self.labels) == 2,
         )
 
     def _decide(
@@ -301,7 +310,7 @@ class EvidenceCounter:
                 for key in [key for key in counter if key not in self._holding]:
                     del counter[key]
 
-    def _shortcuts(self, share: float) -> tuple[Shortcut, ...]:
+    def _shortcuts(self, share: float, told: Sequence[int]) -> tuple[Shortcut, ...]:
         found = [
             Shortcut(
                 label=self.labels[label],
@@ -314,7 +323,8 @@ class EvidenceCounter:
                 example=self._words.example(self._words.number[word], label, 1),
             )
             for (label, word), decided in self._decided.items()
-            if decided >= SHORTCUT_ANSWERS
+            if label in told
+            and decided >= SHORTCUT_ANSWERS
             and decided > share * int(self._answers[label])
             and word in self._words.number
         ]

@@ -24,8 +24,8 @@ class TokenAttribution(NamedTuple):
     """One token and what it added.
 
     `text` is the token as the caller wrote it, `source[start:end]`; `attention` its share of the attention, which is
-    at least 0; `contributions` what it added to the logit of each label, signed; `known` whether training has seen
-    the word, None if the model file does not say.
+    at least 0; `contributions` what it added to the logit of each label, signed; `known` is false if the word is
+    unknown to the model: training has not seen it, or it was left out for size.
     """
 
     text: str
@@ -33,7 +33,7 @@ class TokenAttribution(NamedTuple):
     end: int
     attention: float
     contributions: Mapping[str, float]
-    known: bool | None = None
+    known: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,7 @@ class View:
         values: what each token says for `label` [tokens], in logits.
         bias: what the bias says.
         total: what the whole text says.
+        direction: how much the logit of each label counts [labels].
     """
 
     label: str
@@ -55,6 +56,7 @@ class View:
     values: Float32
     bias: float
     total: float
+    direction: Float64
 
     def strongest(self, k: int | None = None) -> NDArray[np.int64]:
         """The numbers of the `k` tokens (all by default) with the largest |value|, strongest first; ties in order.
@@ -98,7 +100,8 @@ class Explanation:
         logit_values: logits of this text [labels].
         attention_output: the model's output for this text [T]; zero behind the last token.
         contribution_output: likewise [T, labels].
-        known_output: likewise [T], whether training has seen the word; None if the model file does not say.
+        known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
+            left out for size.
     """
 
     text: str
@@ -108,7 +111,7 @@ class Explanation:
     logit_values: Float32
     attention_output: Float32
     contribution_output: Float32
-    known_output: NDArray[np.bool_] | None = None
+    known_output: NDArray[np.bool_]
 
     @property
     def label(self) -> str:
@@ -151,9 +154,9 @@ class Explanation:
         return self.contribution_output[: len(self.spans)]
 
     @property
-    def known(self) -> NDArray[np.bool_] | None:
-        """Whether training has seen the word of each token [tokens]; None if the model file does not say."""
-        return None if self.known_output is None else self.known_output[: len(self.spans)]
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the model knows the word of each token [tokens]."""
+        return self.known_output[: len(self.spans)]
 
     def view(self, label: str | None = None, against: str | None = None) -> View:
         """What speaks for `label` (the most probable by default), against all others or, if given, against one.
@@ -170,7 +173,7 @@ class Explanation:
                 raise ConfigError(f"{name!r} cannot be held against itself; name another label.")
         values = self.contributions.astype(np.float64) @ direction
         bias, total = float(self.bias_values @ direction), float(self.logit_values @ direction)
-        return View(name, against, values.astype(np.float32), bias, total)
+        return View(name, against, values.astype(np.float32), bias, total, direction)
 
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.
@@ -221,31 +224,28 @@ class Explanation:
         return view.share(view.strongest(k))
 
     @property
-    def unseen(self) -> tuple[TokenAttribution, ...] | None:
-        """The tokens whose words training has not seen, in reading order; None if the model file does not say."""
-        if self.known is None:
-            return None
+    def unknown(self) -> tuple[TokenAttribution, ...]:
+        """The tokens whose words are unknown to the model, in reading order."""
         return tuple(self._token(i) for i in np.flatnonzero(~self.known).tolist())
 
     @property
-    def known_share(self) -> float | None:
-        """The share of the winner's |evidence| on words that training has seen; None if the file does not say."""
-        return None if self.known is None else self.view().share(self.known)
+    def known_share(self) -> float:
+        """The share of the winner's |evidence| on words that the model knows."""
+        return self.view().share(self.known)
 
     @cached_property
     def tokens(self) -> tuple[TokenAttribution, ...]:
         """The tokens in reading order."""
-        known = [None] * len(self.spans) if self.known is None else self.known.tolist()
-        rows = zip(self.spans, self.attention.tolist(), self.contributions.tolist(), known, strict=True)
+        rows = zip(self.spans, self.attention.tolist(), self.contributions.tolist(), self.known.tolist(), strict=True)
         return tuple(
-            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), seen)
-            for (start, end), share, added, seen in rows
+            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
+            for (start, end), share, added, known in rows
         )
 
     def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
         """The explanation as plain data: the one form of the command line, the server and files.
 
-        `known` is there only if the model file says it. `completeness_error` is that of all labels.
+        `completeness_error` is that of all labels.
 
         Args:
             labels: those whose bias, logits and contributions are wanted, in this order; all by default.
@@ -257,7 +257,13 @@ class Explanation:
         number = {name: i for i, name in enumerate(self.labels)}
         columns = [number[name] if name in number else self._number(name) for name in names]
         text = self.text
-        rows = zip(self.spans, self.attention.tolist(), self.contributions[:, columns].tolist(), strict=True)
+        rows = zip(
+            self.spans,
+            self.attention.tolist(),
+            self.contributions[:, columns].tolist(),
+            self.known.tolist(),
+            strict=True,
+        )
         tokens: list[dict[str, Any]] = [
             {
                 "text": text[start:end],
@@ -265,12 +271,10 @@ class Explanation:
                 "end": end,
                 "attention": attention,
                 "contributions": dict(zip(names, added, strict=True)),
+                "known": known,
             }
-            for (start, end), attention, added in rows
+            for (start, end), attention, added, known in rows
         ]
-        if self.known is not None:
-            for token, known in zip(tokens, self.known.tolist(), strict=True):
-                token["known"] = known
         return {
             "label": self.label,
             "runner_up": self.runner_up,
@@ -288,28 +292,31 @@ class Explanation:
     def _token(self, i: int) -> TokenAttribution:
         start, end = self.spans[i]
         added = dict(zip(self.labels, self.contributions[i].tolist(), strict=True))
-        known = None if self.known is None else bool(self.known[i])
-        return TokenAttribution(self.text[start:end], start, end, float(self.attention[i]), added, known)
+        return TokenAttribution(self.text[start:end], start, end, float(self.attention[i]), added, bool(self.known[i]))
 
     def _best_beside(self, label: str) -> str | None:
         order = np.argsort(-self.probability_values, kind="stable").tolist()
         return next((self.labels[i] for i in order if self.labels[i] != label), None)
 
     def _number(self, label: str) -> int:
-        try:
-            return self.labels.index(label)
-        except ValueError as error:
-            near = get_close_matches(label.lower(), [name.lower() for name in self.labels], 1)
-            meant = f" (did you mean {self._spelt(near[0])!r}?)" if near else ""
-            raise ConfigError(
-                f"There is no label {label!r}{meant}; the model's are {', '.join(self.labels)}."
-            ) from error
-
-    def _spelt(self, lowered: str) -> str:
-        return next(name for name in self.labels if name.lower() == lowered)
+        return label_number(self.labels, label)
 
     def _direction(self, number: int) -> Float64:
         return directions(self.probability_values, [number])[:, 0]
+
+
+def label_number(labels: Sequence[str], label: str) -> int:
+    """Return the number of a label.
+
+    Raises:
+        ConfigError: there is no such label.
+    """
+    if label in labels:
+        return labels.index(label)
+    spelt = {name.lower(): name for name in reversed(labels)}
+    near = get_close_matches(label.lower(), spelt, 1)
+    meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
+    raise ConfigError(f"There is no label {label!r}{meant}; the model's are {', '.join(labels)}.")
 
 
 def directions(probabilities: Float32, numbers: Sequence[int]) -> Float64:

@@ -8,7 +8,7 @@ and by the kind of its underline. The same explanation gives the same bytes.
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 from unicodedata import category
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from textcls.evidence import EvidenceReport, Example, Finding, LabelEvidence, marked
 from textcls.explanation import Explanation, View
+from textcls.parts import Part
 from textcls.results import Prediction
 
 # Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
@@ -28,6 +29,7 @@ MOST_UNREAD: Final = 2_000
 MOST_NAMED: Final = 12
 LONGEST_NAME: Final = 60
 LEVELS: Final = 9
+_KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 
 # Control characters but tab and line feed, what reorders its surroundings, and unpaired surrogates.
 _INVISIBLE: Final = (
@@ -65,23 +67,69 @@ def check_line(explanation: Explanation) -> str:
 
 
 def notes(explanation: Explanation, view: View, shown: int) -> list[str]:
-    """Return what is to be said under a table of the `shown` strongest tokens: what it covers, what is unseen."""
+    """Return what is to be said under a table of the `shown` strongest tokens: what it covers, what is unknown."""
     found = []
     if shown < len(view.values):
         share = view.share(view.strongest(shown))
         found.append(f"The {shown:,} tokens shown carry {share:.1%} of the evidence.")
-    unseen = explanation.unseen
-    if unseen is None:
-        found.append("Which words training has seen, the file does not say.")
-    elif unseen:
-        names = list(dict.fromkeys(named(token.text) for token in unseen))
+    unknown = explanation.unknown
+    if unknown:
+        names = list(dict.fromkeys(named(token.text) for token in unknown))
         listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" * (len(names) > MOST_NAMED))
-        share = 0.0 if explanation.known is None else view.share(~explanation.known)
         found.append(
-            f"Not seen in training: {listed} ({len(unseen):,} of {len(view.values):,} tokens, "
-            f"{share:.1%} of the evidence)."
+            f"Unknown to the model: {listed} ({len(unknown):,} of {len(view.values):,} tokens, "
+            f"{view.share(~explanation.known):.1%} of the evidence)."
         )
     return found
+
+
+class PartRow(NamedTuple):
+    """A part as it is listed."""
+
+    name: str
+    kind: str
+    value: float
+
+
+class PartTable(NamedTuple):
+    """What the parts of a text say in a view.
+
+    Attributes:
+        rows: the strongest, strongest first.
+        others: how many more there are.
+        rest: what those say.
+        total: what all say, which is what all tokens say.
+        check: that they do, in one line.
+    """
+
+    rows: list[PartRow]
+    others: int
+    rest: float
+    total: float
+    check: str
+
+
+def part_table(explanation: Explanation, view: View, parts: Sequence[Part], top: int) -> PartTable:
+    """Return the `top` strongest parts of an explained text, and the sums."""
+    rows = [[part.contributions[label] for label in explanation.labels] for part in parts]
+    added = np.array(rows, np.float64).reshape(-1, len(explanation.labels))
+    values = added @ view.direction
+    order = np.argsort(-np.abs(values), kind="stable").tolist()
+    shown = [
+        PartRow(part_name(parts[i], explanation.text), _KINDS[parts[i].kind], float(values[i])) for i in order[:top]
+    ]
+    error = float(np.abs(added.sum(0) - explanation.contributions.sum(0, dtype=np.float64)).max())
+    check = "parts = tokens, " + (f"to {error:.0e}" if error else "exactly")
+    rest = float(values[order[top:]].sum())
+    return PartTable(shown, len(order[top:]), rest, float(values.sum()), check)
+
+
+def part_name(part: Part, text: str) -> str:
+    """Return how a part of `text` is named in a table; a pair with the edge of the text shows the edge."""
+    name = named(text[part.start : part.end])
+    if part.edge is None:
+        return name
+    return f"\u27e8start\u27e9 {name}" if part.edge == "start" else f"{name} \u27e8end\u27e9"
 
 
 def document(title: str, *fragments: str) -> str:
@@ -99,21 +147,31 @@ def document(title: str, *fragments: str) -> str:
 
 
 def prediction_fragment(
-    prediction: Prediction, *, label: str | None = None, against: str | None = None, top: int = SHOWN_TOKENS
+    prediction: Prediction,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    top: int = SHOWN_TOKENS,
+    parts: Sequence[Part] | None = None,
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`."""
     remarks = [prediction.reason] if prediction.reason else []
     if prediction.truncated:
         remarks.append("The text is longer than the model reads; the rest was cut.")
-    parts = [_scores(prediction.label_names, prediction.probabilities)]
-    parts += [f'<p class="remark">{_text(remark)}</p>' for remark in remarks]
+    found = [_scores(prediction.label_names, prediction.probabilities)]
+    found += [f'<p class="remark">{_text(remark)}</p>' for remark in remarks]
     if prediction.explanation is not None:
-        parts.append(_explanation(prediction.explanation, label, against, top))
-    return _fragment(parts)
+        found.append(_explanation(prediction.explanation, label, against, top, parts))
+    return _fragment(found)
 
 
 def explanation_fragment(
-    explanation: Explanation, *, label: str | None = None, against: str | None = None, top: int = SHOWN_TOKENS
+    explanation: Explanation,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    top: int = SHOWN_TOKENS,
+    parts: Sequence[Part] | None = None,
 ) -> str:
     """Return an explanation.
 
@@ -121,13 +179,14 @@ def explanation_fragment(
         explanation: what to show.
         label: the label spoken for; by default the most probable.
         against: the one label it is held against; by default all others.
-        top: rows of the table of tokens.
+        top: rows of the table of tokens, and of that of parts.
+        parts: what `Classifier.parts` says of the text, to be shown folded away.
 
     Raises:
         ConfigError: there is no such label, both are the same, or `top` is negative.
     """
     scores = _scores(explanation.labels, explanation.probability_values)
-    return _fragment([scores, _explanation(explanation, label, against, top)])
+    return _fragment([scores, _explanation(explanation, label, against, top, parts)])
 
 
 def _fragment(parts: Iterable[str]) -> str:
@@ -163,24 +222,29 @@ def _scores(labels: Sequence[str], probabilities: NDArray[np.float32]) -> str:
 # The text and its tokens
 
 
-def _explanation(explanation: Explanation, label: str | None, against: str | None, top: int) -> str:
+def _explanation(
+    explanation: Explanation, label: str | None, against: str | None, top: int, parts: Sequence[Part] | None
+) -> str:
     view = explanation.view(label, against)
     # Beside what is explained, the numbers of the label that comes closest to it.
     other = against or (explanation.runner_up if view.label == explanation.label else explanation.label)
     rest = f" and not {_name(against)}" if against else ""
-    parts = [
+    found = [
         f"<h3>Why {_name(view.label)}{rest}</h3>",
         _tinted(explanation, view, other),
         _legend(explanation, view),
         _tables(explanation, view, other, top),
     ]
-    parts.append('<p class="note">' + "<br>".join(map(_text, notes(explanation, view, top))) + "</p>")
+    if parts is not None:
+        found.append(_parts(part_table(explanation, view, parts, top), view))
+    if remarks := notes(explanation, view, top):
+        found.append('<p class="note">' + "<br>".join(map(_text, remarks)) + "</p>")
     checked = "" if explanation.completeness_error < 1e-3 else " The parts do not add up: do not trust this split."
-    parts.append(
+    found.append(
         f'<p class="note">Checked: {check_line(explanation)}.{checked} '
         "This is exact accounting of this model's answer, not a claim about causes.</p>"
     )
-    return "\n".join(parts)
+    return "\n".join(found)
 
 
 def _levels(view: View) -> list[int]:
@@ -223,34 +287,33 @@ def _marks(explanation: Explanation, view: View, other: str | None) -> list[str]
     columns = [explanation.labels.index(name) for name in (view.label, other) if name is not None]
     names = [named(explanation.labels[i]) for i in columns]
     kind = "difference" if view.against else "evidence"
-    known = [True] * len(view.values) if explanation.known is None else explanation.known.tolist()
     told = set(view.strongest(MOST_TITLES).tolist())
     rows = zip(
         _levels(view),
         view.values.tolist(),
         explanation.contributions[:, columns].tolist(),
         explanation.attention.tolist(),
-        known,
+        explanation.known.tolist(),
         strict=True,
     )
     marks = []
-    for i, (level, value, added, attention, seen) in enumerate(rows):
-        kinds = [f"{'p' if level > 0 else 'n'}{abs(level)}"] * bool(level) + ["unseen"] * (not seen)
+    for i, (level, value, added, attention, known) in enumerate(rows):
+        kinds = [f"{'p' if level > 0 else 'n'}{abs(level)}"] * bool(level) + ["unknown"] * (not known)
         mark = f' class="{" ".join(kinds)}"' if kinds else ""
         if i in told:
             numbers = "; ".join(f"{name} {part:+.3f}" for name, part in zip(names, added, strict=True))
             title = f"{kind} {value:+.3f}; {numbers}; attention {attention:.3f}"
-            mark += f' title="{escape(title + ("" if seen else "; not seen in training"))}"'
+            mark += f' title="{escape(title + ("" if known else "; unknown to the model"))}"'
         marks.append(mark)
     return marks
 
 
 def _legend(explanation: Explanation, view: View) -> str:
     against = f"for {_name(view.against)}" if view.against else "against it"
-    unseen = '<span><b class="unseen">word</b> not seen in training</span>' if explanation.unseen else ""
+    unknown = '<span><b class="unknown">word</b> unknown to the model</span>' if explanation.unknown else ""
     return (
         f'<p class="legend"><span><b class="p7">word</b> speaks for {_name(view.label)}</span>'
-        f'<span><b class="n7">word</b> speaks {against}</span>{unseen}</p>'
+        f'<span><b class="n7">word</b> speaks {against}</span>{unknown}</p>'
     )
 
 
@@ -282,8 +345,8 @@ def _table(explanation: Explanation, view: View, other: str | None, order: list[
     for i in order:
         start, end = explanation.spans[i]
         value = float(view.values[i])
-        seen = explanation.known is None or bool(explanation.known[i])
-        token = _name(text[start:end]) if seen else f'<span class="unseen">{_name(text[start:end])}</span>'
+        known = bool(explanation.known[i])
+        token = _name(text[start:end]) if known else f'<span class="unknown">{_name(text[start:end])}</span>'
         rows.append(
             f'<tr><th scope="row">{token}</th>{_bar(value / strongest)}{_cells([value, *added[i].tolist()])}'
             f"<td>{float(explanation.attention[i]):.3f}</td></tr>"
@@ -296,6 +359,25 @@ def _table(explanation: Explanation, view: View, other: str | None, order: list[
     rows.append(_sum_row("bias", [view.bias, *explanation.bias_values[columns].tolist()]))
     rows.append(_sum_row("= logit", [view.total, *explanation.logit_values[columns].tolist()], ' class="total"'))
     return f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+
+
+def _parts(table: PartTable, view: View) -> str:
+    strongest = max((abs(row.value) for row in table.rows), default=0.0) or 1.0
+    kind = "difference" if view.against else "evidence"
+    rows = [f'<tr><th scope="col">part</th><th scope="col" colspan="2">{kind}</th><th scope="col">kind</th></tr>']
+    rows += [
+        f'<tr><th scope="row"><bdi>{escape(row.name)}</bdi></th>{_bar(row.value / strongest)}{_cells([row.value])}'
+        f"<td>{row.kind}</td></tr>"
+        for row in table.rows
+    ]
+    if table.others:
+        rows.append(_sum_row(f"{table.others:,} others", [table.rest]))
+    rows.append(_sum_row("= tokens", [table.total], ' class="total"'))
+    return (
+        "<details><summary>Words, pairs of words, and pieces of unknown words</summary>"
+        f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+        f'<p class="note">Checked: {table.check}.</p></details>'
+    )
 
 
 def _bar(share: float, middle: int = 50) -> str:
@@ -329,7 +411,7 @@ def summary_line(report: EvidenceReport) -> str:
 
 def told_labels(report: EvidenceReport) -> Sequence[LabelEvidence]:
     """Return the labels with something of their own to tell: what speaks for one of two speaks against the other."""
-    return report.labels[:1] if len(report.labels) == 2 else report.labels
+    return report.labels[:1] if report.mirrored else report.labels
 
 
 def mirror_line(report: EvidenceReport) -> str:
@@ -356,7 +438,7 @@ def evidence_fragment(title: str, report: EvidenceReport) -> str:
             f"<details open><summary><b>{_name(label.label)}</b> {label.answers:,} answers</summary>"
             f'<div class="wide"><table class="findings">{found}</table></div></details>'
         )
-    if len(report.labels) == 2:
+    if report.mirrored:
         parts.append(f"<p>{_text(mirror_line(report))}</p>")
     parts.append(
         '<p class="note">Evidence is what a word added for the label against all others, in logits, summed over all '
@@ -438,7 +520,7 @@ _STYLE: Final = (
     "border-radius:6px;padding:.6rem .9rem}"
     ".textcls .text span,.textcls .legend b{border-radius:3px;padding:.1em 0;text-underline-offset:.25em;"
     "text-decoration-skip-ink:none}"
-    ".textcls .unseen{outline:1.5px dotted var(--ink);outline-offset:1px;border-radius:2px}"
+    ".textcls .unknown{outline:1.5px dotted var(--ink);outline-offset:1px;border-radius:2px}"
     ".textcls .unread{color:var(--faint);font-style:italic}"
     ".textcls .legend,.textcls .note{color:var(--faint);font-size:.87em;margin:.6rem 0}"
     ".textcls .legend span{margin-right:1.5em;white-space:nowrap}"

@@ -1,4 +1,4 @@
-"""What within a token earned its contribution: its word, the two pairs it is in, and pieces of words not known.
+"""What within a token earned its contribution: its word, the two pairs it is in, and pieces of unknown words.
 
 A contribution is linear in the rows of its token, so it splits exactly over them. Only files whose rows are values of
 labels can say what each row says (`textcls.artifact.ROW_OUTPUTS`); all that `textcls train` makes by default do.
@@ -9,7 +9,7 @@ it), C labels; X = C + 2: a value for each label, a score, and the square of the
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from textcls.features import FeatureConfig
 Float32 = NDArray[np.float32]
 Span = tuple[int, int]
 Kind = Literal["word", "pair", "ngram"]
+Edge = Literal["start", "end"]
 
 # The square of the weight of a row that the file does not have is 1e-12: as good as nothing, and yet not zero.
 _THERE: Final = 1e-11
@@ -30,11 +31,12 @@ class Part:
 
     Attributes:
         kind: a word; a pair of neighbouring words, or of the first or last word and the edge of the text; or a run of
-            characters within a word that training has not seen.
+            characters within a word that is unknown to the model.
         start: of the span in the text.
         end: of the span in the text.
         tokens: numbers of the tokens that were credited, one or the two of a pair.
         contributions: to the logit of each label.
+        edge: of the text, which a pair of one word is with; None for other parts.
     """
 
     kind: Kind
@@ -42,6 +44,19 @@ class Part:
     end: int
     tokens: tuple[int, ...]
     contributions: Mapping[str, float]
+    edge: Edge | None = None
+
+    def as_json(self, text: str) -> dict[str, Any]:
+        """The part, of `text`, as plain data."""
+        return {
+            "kind": self.kind,
+            "text": text[self.start : self.end],
+            "start": self.start,
+            "end": self.end,
+            "edge": self.edge,
+            "tokens": list(self.tokens),
+            "contributions": dict(self.contributions),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +127,11 @@ def _pairs(left_TC: Float32, right_TC: Float32, spans: tuple[Span, ...], labels:
     last = len(spans) - 1
     if not spans:
         return
-    yield _part("pair", spans[0], (0,), left_TC[0], labels)
+    yield _part("pair", spans[0], (0,), left_TC[0], labels, "start")
     for t in range(last):
         span = spans[t][0], spans[t + 1][1]
         yield _part("pair", span, (t, t + 1), right_TC[t] + left_TC[t + 1], labels)
-    yield _part("pair", spans[last], (last,), right_TC[last], labels)
+    yield _part("pair", spans[last], (last,), right_TC[last], labels, "end")
 
 
 def _ngrams(
@@ -137,5 +152,12 @@ def _ngram_places(config: FeatureConfig) -> Iterator[Span]:
             yield first - 1, first - 1 + n
 
 
-def _part(kind: Kind, span: Span, tokens: tuple[int, ...], added_C: Float32, labels: tuple[str, ...]) -> Part:
-    return Part(kind, *span, tokens, dict(zip(labels, added_C.tolist(), strict=True)))
+def _part(
+    kind: Kind,
+    span: Span,
+    tokens: tuple[int, ...],
+    added_C: Float32,
+    labels: tuple[str, ...],
+    edge: Edge | None = None,
+) -> Part:
+    return Part(kind, *span, tokens, dict(zip(labels, added_C.tolist(), strict=True)), edge)

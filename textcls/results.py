@@ -58,12 +58,10 @@ class Prediction:
         said += "." if self.threshold is None else f" of {self.threshold:.1%}."
         if self.explanation is None:
             return said
-        unseen, tokens = self.explanation.unseen, len(self.explanation.spans)
+        unknown, tokens = len(self.explanation.unknown), len(self.explanation.spans)
         if not tokens:
             return f"{said} The text has no tokens."
-        if unseen is None:
-            return said
-        return f"{said} Training has not seen {len(unseen):,} of its {tokens:,} tokens."
+        return f"{said} Of its {tokens:,} tokens, {unknown:,} {'is' if unknown == 1 else 'are'} unknown to the model."
 
     def top(self, k: int | None = None) -> list[LabelScore]:
         """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.

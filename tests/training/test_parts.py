@@ -56,7 +56,7 @@ def test_parts_add_up_to_what_their_tokens_added(model: Classifier, text: str) -
         assert part.start == explanation.spans[part.tokens[0]][0] or part.kind == "ngram"
 
 
-def test_pieces_are_given_of_unseen_words_alone_and_stand_where_they_are(trained: Trained) -> None:
+def test_pieces_are_given_of_unknown_words_alone_and_stand_where_they_are(trained: Trained) -> None:
     model = Classifier.load(trained.path)
     text = "please refundd it"
     found = [part for part in model.parts(text) if part.kind == "ngram"]
@@ -76,7 +76,7 @@ def test_two_tokens_share_a_pair_in_a_case_worked_by_hand() -> None:
         Part("word", 0, 1, (0,), {"x": 6.0}),
         Part("word", 2, 3, (1,), {"x": 1.0}),
         Part("pair", 0, 3, (0, 1), {"x": 2 * 0.25 + 0.5}),
-        Part("pair", 2, 3, (1,), {"x": -1.0}),
+        Part("pair", 2, 3, (1,), {"x": -1.0}, "end"),
     ]
     assert parts.split(found, ((0, 1), (2, 3)), ("x",), FeatureConfig(), norm=False) == expected
 

@@ -1,6 +1,7 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from textcls.cli import render
 from textcls.cli.options import html_option, model_argument, threshold_option
 from textcls.errors import InputError
 from textcls.explanation import Explanation, View
+from textcls.parts import Part
 from textcls.results import Prediction
 
 
@@ -27,7 +29,10 @@ from textcls.results import Prediction
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"List this many tokens.  [default: {render.MOST_TOKENS}; in a page {page.SHOWN_TOKENS}]",
+    help=f"List this many tokens, and parts.  [default: {render.MOST_TOKENS}; in a page {page.SHOWN_TOKENS}]",
+)
+@click.option(
+    "--parts", "with_parts", is_flag=True, help="Also list words, pairs of words, and pieces of unknown words."
 )
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
@@ -38,6 +43,7 @@ def explain(
     label: str | None,
     against: str | None,
     top: int | None,
+    with_parts: bool,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -54,8 +60,11 @@ def explain(
     explanation = prediction.explanation
     assert explanation is not None
     view = explanation.view(label, against)
+    parts = classifier.parts(explanation.text) if with_parts else None
     if html is not None:
-        fragment = page.prediction_fragment(prediction, label=label, against=against, top=top or page.SHOWN_TOKENS)
+        fragment = page.prediction_fragment(
+            prediction, label=label, against=against, top=top or page.SHOWN_TOKENS, parts=parts
+        )
         with artifact.replacing(html) as file:
             file.write(page.document(f"{page.named(view.label)} - {model.stem}", fragment).encode())
     if as_json:
@@ -69,14 +78,16 @@ def explain(
             **explanation.as_json(),
             "evidence": view.as_json(),
         }
+        if parts is not None:
+            answer["parts"] = [part.as_json(explanation.text) for part in parts]
         click.echo(render.json_line(answer))
     elif html is not None:
         click.echo(f"{page.named(view.label)} {_score(prediction, view.label):.1%} -> {html}")
     else:
-        _show(prediction, explanation, view, top or render.MOST_TOKENS)
+        _show(prediction, explanation, view, top or render.MOST_TOKENS, parts)
 
 
-def _show(prediction: Prediction, explanation: Explanation, view: View, top: int) -> None:
+def _show(prediction: Prediction, explanation: Explanation, view: View, top: int, parts: Sequence[Part] | None) -> None:
     console = render.console()
     console.print(render.coloured_text(explanation, view))
     console.print()
@@ -93,7 +104,13 @@ def _show(prediction: Prediction, explanation: Explanation, view: View, top: int
     console.print()
     console.print(render.token_table(explanation, view, top))
     console.print()
-    for note in (*page.notes(explanation, view, top), f"Checked: {page.check_line(explanation)}."):
+    checks = [page.check_line(explanation)]
+    if parts is not None:
+        table = page.part_table(explanation, view, parts, top)
+        console.print(render.part_table(table, view))
+        console.print()
+        checks.append(table.check)
+    for note in (*page.notes(explanation, view, top), f"Checked: {'; '.join(checks)}."):
         console.print(Text(note, style="dim"))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +18,8 @@ from textcls.cli import render
 from textcls.cli.options import PATH, html_option, model_argument, text_column_option
 from textcls.data import join_columns, open_table
 from textcls.errors import ConfigError
-from textcls.evidence import EvidenceCounter, EvidenceReport
+from textcls.evidence import EvidenceCounter
+from textcls.explanation import label_number
 
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.
 CHUNK: Final = 128
@@ -40,6 +42,9 @@ LISTED: Final = 10
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
 @click.option(
+    "--label", "only", multiple=True, metavar="LABEL", help="Tell of this label alone; give it several times for more."
+)
+@click.option(
     "--top",
     type=click.IntRange(min=1),
     help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
@@ -51,29 +56,32 @@ def inspect(
     data: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
+    only: tuple[str, ...],
     top: int | None,
     as_json: bool,
     html: Path | None,
 ) -> None:
     """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
-    given = {"--text-column": text_columns, "--label-column": label_column, "--top": top, "--html": html}
+    given = {
+        "--text-column": text_columns,
+        "--label-column": label_column,
+        "--label": only,
+        "--top": top,
+        "--html": html,
+    }
     if data is None and (idle := [name for name, value in given.items() if value]):
         raise ConfigError(f"{idle[0]} needs --evidence and a CSV file.")
     classifier = Classifier.load(model)
     console = render.console()
     if data is None:
-        if as_json:
-            click.echo(render.json_line(asdict(classifier.info)))
-            return
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for name, value in _facts(model, classifier.info):
-            table.add_row(Text(name, style="dim"), Text(value))
-        console.print(table)
+        _show_facts(console, model, classifier.info, as_json)
         return
     if html is not None:
         artifact.check_not_an_input(html, [model, data])
         artifact.check_output_path(html)
-    report = _evidence(classifier, data, text_columns, label_column, top or LISTED)
+    for label in only:
+        label_number(classifier.labels, label)  # Refused before the file is read.
+    report = _evidence(classifier, data, text_columns, label_column).report(top or LISTED, only=only or None)
     if html is not None:
         title = f"What {model.stem} goes by"
         with artifact.replacing(html) as file:
@@ -87,9 +95,19 @@ def inspect(
             console.print(part)
 
 
+def _show_facts(console: Console, path: Path, info: ModelInfo, as_json: bool) -> None:
+    if as_json:
+        click.echo(render.json_line(asdict(info)))
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in _facts(path, info):
+        table.add_row(Text(name, style="dim"), Text(value))
+    console.print(table)
+
+
 def _evidence(
-    classifier: Classifier, data: Path, text_columns: tuple[str, ...], label_column: str | None, top: int
-) -> EvidenceReport:
+    classifier: Classifier, data: Path, text_columns: tuple[str, ...], label_column: str | None
+) -> EvidenceCounter:
     columns = text_columns or classifier.info.text_columns
     counter = EvidenceCounter(classifier.labels)
     with open_table(data) as table:
@@ -109,7 +127,7 @@ def _evidence(
             explanations = classifier.explain([text for text, _ in chunk])
             for explanation, (_, label) in zip(explanations, chunk, strict=True):
                 counter.add(explanation, label)
-    return counter.report(top)
+    return counter
 
 
 def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from textcls import page
 from textcls.evidence import EvidenceReport, Example, LabelEvidence, marked
 from textcls.explanation import Explanation, View
 from textcls.metrics import Report
-from textcls.page import named, visible
+from textcls.page import PartTable, named, visible
 
 WORST_CONFUSIONS: Final = 10
 MOST_TOKENS: Final = 50
@@ -87,7 +87,7 @@ def json_line(value: Any) -> str:
 def coloured_text(explanation: Explanation, view: View) -> Text:
     """Return the text with each token tinted by what it says in `view`: the stronger, the more intense.
 
-    Words that training has not seen are underlined.
+    Words that are unknown to the model are underlined.
     """
     text = Text(visible(explanation.text))
     strongest = float(np.abs(view.values).max(initial=0.0)) or 1.0
@@ -96,9 +96,8 @@ def coloured_text(explanation: Explanation, view: View) -> Text:
         if strength >= 0.1:
             colour = FOR if value > 0 else AGAINST
             text.stylize(f"bold {colour}" if strength >= 0.5 else colour, start, end)
-    if explanation.known is not None:
-        for i in np.flatnonzero(~explanation.known).tolist():
-            text.stylize("underline", *explanation.spans[i])
+    for i in np.flatnonzero(~explanation.known).tolist():
+        text.stylize("underline", *explanation.spans[i])
     return text
 
 
@@ -118,8 +117,8 @@ def token_table(explanation: Explanation, view: View, top: int) -> Table:
     for i in np.flatnonzero(listed).tolist():
         start, end = explanation.spans[i]
         token = Text(named(explanation.text[start:end]))
-        if explanation.known is not None and not explanation.known[i]:
-            token.append(" (unseen)", style="dim")
+        if not explanation.known[i]:
+            token.append(" (unknown)", style="dim")
         share = f"{float(explanation.attention[i]):.3f}"
         table.add_row(token, share, *map(_signed, [float(view.values[i]), *added[i].tolist()]))
     table.add_section()
@@ -132,6 +131,19 @@ def token_table(explanation: Explanation, view: View, top: int) -> Table:
         sums(others, "dim", float(view.values[~listed].sum()), *added[~listed].sum(0).tolist())
     sums("(bias)", "dim", view.bias, *explanation.bias_values[columns].tolist())
     sums("= logit", "bold", view.total, *explanation.logit_values[columns].tolist())
+    return table
+
+
+def part_table(parts: PartTable, view: View) -> Table:
+    """Return what words, pairs of words and pieces of unknown words say in `view`, strongest first."""
+    table = Table("part", "kind", box=None, pad_edge=False)
+    table.add_column("difference" if view.against else "evidence", justify="right")
+    for row in parts.rows:
+        table.add_row(Text(row.name), Text(row.kind, style="dim"), _signed(row.value))
+    table.add_section()
+    if parts.others:
+        table.add_row(Text(f"({parts.others:,} others)", style="dim"), "", _signed(parts.rest))
+    table.add_row(Text("= tokens", style="bold"), "", _signed(parts.total))
     return table
 
 
@@ -148,7 +160,7 @@ def evidence_tables(report: EvidenceReport, width: int) -> Iterator[Table | Text
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
         yield _finding_table(label, width)
-    if len(report.labels) == 2:
+    if report.mirrored:
         yield Text("\n" + page.mirror_line(report))
 
 

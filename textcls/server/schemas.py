@@ -87,8 +87,8 @@ class Token(BaseModel):
     end: int = Field(ge=1, description="Offset behind the token, likewise.")
     attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")
     contributions: dict[str, float] = Field(description="What the token added to the logit of each label, signed.")
-    known: bool | SkipJsonSchema[None] = Field(
-        None, description="Whether training has seen the word; absent if the model file does not say."
+    known: bool = Field(
+        description="False if the word is unknown to the model: training has not seen it, or it was left out for size."
     )
 
 
@@ -127,6 +127,17 @@ class Model(BaseModel):
     labels: int = Field(description="How many labels the model knows.")
 
 
+def _example_token(text: str, start: int, attention: float, added: float) -> dict[str, Any]:
+    return {
+        "text": text,
+        "start": start,
+        "end": start + len(text),
+        "attention": attention,
+        "contributions": {"billing": added},
+        "known": True,
+    }
+
+
 _ANSWER: Final[dict[str, Any]] = {
     "model": {"name": "tickets", "format_version": 1, "labels": 6},
     "results": [
@@ -141,11 +152,11 @@ _ANSWER: Final[dict[str, Any]] = {
             "logits": {"billing": 3.3},
             "completeness_error": 2.4e-07,
             "tokens": [
-                {"text": "My", "start": 0, "end": 2, "attention": 0.08, "contributions": {"billing": 0.02}},
-                {"text": "card", "start": 3, "end": 7, "attention": 0.31, "contributions": {"billing": 1.12}},
-                {"text": "was", "start": 8, "end": 11, "attention": 0.05, "contributions": {"billing": 0.01}},
-                {"text": "charged", "start": 12, "end": 19, "attention": 0.38, "contributions": {"billing": 1.64}},
-                {"text": "twice", "start": 20, "end": 25, "attention": 0.18, "contributions": {"billing": 0.55}},
+                _example_token("My", 0, 0.08, 0.02),
+                _example_token("card", 3, 0.31, 1.12),
+                _example_token("was", 8, 0.05, 0.01),
+                _example_token("charged", 12, 0.38, 1.64),
+                _example_token("twice", 20, 0.18, 0.55),
             ],
         }
     ],
