@@ -30,9 +30,11 @@ def _type(field: Field[Any]) -> Any:
 
 
 def _option(field: Field[Any]) -> Callable[[Any], Any]:
+    flag = field.name.replace("_", "-")
     several = field.type == tuple[str, ...]
     return click.option(
-        f"--{field.name.replace('_', '-')}",
+        # What is on by default needs a way to be switched off.
+        f"--{flag}/--no-{flag}" if field.default is True else f"--{flag}",
         field.name,
         type=_type(field),
         default=field.default,

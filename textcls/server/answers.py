@@ -18,19 +18,28 @@ from textcls.server.schemas import ClassifyRequest
 from textcls.server.settings import Limits
 
 
+class Outcome(NamedTuple):
+    """What there is to count of the answer to one text."""
+
+    label: str
+    score: float
+    abstains: bool
+    tokens: int
+
+
 class Answer(NamedTuple):
     """The bytes of a `ClassifyAnswer`, who gave it, and what there is to count.
 
     Attributes:
         body: the bytes.
         served: the model.
-        predictions: one a text.
+        outcomes: one a text.
         texts: as sent, for the log if it is told to hold them.
     """
 
     body: bytes
     served: Served
-    predictions: Sequence[Prediction]
+    outcomes: Sequence[Outcome]
     texts: Sequence[str]
 
 
@@ -42,19 +51,47 @@ def answer(generation: Generation, limits: Limits, body: bytes, content_type: by
         NotFoundError: there is no such model.
         TooLargeError: it is beyond a limit, which the text names.
     """
+    return complete(*read(generation, limits, body, content_type))
+
+
+def read(
+    generation: Generation, limits: Limits, body: bytes, content_type: bytes
+) -> tuple[ClassifyRequest, Served]:
+    """Return a request that may be answered, and the model that it asks for.
+
+    Raises:
+        As `answer` does.
+    """
     request = parsing.parse(body, content_type)
     served = generation.get(request.model)
     check(request, limits, served)
+    return request, served
+
+
+def complete(request: ClassifyRequest, served: Served) -> Answer:
+    """Ask the model, and write what it says."""
     texts, classifier = request.inputs, served.classifier
-    # One text alone spares the sorting of a batch.
-    predictions = (
-        [classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)]
-        if len(texts) == 1
-        else classifier.predict(texts, explain=request.explain, threshold=request.threshold)
+    if len(texts) == 1:
+        # A text alone spares the sorting of a batch.
+        return write(
+            request, served, [classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)]
+        )
+    return write(
+        request, served, classifier.predict(texts, explain=request.explain, threshold=request.threshold)
     )
+
+
+def write(request: ClassifyRequest, served: Served, predictions: Sequence[Prediction]) -> Answer:
+    """Write what the model said."""
     # Result by result, so that the objects of one explanation are gone before those of the next are made.
-    results = b",".join([_encode(_result(prediction, request.top_k)) for prediction in predictions])
-    return Answer(served.head + results + b"]}", served, predictions, texts)
+    parts: list[bytes] = []
+    outcomes: list[Outcome] = []
+    for prediction in predictions:
+        result = _result(prediction, request.top_k)
+        parts.append(_encode(result))
+        abstains = prediction.decision == "abstain"
+        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.heard))
+    return Answer(served.head + b",".join(parts) + b"]}", served, outcomes, request.inputs)
 
 
 def check(request: ClassifyRequest, limits: Limits, served: Served) -> None:

@@ -227,15 +227,13 @@ def _unauthorized(key: bytes) -> Refusal:
 
 
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
-    name, predictions = answer.served.name, answer.predictions
-    counts.observe(metrics.BATCH, len(predictions), name)
-    tokens = abstained = 0
-    for prediction in predictions:
-        score = prediction.probabilities.max()
-        counts.add(metrics.PREDICTIONS, name, prediction.label)
-        counts.observe(metrics.SCORES, float(score), name)
-        tokens += prediction.heard
-        abstained += prediction.decision == "abstain"
+    name, tokens, abstained = answer.served.name, 0, 0
+    counts.observe(metrics.BATCH, len(answer.outcomes), name)
+    for label, score, abstains, heard in answer.outcomes:
+        counts.add(metrics.PREDICTIONS, name, label)
+        counts.observe(metrics.SCORES, score, name)
+        tokens += heard
+        abstained += abstains
     counts.add(metrics.TOKENS, name, by=tokens)
     counts.add(metrics.ABSTENTIONS, name, by=abstained)
 
@@ -252,9 +250,9 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         "bytes": exchange.bytes,
     }
     if answer is not None:
-        extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.predictions)}
+        extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
-            extra |= {"inputs": list(answer.texts), "labels": [prediction.label for prediction in answer.predictions]}
+            extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
     _LOGGER.warning("request", extra=extra)
 
 

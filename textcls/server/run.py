@@ -119,6 +119,7 @@ class Server(uvicorn.Server):
     def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
         super().__init__(config(service))
         self.service = service
+        service.tasks = self.server_state.tasks
         self._drain_seconds = drain_seconds
         self._hurry = False
         self._supervisor = supervisor

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ from textcls.errors import TextclsError
 from textcls.server import answers, auth, metrics
 from textcls.server.answers import Answer
 from textcls.server.auth import Keys
+from textcls.server.gathering import Gathering
 from textcls.server.metrics import Counts
 from textcls.server.problems import Refusal
 from textcls.server.registry import Generation
@@ -45,6 +47,9 @@ class Service:
         self.counts.set(metrics.GENERATION, generation.number)
         self.draining = False
         self.buffered = 0
+        # The requests that uvicorn has begun; the server puts its own set here.
+        self.tasks: Sized = ()
+        self._gathering = Gathering()
         self._jobs = 0
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
 
@@ -61,7 +66,10 @@ class Service:
             Refusal: the service is too busy, or the deadline has passed.
         """
         if len(body) <= INLINE_BYTES:
-            return answers.answer(self.generation, self.settings, body, content_type)
+            request, served = answers.read(self.generation, self.settings, body, content_type)
+            if len(self.tasks) > 1 and len(request.inputs) == 1 and self.settings.batching:
+                return await self._gathering.answer(request, served)
+            return answers.complete(request, served)
         job = self._submit(body, content_type)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(job), self.settings.request_seconds)

@@ -34,6 +34,11 @@ class Settings(Limits):
     port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0)
     workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
     threads: int = _setting(1, "Threads of a worker for long requests; short ones never leave the event loop.")
+    batching: bool = _setting(
+        True,
+        "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may differ "
+        "in their seventh digit by what else arrives.",
+    )
     max_queue: int = _setting(64, "Long requests waiting or worked on in a worker; more are answered 429.")
     max_buffered_bytes: int = _setting(
         64_000_000, "Bytes of bodies that are still arriving at a worker; more are answered 429."
