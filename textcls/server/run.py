@@ -141,6 +141,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         for task in self._tasks:
             task.cancel()
+        if self.service.tracing is not None:
+            self.service.tracing.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
@@ -240,7 +242,7 @@ def _service(shelf: Shelf, settings: Settings) -> Service:
 @contextmanager
 def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
     """Make the folder that the workers share, in memory if possible, and remove it in the end."""
-    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108
+    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]
     for place in places:
         try:
             folder = Path(tempfile.mkdtemp(prefix="textcls-", dir=place))
