@@ -23,7 +23,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server import auth, logs, metrics
+from textcls.server import auth, logs, memory, metrics
 from textcls.server.app import create_app
 from textcls.server.metrics import Counts
 from textcls.server.protocol import SWEEP_SECONDS, Connection, protocol
@@ -129,6 +129,7 @@ class Server(uvicorn.Server):
         self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self.service.watch())]
         if threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._reload)
+        memory.tidy()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, auth, metrics
+from textcls.server import answers, auth, memory, metrics
 from textcls.server.answers import Answer
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
@@ -132,6 +132,7 @@ class Service:
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self.counts.set(metrics.GENERATION, generation.number)
+        memory.tidy()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
 
