@@ -244,10 +244,8 @@ def valid(chance: random.Random) -> bytes:
     body = json.dumps({"inputs": f"{MARK} héllo 語 \ud83d", "explain": chance.random() < 0.5, "top_k": 2}).encode()
     other = ["GET /v1/models", "GET /metrics", "POST /v1/admin/reload", "GET /livez"]
     method, path = chance.choice(["POST /v1/classify"] * 6 + other).split()
-    head = (
-        f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nx-request-id: 1\r\nconnection: close\r\n"
-    head += f"x-api-key: {KEY}\r\n"
-    )
+    head = f"{method} {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nx-request-id: 1\r\n"
+    head += f"connection: close\r\nx-api-key: {KEY}\r\n"
     if chance.random() < 0.3:
         cut = chance.randrange(len(body))
         pieces = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:cut], body[cut:]) if part)
