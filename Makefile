@@ -42,12 +42,15 @@ TEXTS ?= examples/support_tickets.csv
 MINUTES ?= 10
 
 deploy: $(VENV)/.dev
+	$(PIP) --requirement deploy/requirements.txt
 	sh scripts/check_deploy.sh $(VENV)/bin
 
 image:
-	bash scripts/check_image.sh $(MODEL)
+	bash scripts/check_image.sh $(MODEL) | tee benchmarks/image.txt
+	grep -q '^image: ok' benchmarks/image.txt
 
 stress: $(VENV)/.dev
+	$(PIP) --requirement benchmarks/requirements.txt
 	for what in footprint rolling kill fuzz; do $(VENV)/bin/python benchmarks/stress.py $$what $(MODEL) || exit 1; done
 	$(VENV)/bin/python benchmarks/stress.py soak $(MODEL) $(TEXTS) --minutes $(MINUTES)
 
