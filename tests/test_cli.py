@@ -198,7 +198,7 @@ def test_the_choices_of_train_are_those_of_its_configuration() -> None:
     defaults = {option.name: option.default for option in training_cli.train.params}
     for name in ("mixing", "attention", "values"):
         assert defaults[name] == getattr(model, name)
-    for name in ("bigrams", "max_tokens", "class_weight", "size", "seed", "device"):
+    for name in ("bigrams", "max_tokens", "class_weight", "rationale_weight", "size", "seed", "device"):
         assert defaults[name] == getattr(config, name)
 
 

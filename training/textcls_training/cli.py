@@ -4,6 +4,8 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after. A test holds the choices below to those of the configuration.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +21,8 @@ from textcls.cli.options import PATH, Reading, data_argument, once, reading_opti
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
 from textcls.errors import InputError
+from textcls_training import rationales
+from textcls_training.rationales import Spans
 
 if TYPE_CHECKING:
     from textcls_training.run import TrainReport
@@ -31,6 +35,7 @@ CLASS_WEIGHTS: Final = ("none", "balanced")
 SIZES: Final = ("tiny", "small", "default", "full")
 DEVICES: Final = ("auto", "cpu", "cuda")
 MAX_TOKENS: Final = 2048
+RATIONALE_WEIGHT: Final = 10.0
 
 for _package in NEEDED:
     if find_spec(_package) is None:
@@ -108,6 +113,20 @@ for _package in NEEDED:
     show_default=True,
     help="How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
 )
+@click.option(
+    "--rationale-column",
+    metavar="NAME",
+    help="Column of what people marked as the reason for the label: JSON, spans of characters of the text such as "
+    '[[3, 7]], or phrases such as ["charged twice"]; rows may have none. Of several text columns, spans count in the '
+    "joined text.",
+)
+@click.option(
+    "--rationale-weight",
+    type=click.FloatRange(min=0),
+    default=RATIONALE_WEIGHT,
+    show_default=True,
+    help="How much it counts that attention rests on the marks.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed and data, same bytes.")
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where to train.")
 @reading_options
@@ -117,6 +136,7 @@ def train(
     text_columns: tuple[str, ...],
     label_column: str | None,
     valid: Path | None,
+    rationale_column: str | None,
     reading: Reading,
     **settings: Any,
 ) -> None:
@@ -131,13 +151,18 @@ def train(
     once([*data, *others])
     artifact.check_not_an_input(output, [*data, *others])
     artifact.check_output_path(output)
-    rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad)
+    more = [] if rationale_column is None else [rationale_column]
+    rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)
     reading.say(rows.notes)
+    if rationale_column is not None:
+        rows = _marked(rows, rationale_column, reading)
     judges = _read_valid(valid, rows, reading) if valid else None
     reading.say_skipped()
     _warn(rows, judges, reading)
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    report = run_training(rows, output, settings, valid=judges, console=Console(stderr=True, quiet=reading.quiet))
+    console = Console(stderr=True, quiet=reading.quiet)
+    marks = rows.more[rationale_column] if rationale_column is not None else None
+    report = run_training(rows, output, settings, valid=judges, marks=marks, console=console)
     _summarise(render.console(), report, output)
 
 
@@ -164,6 +189,26 @@ def _read_valid(path: Path, rows: Labelled, reading: Reading) -> Labelled:
     return found.only(used)
 
 
+def _marked(rows: Labelled, column: str, reading: Reading) -> Labelled:
+    """Return the rows with what `column` holds as spans of the text; a row whose marks make no sense cannot be used."""
+    spans, used = [], []
+    for i, (cell, text) in enumerate(zip(rows.more[column], rows.texts, strict=True)):
+        where = f"{rows.places[i]}, column {column!r}"
+        try:
+            spans.append(rationales.parse(cell, text, where))
+        except InputError as error:
+            why = str(error).removeprefix(f"{where}: ").removesuffix(".")
+            if len(rows.text_columns) > 1:
+                why += f"; marks are of {' and '.join(map(repr, rows.text_columns))} joined, one a line"
+            reading.bad.add(Bad(where, why))
+        else:
+            used.append(i)
+    if not used:
+        raise InputError(f"No row can be used: none has marks in column {column!r} that make sense.")
+    reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have marks in the column {column!r}."])
+    return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
+
+
 def _warn(rows: Labelled, judges: Labelled | None, reading: Reading) -> None:
     if reading.quiet:
         return
@@ -179,7 +224,13 @@ def _survey(rows: Labelled) -> Survey:
 
 
 def run_training(
-    rows: Labelled, output: Path, settings: dict[str, Any], *, valid: Labelled | None, console: Console
+    rows: Labelled,
+    output: Path,
+    settings: dict[str, Any],
+    *,
+    valid: Labelled | None,
+    console: Console,
+    marks: Sequence[Spans] | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.run.train` says."""
     from textcls_training import run
@@ -191,13 +242,13 @@ def run_training(
     model = ModelConfig(dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "values")})
     config = TrainConfig(model=model, ngram_sizes=settings.pop("ngrams"), **settings)
 
-    def source(rows: Labelled) -> run.Source:
-        return run.Source(
-            texts=rows.texts, labels=rows.labels, text_columns=rows.text_columns, label_column=rows.label_column
-        )
+    def source(rows: Labelled, marks: Sequence[Spans] | None = None) -> run.Source:
+        columns: Any = {"text_columns": rows.text_columns, "label_column": rows.label_column}
+        return run.Source(texts=rows.texts, labels=rows.labels, rationales=marks, **columns)
 
+    judges = source(valid) if valid else None
     with watching(console) as watcher:
-        return run.train(source(rows), output, config, valid=source(valid) if valid else None, watcher=watcher)
+        return run.train(source(rows, marks), output, config, valid=judges, watcher=watcher)
 
 
 def _ngram_sizes(value: str) -> tuple[int, ...] | None:

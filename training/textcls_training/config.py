@@ -80,6 +80,8 @@ class TrainConfig:
             raise ConfigError(f"epochs must be at least 1, not {self.epochs}.")
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
+        if not 0 <= self.rationale_weight < math.inf:
+            raise ConfigError(f"rationale_weight must be a number from 0, not {self.rationale_weight}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
