@@ -22,6 +22,7 @@ MAY_IMPORT = (
     ("cli/", {"numpy", "click", "rich"}),
     ("server/", {"numpy", "anyio", "fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}),
     ("metrics.py", {"numpy", "sklearn"}),
+    ("abstaining.py", {"numpy", "scipy"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )

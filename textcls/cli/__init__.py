@@ -3,12 +3,11 @@
 import os
 import sys
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, Final
 
 import click
 
-from textcls import __version__
+from textcls import __version__, doors
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
@@ -25,17 +24,6 @@ COMMANDS: Final = {
     "inspect": "textcls.cli.inspect:inspect",
     "serve": "textcls.cli.serve:serve",
 }
-EXTRA_OF_PACKAGE: Final = {
-    "torch": "train",
-    "onnx": "train",
-    "onnxscript": "train",
-    "numba": "train",
-    "scipy": "train",
-    "sklearn": "train",
-    "threadpoolctl": "train",
-    "fastapi": "serve",
-    "uvicorn": "serve",
-}
 # Of these commands another extra has all that they need.
 EXTRA_OF_COMMAND: Final = {"explain-benchmark": "explain"}
 
@@ -51,15 +39,9 @@ class LazyGroup(click.Group):
         """Import the command, or say which extra is missing."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
         try:
-            command = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            package = (error.name or "").partition(".")[0]
-            if package not in EXTRA_OF_PACKAGE:
-                raise
-            extra = EXTRA_OF_COMMAND.get(cmd_name, EXTRA_OF_PACKAGE[package])
-            missing = MissingExtraError(f"textcls {cmd_name}", package, extra)
+            command = doors.load(COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name))
+        except MissingExtraError as missing:
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name]} is no command")
