@@ -153,8 +153,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What training was called with, without training."""
     found: dict[str, Any] = {}
 
-    def train(source: Source, output: Path, config: TrainConfig, *, valid: Source | None, watcher: object) -> None:
-        found.update(source=source, output=output, config=config, valid=valid, watcher=watcher)
+    def train(source: Source, output: Path, config: TrainConfig, *, valid: Source | None, **others: object) -> None:
+        found.update(source=source, output=output, config=config, valid=valid)
         raise StoppedError("stopped.")
 
     monkeypatch.setattr(textcls_training.run, "train", train)

@@ -145,7 +145,8 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         (
             "trained on",
             f"{training['rows']:,} rows, sha256 {training['data_sha256'][:12]}, "
-            f"seed {training['seed']}, {training['epochs']} epochs",
+            f"seed {training['seed']}, {training['epochs']} epochs"
+            f"{', interrupted' if training.get('interrupted') else ''}",
         ),
         ("held out", f"{training['held_out_rows']:,} rows, accuracy {training['held_out_accuracy']}"),
         ("temperature", f"{info.temperature:.3f}"),

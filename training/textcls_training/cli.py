@@ -16,7 +16,7 @@ from rich.text import Text
 
 from textcls import artifact
 from textcls.check import Survey, find
-from textcls.cli import render
+from textcls.cli import INTERRUPTED, render
 from textcls.cli.options import PATH, Reading, data_argument, once, reading_options
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
@@ -164,6 +164,12 @@ def train(
     marks = rows.more[rationale_column] if rationale_column is not None else None
     report = run_training(rows, output, settings, valid=judges, marks=marks, console=console)
     _summarise(render.console(), report, output)
+    if report.interrupted:
+        click.echo(
+            f"Interrupted: {output} holds what was learned from {report.rows:,} rows in {report.epochs} whole epochs.",
+            err=True,
+        )
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _default_output(data: Path) -> Path:
@@ -237,6 +243,7 @@ def run_training(
     from textcls_training.config import TrainConfig, default_dim
     from textcls_training.model import ModelConfig
     from textcls_training.progress import watching
+    from textcls_training.stopping import stopped_by_ctrl_c
 
     dim = settings.pop("dim") or default_dim(len(set(rows.labels)))
     model = ModelConfig(dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "values")})
@@ -247,8 +254,8 @@ def run_training(
         return run.Source(texts=rows.texts, labels=rows.labels, rationales=marks, **columns)
 
     judges = source(valid) if valid else None
-    with watching(console) as watcher:
-        return run.train(source(rows, marks), output, config, valid=judges, watcher=watcher)
+    with stopped_by_ctrl_c(quiet=console.quiet) as stop, watching(console) as watcher:
+        return run.train(source(rows, marks), output, config, valid=judges, watcher=watcher, stop=stop)
 
 
 def _ngram_sizes(value: str) -> tuple[int, ...] | None:

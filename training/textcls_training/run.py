@@ -18,7 +18,7 @@ from textcls_training import export, lexicon, loop, rationales
 from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Chosen, Fold, Rows, Watcher
+from textcls_training.loop import Chosen, Fold, Rows, Stop, Watcher
 from textcls_training.rationales import Spans
 from textcls_training.split import held_out_parts
 from textcls_training.views import Fitted
@@ -48,7 +48,7 @@ class TrainReport:
     temperature.
 
     Attributes:
-        rows: rows trained on in the end.
+        rows: rows that the saved model was trained on.
         held_out_rows: rows that chose the epoch and the temperature.
         folds: 1 where these are held-out or separate rows; more where each part of few rows judged in turn.
         epochs: passes over the data.
@@ -58,6 +58,7 @@ class TrainReport:
         ece_before: expected calibration error without it.
         gate: what the mixing layer's gate has become, None without mixing.
         file_bytes: size of the saved model.
+        interrupted: whether somebody has ended the training early.
     """
 
     rows: int
@@ -70,6 +71,7 @@ class TrainReport:
     ece_before: float
     gate: float | None
     file_bytes: int
+    interrupted: bool = False
 
 
 def train(
@@ -79,6 +81,7 @@ def train(
     *,
     valid: Source | None = None,
     watcher: Watcher | None = None,
+    stop: Stop | None = None,
 ) -> TrainReport:
     """Train on `source` and write the model to `output`.
 
@@ -89,6 +92,8 @@ def train(
         valid: rows that choose epoch and temperature. Without them a tenth of `source`, chosen by a hash of the text,
             does; of few rows each fifth does in turn. The saved model is then fitted on all rows of `source`.
         watcher: told of progress.
+        stop: by which somebody may end the training early. The model is then the one that the first judging rows
+            judge, as it stands: without `valid` it has not learned from these.
 
     Raises:
         InputError: nothing can be learned from the rows.
@@ -110,17 +115,18 @@ def train(
             folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
             folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
-        chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
-        saved = lexicon.build(fitted, everything.corpus, lexicon.budget(plan.size, len(names)))
-        info = _model_info(source, names, plan, chosen, fitted)
+        chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher, stop)
+        learned = folds[0].train if chosen.interrupted else everything
+        saved = lexicon.build(fitted, learned.corpus, lexicon.budget(plan.size, len(names)))
+        info = _model_info(source, names, plan, chosen, fitted, len(learned.labels))
         export.save(fitted, saved, chosen.calibration.temperature, info, output)
 
     temperature = chosen.calibration.temperature
     probabilities = softmax(chosen.logits / temperature, axis=1)
     return TrainReport(
-        rows=len(texts),
+        rows=len(learned.labels),
         held_out_rows=len(chosen.labels),
-        folds=len(folds),
+        folds=1 if chosen.interrupted else len(folds),
         epochs=chosen.epochs,
         temperature=temperature,
         shares=fitted.shares,
@@ -128,6 +134,7 @@ def train(
         ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), chosen.labels),
         gate=_learned_gate(fitted),
         file_bytes=output.stat().st_size,
+        interrupted=chosen.interrupted,
     )
 
 
@@ -154,7 +161,9 @@ def _numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([number[label] for label in labels], np.int64)
 
 
-def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, fitted: Fitted) -> ModelInfo:
+def _model_info(
+    source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, fitted: Fitted, rows: int
+) -> ModelInfo:
     right = chosen.logits.argmax(1) == chosen.labels
     return ModelInfo(
         labels=tuple(names),
@@ -166,7 +175,7 @@ def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen
         text_columns=source.text_columns,
         label_column=source.label_column,
         training={
-            "rows": len(source.texts),
+            "rows": rows,
             "data_sha256": _data_hash(source),
             "seed": plan.seed,
             "epochs": chosen.epochs,
@@ -179,6 +188,7 @@ def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen
             "held_out_rows": len(chosen.labels),
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
+            **({"interrupted": True} if chosen.interrupted else {}),
         },
     )
 
