@@ -46,7 +46,19 @@ class Classifier:
             ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
         """
         path = Path(path)
-        session = _open_session(path)
+        return cls._of(_open_session(path, path), path)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "model.onnx") -> "Classifier":
+        """Load a model from what its file holds.
+
+        Raises:
+            ArtifactError: it is damaged or not ours, or it is of a newer format.
+        """
+        return cls._of(_open_session(content, Path(name)), Path(name))
+
+    @classmethod
+    def _of(cls, session: onnxruntime.InferenceSession, path: Path) -> "Classifier":
         info = ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path)
         missing = set(artifact.OUTPUTS) - {output.name for output in session.get_outputs()}
         if missing:
@@ -183,9 +195,9 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _open_session(path: Path) -> onnxruntime.InferenceSession:
+def _open_session(content: Path | bytes, path: Path) -> onnxruntime.InferenceSession:
     try:
-        found = path.is_file()
+        found = isinstance(content, bytes) or path.is_file()
     except OSError:  # a name too long, a folder that may not be searched
         found = False
     if not found:
@@ -197,7 +209,7 @@ def _open_session(path: Path) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
         raise ArtifactError(
             f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from textcls import __version__, doors
+from textcls.cli import settings
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
@@ -45,6 +46,7 @@ class LazyGroup(click.Group):
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name]} is no command")
+        settings.add(command, list(COMMANDS))
         return command
 
     def resolve_command(
@@ -63,6 +65,8 @@ class LazyGroup(click.Group):
         """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(settings.told(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(exit_code(error))

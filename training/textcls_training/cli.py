@@ -4,7 +4,8 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after. A test holds the choices below to those of the configuration.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -129,6 +130,8 @@ for _package in NEEDED:
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed and data, same bytes.")
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where to train.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
 @reading_options
 def train(
     data: tuple[Path, ...],
@@ -137,6 +140,8 @@ def train(
     label_column: str | None,
     valid: Path | None,
     rationale_column: str | None,
+    as_json: bool,
+    verbose: bool,
     reading: Reading,
     **settings: Any,
 ) -> None:
@@ -151,6 +156,7 @@ def train(
     once([*data, *others])
     artifact.check_not_an_input(output, [*data, *others])
     artifact.check_output_path(output)
+    clock = _Clock()
     more = [] if rationale_column is None else [rationale_column]
     rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)
     reading.say(rows.notes)
@@ -158,18 +164,44 @@ def train(
         rows = _marked(rows, rationale_column, reading)
     judges = _read_valid(valid, rows, reading) if valid else None
     reading.say_skipped()
+    clock.lap("reading")
     _warn(rows, judges, reading)
+    clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
     marks = rows.more[rationale_column] if rationale_column is not None else None
     report = run_training(rows, output, settings, valid=judges, marks=marks, console=console)
-    _summarise(render.console(), report, output)
+    clock.lap("loading", report.seconds)
+    if verbose:
+        click.echo(f"Seconds: {clock}.", err=True)
+    if as_json:
+        click.echo(render.json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
+    else:
+        _summarise(render.console(), report, output)
     if report.interrupted:
         click.echo(
             f"Interrupted: {output} holds what was learned from {report.rows:,} rows in {report.epochs} whole epochs.",
             err=True,
         )
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+class _Clock:
+    """How long each step takes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.began = time.perf_counter()
+
+    def lap(self, name: str, inner: Mapping[str, float] | None = None) -> None:
+        """Note the step `name` that ends now; the steps `inner` behind it are told for themselves."""
+        inner, now = inner or {}, time.perf_counter()
+        self.seconds |= {name: now - self.began - sum(inner.values()), **inner}
+        self.began = now
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{name} {taken:.1f}" for name, taken in self.seconds.items())
+        return f"{steps}, {sum(self.seconds.values()):.1f} in all"
 
 
 def _default_output(data: Path) -> Path:
@@ -240,14 +272,11 @@ def run_training(
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.run.train` says."""
     from textcls_training import run
-    from textcls_training.config import TrainConfig, default_dim
-    from textcls_training.model import ModelConfig
+    from textcls_training.config import from_options
     from textcls_training.progress import watching
     from textcls_training.stopping import stopped_by_ctrl_c
 
-    dim = settings.pop("dim") or default_dim(len(set(rows.labels)))
-    model = ModelConfig(dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "values")})
-    config = TrainConfig(model=model, ngram_sizes=settings.pop("ngrams"), **settings)
+    config = from_options(len(set(rows.labels)), settings)
 
     def source(rows: Labelled, marks: Sequence[Spans] | None = None) -> run.Source:
         columns: Any = {"text_columns": rows.text_columns, "label_column": rows.label_column}

@@ -2,10 +2,12 @@
 
 import hashlib
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,7 @@ class TrainReport:
         gate: what the mixing layer's gate has become, None without mixing.
         file_bytes: size of the saved model.
         interrupted: whether somebody has ended the training early.
+        seconds: how long each step took.
     """
 
     rows: int
@@ -72,6 +75,11 @@ class TrainReport:
     gate: float | None
     file_bytes: int
     interrupted: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self) | {"held_out": self.held_out.to_json()}
 
 
 def train(
@@ -102,6 +110,7 @@ def train(
     """
     artifact.check_output_path(output)
     metrics.require()
+    began = [time.perf_counter()]
     names = _label_names(source, valid)
     labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()
@@ -115,11 +124,14 @@ def train(
             folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
             folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
+        began.append(time.perf_counter())
         chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher, stop)
+        began.append(time.perf_counter())
         learned = folds[0].train if chosen.interrupted else everything
         saved = lexicon.build(fitted, learned.corpus, lexicon.budget(plan.size, len(names)))
         info = _model_info(source, names, plan, chosen, fitted, len(learned.labels))
         export.save(fitted, saved, chosen.calibration.temperature, info, output)
+        began.append(time.perf_counter())
 
     temperature = chosen.calibration.temperature
     probabilities = softmax(chosen.logits / temperature, axis=1)
@@ -135,6 +147,7 @@ def train(
         gate=_learned_gate(fitted),
         file_bytes=output.stat().st_size,
         interrupted=chosen.interrupted,
+        seconds=dict(zip(("preparing", "training", "saving"), np.diff(began).tolist(), strict=True)),
     )
 
 
