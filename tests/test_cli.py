@@ -144,6 +144,22 @@ def test_train_writes_one_file_that_answers_and_nothing_else(trained: tuple[str,
     assert info.model["dim"] == 8
 
 
+def test_train_prints_its_report_as_json_and_the_seconds_of_its_steps(tmp_path: Path, sample_path: Path) -> None:
+    data = write_rows(tmp_path / "t.csv", [("text", "label"), *(list(r.values()) for r in read_rows(sample_path)[:60])])
+    result = run("train", data, "--dim", "2", "--epochs", "1", "--ngrams", "none", "--json", "--verbose")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    report = json.loads(result.stdout)
+    assert (report["output"], report["rows"], report["epochs"]) == (str(tmp_path / "t.onnx"), 60, 1)
+    assert report["held_out"]["rows"] == report["held_out_rows"]
+    assert report["file_bytes"] == (tmp_path / "t.onnx").stat().st_size
+    assert report["interrupted"] is False
+    steps = ["reading", "checking", "loading", "preparing", "training", "saving"]
+    assert list(report["seconds"]) == steps
+    told = ", ".join(rf"{step} \d+\.\d" for step in steps)
+    assert re.search(rf"^Seconds: {told}, \d+\.\d in all\.$", result.stderr, re.MULTILINE)
+
+
 class StoppedError(InputError):
     """Raised in the place of training, once its arguments are known."""
 

@@ -56,7 +56,6 @@ class OfNumbers(TextClassifier):
 
 # What OfNumbers does not do, and why a classifier of texts need not.
 NOT_OF_TEXTS = {
-    "check_n_features_in_after_fitting": "a text has no number of features",
     "check_fit2d_1sample": "one row is refused, in words of our own",
     "check_class_weight_classifiers": "class_weight is None or balanced, not a dict",
     "check_estimator_sparse_tag": "texts are not sparse",
