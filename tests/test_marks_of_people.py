@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import textcls_training.run
 from tests.test_cli import fail, run, write_rows
 from textcls import Classifier, InputError
+from textcls.cli import main
 from textcls_training.config import TrainConfig
 from textcls_training.run import Source
 
@@ -91,6 +93,13 @@ def test_a_row_whose_marks_make_no_sense_is_skipped_if_that_is_asked_for(tmp_pat
 def test_a_column_of_marks_that_is_not_there_is_told(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.csv", [HEAD, *ROWS])
     assert "has no column 'wy'; it has 'text', 'label', 'why'" in fail(3, "train", data, "--rationale-column", "wy")
+
+
+def test_a_weight_of_marks_needs_their_column(tmp_path: Path, asked: dict[str, Any]) -> None:
+    data = write_rows(tmp_path / "rows.csv", [HEAD, *ROWS])
+    assert "--rationale-weight needs --rationale-column" in fail(2, "train", data, "--rationale-weight", "3")
+    result = CliRunner().invoke(main, ["train", str(data), "--quiet"], env={"TEXTCLS_TRAIN_RATIONALE_WEIGHT": "3"})
+    assert result.stderr == "Error: stopped.\n"
 
 
 def test_validation_rows_need_no_marks(tmp_path: Path, asked: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def test_after_the_first_validation_what_has_been_learned_is_saved(data: Path, t
     assert ROWS * 0.8 < rows < ROWS
     assert rows + info.training["held_out_rows"] == ROWS
     assert 1 <= epochs < 300
-    sentence = f"Interrupted: {output} holds what was learned from {rows:,} rows in {epochs} whole epochs."
+    sentence = f"Interrupted: {output} holds what was learned from {rows:,} rows; whole epochs: {epochs}."
     assert told.splitlines()[-1] == sentence
     assert f"Trained on {rows:,} rows, 3 labels, {epochs} epochs." in said
     assert ", interrupted" in succeed("inspect", output)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
@@ -21,7 +22,7 @@ from textcls.cli import INTERRUPTED, render
 from textcls.cli.options import PATH, Reading, data_argument, once, reading_options
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls_training import rationales
 from textcls_training.rationales import Spans
 
@@ -151,6 +152,9 @@ def train(
     few rows each fifth in turn); the saved model is then trained on all rows. What looks wrong with the rows is said
     first; `textcls check` says more.
     """
+    weight = click.get_current_context().get_parameter_source("rationale_weight")
+    if rationale_column is None and weight == ParameterSource.COMMANDLINE:
+        raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the marks.")
     output = output or _default_output(data[0])
     others = [valid] if valid else []
     once([*data, *others])
@@ -180,7 +184,7 @@ def train(
         _summarise(render.console(), report, output)
     if report.interrupted:
         click.echo(
-            f"Interrupted: {output} holds what was learned from {report.rows:,} rows in {report.epochs} whole epochs.",
+            f"Interrupted: {output} holds what was learned from {report.rows:,} rows; whole epochs: {report.epochs}.",
             err=True,
         )
         raise click.exceptions.Exit(INTERRUPTED)
