@@ -20,10 +20,11 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, markdown_table, mean_and_spread, read, train_ours
+from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 
 from textcls import Classifier, metrics, tokenizer
 from textcls_training.config import TrainConfig
+from textcls_training.experiments import markdown_table, mean_and_spread
 from textcls_training.explaining import plausibility
 from textcls_training.explaining.plausibility import Rationale
 from textcls_training.explaining.rationales import read_rationales
@@ -172,6 +173,15 @@ def taught_table(results: dict[str, Any]) -> list[str]:
     return ["", text, "", *markdown_table(("trained", *names), rows)]
 
 
+def rounded(value: Any) -> Any:
+    """Return plain data with numbers of five decimals."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(part) for part in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
 @click.command()
 @FOLDERS
 @click.option(
@@ -198,7 +208,8 @@ def main(data: tuple[Path, ...], output: Path) -> None:
         lines += tables(name, result["explained"])
         if "taught" in result:
             lines += taught_table(result["taught"])
-    output.with_suffix(".json").write_text(json.dumps(facts | {"sets": results}, indent=1) + "\n", encoding="utf-8")
+    figures = rounded(facts | {"sets": results})
+    output.with_suffix(".json").write_text(json.dumps(figures) + "\n", encoding="utf-8")
     output.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

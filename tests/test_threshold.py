@@ -9,11 +9,9 @@ import onnx
 import pytest
 
 from tests.test_cli import fail, read_rows, run, succeed, write_rows
-from tests.test_server import serving
+from tests.test_serving import service, serving
 from textcls import ArtifactError, Classifier, ConfigError
 from textcls.artifact import METADATA_KEY
-from textcls.server.app import create_app
-from textcls.server.limits import Limits
 from textcls_training.stored import store_threshold
 
 
@@ -50,7 +48,7 @@ def test_the_coverage_of_evaluate_is_the_share_that_predict_and_the_server_accep
 
     classifier = Classifier.load(model)
     texts = [row["text"] for row in read_rows(heldout)]
-    with serving(create_app(classifier, Limits())) as client:
+    with serving(service(classifier)) as client:
         # One by one: what else is in a batch must not decide.
         answers = [client.post("/v1/classify", json={"inputs": text}).json() for text in texts]
     served = [answer["results"][0]["decision"] for answer in answers]

@@ -18,6 +18,10 @@ EXTRA_OF_PACKAGE: Final = {
     "sklearn": "train",
     "threadpoolctl": "train",
     "fastapi": "serve",
+    "httptools": "serve",
+    "opentelemetry": "otel",
+    "orjson": "serve",
+    "prometheus_client": "serve",
     "uvicorn": "serve",
 }
 TRAIN: Final = "textcls_training.api:train"

@@ -23,10 +23,11 @@ COMMANDS: Final = {
     "explain": "textcls.cli.explain:explain",
     "explain-benchmark": "textcls_training.explaining.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
+    "ablate": "textcls_training.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
 }
 # Of these commands another extra has all that they need.
-EXTRA_OF_COMMAND: Final = {"explain-benchmark": "explain"}
+EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
 
 
 class LazyGroup(click.Group):
@@ -104,5 +105,6 @@ def main() -> None:
     textcls explain tickets.onnx "my card was charged twice"
     textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
+    textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000
     """

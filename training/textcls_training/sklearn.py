@@ -27,6 +27,7 @@ from textcls_training.config import from_options
 from textcls_training.run import Source
 
 _SEEDS = 2**31
+_NAME = Path("model.onnx")
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,7 +95,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(str(error)) from error
             self.model_bytes_ = path.read_bytes()
         self.classes_ = classes
-        self._loaded: Classifier | None = Classifier.from_bytes(self.model_bytes_)
+        self._loaded: Classifier | None = Classifier.from_bytes(self.model_bytes_, _NAME)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -117,7 +118,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The model as a `textcls.Classifier`, which explains, abstains and tells of itself."""
         check_is_fitted(self, "model_bytes_")
         if self._loaded is None:
-            self._loaded = Classifier.from_bytes(self.model_bytes_)
+            self._loaded = Classifier.from_bytes(self.model_bytes_, _NAME)
         return self._loaded
 
     def save(self, path: str | Path) -> None:
