@@ -145,6 +145,22 @@ def test_train_writes_one_file_that_answers_and_nothing_else(trained: tuple[str,
     assert info.model["dim"] == 8
 
 
+def test_train_prints_its_report_as_json_and_the_seconds_of_its_steps(tmp_path: Path, sample_path: Path) -> None:
+    data = write_rows(tmp_path / "t.csv", [("text", "label"), *(list(r.values()) for r in read_rows(sample_path)[:60])])
+    result = run("train", data, "--dim", "2", "--epochs", "1", "--ngrams", "none", "--json", "--verbose")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    report = json.loads(result.stdout)
+    assert (report["output"], report["rows"], report["epochs"]) == (str(tmp_path / "t.onnx"), 60, 1)
+    assert report["held_out"]["rows"] == report["held_out_rows"]
+    assert report["file_bytes"] == (tmp_path / "t.onnx").stat().st_size
+    assert report["interrupted"] is False
+    steps = ["reading", "checking", "loading", "preparing", "training", "saving"]
+    assert list(report["seconds"]) == steps
+    told = ", ".join(rf"{step} \d+\.\d" for step in steps)
+    assert re.search(rf"^Seconds: {told}, \d+\.\d in all\.$", result.stderr, re.MULTILINE)
+
+
 class StoppedError(InputError):
     """Raised in the place of training, once its arguments are known."""
 
@@ -154,8 +170,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What training was called with, without training."""
     found: dict[str, Any] = {}
 
-    def train(source: Source, output: Path, config: TrainConfig, *, valid: Source | None, watcher: object) -> None:
-        found.update(source=source, output=output, config=config, valid=valid, watcher=watcher)
+    def train(source: Source, output: Path, config: TrainConfig, *, valid: Source | None, **others: object) -> None:
+        found.update(source=source, output=output, config=config, valid=valid)
         raise StoppedError("stopped.")
 
     monkeypatch.setattr(textcls_training.run, "train", train)
@@ -197,7 +213,7 @@ def test_the_choices_and_defaults_of_train_are_those_of_its_configuration() -> N
     defaults = {option.name: option.default for option in training_cli.train.params}
     for name in ("mixing", "attention", "embedding", "values"):
         assert defaults[name] == getattr(model, name)
-    for name in ("bigrams", "max_tokens", "class_weight", "size", "seed", "device"):
+    for name in ("bigrams", "max_tokens", "class_weight", "rationale_weight", "size", "seed", "device"):
         assert defaults[name] == getattr(config, name)
 
 

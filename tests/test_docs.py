@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from textcls import errors
-from textcls.cli import COMMANDS, LazyGroup, main
+from textcls.cli import COMMANDS, LazyGroup, main, settings
 from textcls.server.schemas import Result
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +43,8 @@ def all_calls() -> list[list[str]]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_python_code_runs(name: str, model_path: Path, tmp_path: Path) -> None:
     shutil.copy(model_path, tmp_path / "tickets.onnx")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
+    environment = {**os.environ, "PYTHONPATH": folders}
     for code in blocks("python", DOCUMENTS[name]):
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
@@ -59,7 +61,10 @@ def test_the_json_is_json_with_the_fields_of_an_answer() -> None:
 
 
 @pytest.mark.parametrize("words", all_calls(), ids=" ".join)
-def test_a_command_line_is_understood(words: list[str]) -> None:
+def test_a_command_line_is_understood(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "--config" in words:
+        Path(words[words.index("--config") + 1]).touch()
     group = main
     assert isinstance(group, LazyGroup)
     context = group.make_context("textcls", list(words[1:]))
@@ -70,6 +75,36 @@ def test_a_command_line_is_understood(words: list[str]) -> None:
 
 def test_every_command_is_shown() -> None:
     assert {words[1] for words in commands() if words[0] == "textcls"} >= set(COMMANDS)
+
+
+def test_the_settings_that_are_shown_are_understood(tmp_path: Path) -> None:
+    (settings_file,) = blocks("toml", DOCUMENTS["docs/training.md"])
+    (tmp_path / "textcls.toml").write_text(settings_file)
+    group = main
+    assert isinstance(group, LazyGroup)
+    for name in ("train", "predict"):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        assert settings.defaults(tmp_path / "textcls.toml", click.Context(command), list(COMMANDS))
+
+
+def test_every_variable_that_is_told_exists() -> None:
+    group = main
+    assert isinstance(group, LazyGroup)
+    found = [group.get_command(click.Context(group), name) for name in COMMANDS]
+    known = {option.envvar for command in found if command for option in command.params}
+    told = set(re.findall(r"(?<!_)TEXTCLS_[A-Z_]*[A-Z]", DOCUMENTS["docs/training.md"]))
+    assert len(told) >= 4
+    assert told <= known
+
+
+def test_every_option_that_a_guide_tells_of_exists() -> None:
+    group = main
+    assert isinstance(group, LazyGroup)
+    found = [group.get_command(click.Context(group), name) for name in COMMANDS]
+    known = {word for command in found if command for option in command.params for word in option.opts}
+    for name in ("docs/training.md", "docs/abstaining.md"):
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", DOCUMENTS[name])) - {"--help"} <= known, name
 
 
 def test_every_make_target_exists() -> None:
@@ -109,7 +144,7 @@ def test_the_tables_of_tokens_have_the_heads_of_the_program() -> None:
     for name, text in DOCUMENTS.items():
         shown = [line.split() for block in blocks("console", text) for line in block.splitlines()]
         tables = [words for words in shown if words[:2] == ["token", "attention"]]
-        assert bool(tables) == (name != "docs/data.md"), name
+        assert bool(tables) == (name in ("README.md", "docs/explanations.md")), name
         assert all(set(words) <= heads for words in tables)
 
 

@@ -35,6 +35,7 @@ MAY_IMPORT = (
         },
     ),
     ("metrics.py", {"numpy", "sklearn"}),
+    ("abstaining.py", {"numpy", "scipy"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )

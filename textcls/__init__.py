@@ -18,6 +18,7 @@ from textcls.errors import (
     TooLargeError,
 )
 from textcls.results import Explanation, LabelScore, Prediction, TokenAttribution
+from textcls.training import train
 
 __version__ = "0.1.0"
 
@@ -36,4 +37,5 @@ __all__ = [
     "TokenAttribution",
     "TooLargeError",
     "__version__",
+    "train",
 ]

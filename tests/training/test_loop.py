@@ -347,7 +347,7 @@ def test_when_choosing_breaks_off_fitting_beside_it_stops(rows: Rows, monkeypatc
             super().__init__(*given)
             trainers.append(self)
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "Trainer", Seen)

@@ -26,6 +26,10 @@ WHERE = "rows.csv: row 3, column 'why'"
         ("", ()),
         ("  ", ()),
         ("[]", ()),
+        (None, ()),
+        ([], ()),
+        ([[3, 7]], ((3, 7),)),
+        (["CARD"], ((3, 7),)),
         ("[[3, 7], [12, 25]]", ((3, 7), (12, 25))),
         ('["CARD"]', ((3, 7),)),
         ('["twice"]', ((20, 25), (27, 32))),
@@ -33,7 +37,7 @@ WHERE = "rows.csv: row 3, column 'why'"
         ('["twice,"]', ((20, 26),)),
     ],
 )
-def test_a_field_holds_spans_of_characters_or_phrases(cell: str, spans: rationales.Spans) -> None:
+def test_a_field_holds_spans_of_characters_or_phrases(cell: object, spans: rationales.Spans) -> None:
     assert rationales.parse(cell, TEXT, WHERE) == spans
 
 
@@ -47,13 +51,15 @@ def test_a_field_holds_spans_of_characters_or_phrases(cell: str, spans: rational
         ("[[-1, 3]]", r"no span \[-1, 3\]"),
         ("[3]", "3 is neither a span"),
         ("[true]", "True is neither a span"),
+        (3, "a rationale is a JSON list"),
+        ([[3, 70]], r"no span \[3, 70\]"),
         ('[""]', "'' is neither a span"),
         ('[" "]', "does not hold ' '"),
         ('["refund"]', "does not hold 'refund'"),
         ('["car"]', "does not hold 'car'"),
     ],
 )
-def test_a_field_that_marks_nothing_is_refused_with_its_place(cell: str, said: str) -> None:
+def test_a_field_that_marks_nothing_is_refused_with_its_place(cell: object, said: str) -> None:
     with pytest.raises(InputError, match=f"^rows.csv: row 3, column 'why': .*{said}"):
         rationales.parse(cell, TEXT, WHERE)
 

@@ -3,12 +3,12 @@
 import os
 import sys
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, Final
 
 import click
 
-from textcls import __version__
+from textcls import __version__, doors
+from textcls.cli import settings
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
@@ -26,21 +26,6 @@ COMMANDS: Final = {
     "ablate": "textcls_training.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
 }
-EXTRA_OF_PACKAGE: Final = {
-    "torch": "train",
-    "onnx": "train",
-    "onnxscript": "train",
-    "numba": "train",
-    "scipy": "train",
-    "sklearn": "train",
-    "threadpoolctl": "train",
-    "fastapi": "serve",
-    "httptools": "serve",
-    "opentelemetry": "otel",
-    "orjson": "serve",
-    "prometheus_client": "serve",
-    "uvicorn": "serve",
-}
 # Of these commands another extra has all that they need.
 EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
 
@@ -56,18 +41,13 @@ class LazyGroup(click.Group):
         """Import the command, or say which extra is missing."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
         try:
-            command = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            package = (error.name or "").partition(".")[0]
-            if package not in EXTRA_OF_PACKAGE:
-                raise
-            extra = EXTRA_OF_COMMAND.get(cmd_name, EXTRA_OF_PACKAGE[package])
-            missing = MissingExtraError(f"textcls {cmd_name}", package, extra)
+            command = doors.load(COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name))
+        except MissingExtraError as missing:
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name]} is no command")
+        settings.add(command, list(COMMANDS))
         return command
 
     def resolve_command(
@@ -86,6 +66,8 @@ class LazyGroup(click.Group):
         """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(settings.told(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(exit_code(error))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -62,14 +63,7 @@ def inspect(
     html: Path | None,
 ) -> None:
     """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
-    given = {
-        "--text-column": text_columns,
-        "--label-column": label_column,
-        "--label": only,
-        "--top": top,
-        "--html": html,
-    }
-    if data is None and (idle := [name for name, value in given.items() if value]):
+    if data is None and (idle := _given("text_columns", "label_column", "only", "top", "html")):
         raise ConfigError(f"{idle[0]} needs --evidence and a file.")
     classifier = Classifier.load(model)
     console = render.console()
@@ -93,6 +87,13 @@ def inspect(
     else:
         for part in render.evidence_tables(report, console.width):
             console.print(part)
+
+
+def _given(*names: str) -> list[str]:
+    """Return those of the options that stand on the command line; in a file of settings they may wait for their use."""
+    context = click.get_current_context()
+    given = {name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
+    return [option.opts[0] for option in context.command.params if option.name in given]
 
 
 def _show_facts(console: Console, path: Path, info: ModelInfo, as_json: bool) -> None:
@@ -145,7 +146,8 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         (
             "trained on",
             f"{training['rows']:,} rows, sha256 {training['data_sha256'][:12]}, "
-            f"seed {training['seed']}, {training['epochs']} epochs",
+            f"seed {training['seed']}, {training['epochs']} epochs"
+            f"{', interrupted' if training.get('interrupted') else ''}",
         ),
         ("held out", f"{training['held_out_rows']:,} rows, accuracy {training['held_out_accuracy']}"),
         ("temperature", f"{info.temperature:.3f}"),

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from textcls import page
+from textcls import abstaining, page
+from textcls.abstaining import Abstaining
 from textcls.evidence import EvidenceReport, Example, LabelEvidence, marked
 from textcls.explanation import Explanation, View
 from textcls.metrics import Report
@@ -39,6 +40,18 @@ def score_line(report: Report) -> Text:
         "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
         f"   ECE {report.ece:.3f}",
     )
+
+
+def abstaining_line(found: Abstaining) -> Text:
+    """Return in one line how many rows a threshold lets the model answer, and how many of these right."""
+    line = Text.assemble(
+        f"At threshold {found.threshold:g} it answers {found.accepted:,} of {found.rows:,} rows: coverage ",
+        (f"{found.coverage:.2%}", "bold"),
+    )
+    if found.precision is None:
+        return line.append(", so that there is no precision.")
+    bound = f" (with {abstaining.CONFIDENCE:.0%} confidence at least {found.lower_bound():.2%})"
+    return line.append(", precision ").append(f"{found.precision:.2%}", "bold").append(bound + ".")
 
 
 def label_table(report: Report) -> Table:

@@ -157,6 +157,7 @@ def read_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
+    usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN),
     more: Sequence[str] = (),
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
@@ -167,7 +168,7 @@ def read_labelled(
         InputError: as `open_labelled` says; or there are no rows.
     """
     paths = [paths] if isinstance(paths, Path) else paths
-    with open_labelled(paths, text_columns, label_column, more=more, options=options, bad=bad) as table:
+    with open_labelled(paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad) as table:
         found = Labelled(
             [], [], table.text_columns, table.label_column, Places(), {name: [] for name in more}, table.notes
         )

@@ -4,28 +4,35 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after. A test holds the choices below to those of the configuration.
 """
 
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
 from textcls import artifact
 from textcls.check import Survey, find
-from textcls.cli import render
+from textcls.cli import INTERRUPTED, render
 from textcls.cli.options import PATH, Reading, data_argument, once, reading_options
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
+from textcls_training import rationales
 from textcls_training.choices import ATTENTIONS, CLASS_WEIGHTS, DEVICES, EMBEDDINGS, MIXINGS, SIZES, VALUES
+from textcls_training.rationales import Spans
 
 if TYPE_CHECKING:
     from textcls_training.run import TrainReport
 
 NEEDED: Final = ("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 MAX_TOKENS: Final = 2048
+RATIONALE_WEIGHT: Final = 10.0
 
 for _package in NEEDED:
     if find_spec(_package) is None:
@@ -113,8 +120,24 @@ ngrams_option = click.option(
     show_default=True,
     help="How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
 )
+@click.option(
+    "--rationale-column",
+    metavar="NAME",
+    help="Column of what people marked as the reason for the label: JSON, spans of characters of the text such as "
+    '[[3, 7]], or phrases such as ["charged twice"]; rows may have none. Of several text columns, spans count in the '
+    "joined text.",
+)
+@click.option(
+    "--rationale-weight",
+    type=click.FloatRange(min=0),
+    default=RATIONALE_WEIGHT,
+    show_default=True,
+    help="How much it counts that attention rests on the marks.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed and data, same bytes.")
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True, help="Where to train.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
 @reading_options
 def train(
     data: tuple[Path, ...],
@@ -122,6 +145,9 @@ def train(
     text_columns: tuple[str, ...],
     label_column: str | None,
     valid: Path | None,
+    rationale_column: str | None,
+    as_json: bool,
+    verbose: bool,
     reading: Reading,
     **settings: Any,
 ) -> None:
@@ -131,19 +157,60 @@ def train(
     few rows each fifth in turn); the saved model is then trained on all rows. What looks wrong with the rows is said
     first; `textcls check` says more.
     """
+    weight = click.get_current_context().get_parameter_source("rationale_weight")
+    if rationale_column is None and weight == ParameterSource.COMMANDLINE:
+        raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the marks.")
     output = output or _default_output(data[0])
     others = [valid] if valid else []
     once([*data, *others])
     artifact.check_not_an_input(output, [*data, *others])
     artifact.check_output_path(output)
-    rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad)
+    clock = _Clock()
+    more = [] if rationale_column is None else [rationale_column]
+    rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)
     reading.say(rows.notes)
+    if rationale_column is not None:
+        rows = _marked(rows, rationale_column, reading)
     judges = _read_valid(valid, rows, reading) if valid else None
     reading.say_skipped()
+    clock.lap("reading")
     _warn(rows, judges, reading)
+    clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    report = run_training(rows, output, settings, valid=judges, console=Console(stderr=True, quiet=reading.quiet))
-    _summarise(render.console(), report, output)
+    console = Console(stderr=True, quiet=reading.quiet)
+    marks = rows.more[rationale_column] if rationale_column is not None else None
+    report = run_training(rows, output, settings, valid=judges, marks=marks, console=console)
+    clock.lap("loading", report.seconds)
+    if verbose:
+        click.echo(f"Seconds: {clock}.", err=True)
+    if as_json:
+        click.echo(render.json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
+    else:
+        _summarise(render.console(), report, output)
+    if report.interrupted:
+        click.echo(
+            f"Interrupted: {output} holds what was learned from {report.rows:,} rows; whole epochs: {report.epochs}.",
+            err=True,
+        )
+        raise click.exceptions.Exit(INTERRUPTED)
+
+
+class _Clock:
+    """How long each step takes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.began = time.perf_counter()
+
+    def lap(self, name: str, inner: Mapping[str, float] | None = None) -> None:
+        """Note the step `name` that ends now; the steps `inner` behind it are told for themselves."""
+        inner, now = inner or {}, time.perf_counter()
+        self.seconds |= {name: now - self.began - sum(inner.values()), **inner}
+        self.began = now
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{name} {taken:.1f}" for name, taken in self.seconds.items())
+        return f"{steps}, {sum(self.seconds.values()):.1f} in all"
 
 
 def _default_output(data: Path) -> Path:
@@ -169,6 +236,26 @@ def _read_valid(path: Path, rows: Labelled, reading: Reading) -> Labelled:
     return found.only(used)
 
 
+def _marked(rows: Labelled, column: str, reading: Reading) -> Labelled:
+    """Return the rows with what `column` holds as spans of the text; a row whose marks make no sense cannot be used."""
+    spans, used = [], []
+    for i, (cell, text) in enumerate(zip(rows.more[column], rows.texts, strict=True)):
+        where = f"{rows.places[i]}, column {column!r}"
+        try:
+            spans.append(rationales.parse(cell, text, where))
+        except InputError as error:
+            why = str(error).removeprefix(f"{where}: ").removesuffix(".")
+            if len(rows.text_columns) > 1:
+                why += f"; marks are of {' and '.join(map(repr, rows.text_columns))} joined, one a line"
+            reading.bad.add(Bad(where, why))
+        else:
+            used.append(i)
+    if not used:
+        raise InputError(f"No row can be used: none has marks in column {column!r} that make sense.")
+    reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have marks in the column {column!r}."])
+    return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
+
+
 def _warn(rows: Labelled, judges: Labelled | None, reading: Reading) -> None:
     if reading.quiet:
         return
@@ -184,27 +271,29 @@ def _survey(rows: Labelled) -> Survey:
 
 
 def run_training(
-    rows: Labelled, output: Path, settings: dict[str, Any], *, valid: Labelled | None, console: Console
+    rows: Labelled,
+    output: Path,
+    settings: dict[str, Any],
+    *,
+    valid: Labelled | None,
+    console: Console,
+    marks: Sequence[Spans] | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.run.train` says."""
     from textcls_training import run
-    from textcls_training.config import TrainConfig, default_dim
-    from textcls_training.model import ModelConfig
+    from textcls_training.config import from_options
     from textcls_training.progress import watching
+    from textcls_training.stopping import stopped_by_ctrl_c
 
-    dim = settings.pop("dim") or default_dim(len(set(rows.labels)))
-    model = ModelConfig(
-        dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "embedding", "values")}
-    )
-    config = TrainConfig(model=model, ngram_sizes=settings.pop("ngrams"), **settings)
+    config = from_options(len(set(rows.labels)), settings)
 
-    def source(rows: Labelled) -> run.Source:
-        return run.Source(
-            texts=rows.texts, labels=rows.labels, text_columns=rows.text_columns, label_column=rows.label_column
-        )
+    def source(rows: Labelled, marks: Sequence[Spans] | None = None) -> run.Source:
+        columns: Any = {"text_columns": rows.text_columns, "label_column": rows.label_column}
+        return run.Source(texts=rows.texts, labels=rows.labels, rationales=marks, **columns)
 
-    with watching(console) as watcher:
-        return run.train(source(rows), output, config, valid=source(valid) if valid else None, watcher=watcher)
+    judges = source(valid) if valid else None
+    with stopped_by_ctrl_c(quiet=console.quiet) as stop, watching(console) as watcher:
+        return run.train(source(rows, marks), output, config, valid=judges, watcher=watcher, stop=stop)
 
 
 def _ngram_sizes(value: str) -> tuple[int, ...] | None:

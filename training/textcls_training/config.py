@@ -4,9 +4,11 @@ Every default is a stated rule of what can be counted in the training rows: thei
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from importlib.util import find_spec
+from typing import Any, get_args
 
 import torch
 
@@ -84,6 +86,39 @@ class TrainConfig:
             raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
+        if not 0 <= self.rationale_weight < math.inf:
+            raise ConfigError(f"rationale_weight must be a number from 0, not {self.rationale_weight}.")
+
+
+_OF_THE_MODEL = ("mixing", "attention", "embedding", "values", "dim")
+_CHOICES: Mapping[str, object] = {"class_weight": ClassWeight, "size": Size, "device": Device}
+
+
+def from_options(labels: int, options: Mapping[str, Any]) -> TrainConfig:
+    """Return the configuration that options mean, named as on the command line; what is missing has its default.
+
+    Args:
+        labels: number of distinct labels, by which the width is chosen where `dim` is missing or None.
+        options: `epochs`, `dim`, `ngrams`, ... with an underscore for each hyphen.
+
+    Raises:
+        ConfigError: there is no such option, or it has no such value.
+    """
+    own = {field.name for field in fields(TrainConfig)} - {"model", "optim", "ngram_sizes"}
+    known = sorted({*own, *_OF_THE_MODEL, "ngrams"})
+    for name, value in options.items():
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}."
+            raise ConfigError(f"Training has no option {name!r}; {meant}")
+        choices = get_args(_CHOICES.get(name))
+        if choices and value not in choices:
+            raise ConfigError(f"{name} is one of {', '.join(map(repr, choices))}, not {value!r}.")
+    model = {name: options[name] for name in _OF_THE_MODEL if options.get(name) is not None}
+    more = {name: value for name, value in options.items() if name in own}
+    return TrainConfig(
+        model=ModelConfig(**{"dim": default_dim(labels), **model}), ngram_sizes=options.get("ngrams"), **more
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,12 +100,30 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the judging rows decided: how many epochs, and the calibration of these logits [rows, labels] to labels."""
+    """What the judging rows decided: how many epochs, and the calibration of these logits [rows, labels] to labels.
+
+    `interrupted` says that nobody has chosen: somebody has ended the training, and it had come so far.
+    """
 
     epochs: int
     calibration: Calibration
     logits: Float32
     labels: Int64
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class Stop:
+    """How somebody ends a training early and keeps what has been learned.
+
+    Attributes:
+        asked: set by whoever wants it to end; every step looks here.
+        kept: the training that will be kept, and its rows: that of the first judging rows, once it has judged an
+            epoch. Before, nothing is worth keeping, and a training can only be broken off.
+    """
+
+    asked: bool = False
+    kept: "tuple[Trainer, Fold] | None" = None
 
 
 @contextmanager
@@ -144,8 +162,8 @@ class Learner:
 class Trainer:
     """One fit: a fresh model, and the steps that train it."""
 
-    def __init__(self, rows: Rows, classes: int, plan: Plan) -> None:
-        self.plan, self.rows, self.classes = plan, rows, classes
+    def __init__(self, rows: Rows, classes: int, plan: Plan, stop: Stop | None = None) -> None:
+        self.plan, self.rows, self.classes, self.stop = plan, rows, classes, stop or Stop()
         with _DRAWING:
             torch.manual_seed(plan.seed)
             self.learners = [Learner(rows.corpus, features, classes, plan) for features in plan.features.views()]
@@ -154,7 +172,7 @@ class Trainer:
         self.dense = _dense_groups(self.learners, plan.optim)
         self.label_weight = _label_weight(rows.labels, classes, plan.class_weight).to(self.device)
         self.steps = plan.epochs * -(-len(rows.labels) // plan.optim.batch_size)
-        self.step_number = 0
+        self.step_number = self.epochs = 0
         self.stopped = False
 
     def encode(self, corpus: Corpus) -> list[Any]:
@@ -162,16 +180,17 @@ class Trainer:
         return [learner.embedding.encode(corpus) for learner in self.learners]
 
     def train_epoch(self, number: int, watcher: Watcher | None) -> None:
-        """Pass once over all rows, or until `stopped` is set."""
+        """Pass once over all rows, or until `stopped` is set, or somebody asks for it."""
         for learner in self.learners:
             learner.classifier.train()
         rng = np.random.default_rng([self.plan.seed, number])
         for text_B in epoch_batches(self.rows.corpus.lengths(), self.plan.optim.batch_size, rng):
-            if self.stopped:
+            if self.stopped or self.stop.asked:
                 return
             loss = self._step(text_B)
             if watcher:
                 watcher.step(len(text_B), loss)
+        self.epochs = number
 
     def _step(self, text_B: Int64) -> float:
         factor = _schedule(self.step_number, self.steps, self.plan.optim.warmup)
@@ -221,16 +240,33 @@ class Trainer:
         return Fitted(self.rows.corpus.types, views, shares)
 
 
-def judge(fold: Fold, classes: int, plan: Plan, watcher: Watcher | None, name: str) -> list[Float32]:
-    """Train on a fold; return the logits [V, rows, C] of its judging rows after each epoch."""
-    trainer = Trainer(fold.train, classes, plan)
+def judge(
+    fold: Fold,
+    classes: int,
+    plan: Plan,
+    watcher: Watcher | None,
+    name: str,
+    stop: Stop | None = None,
+    *,
+    keep: bool = False,
+) -> list[Float32]:
+    """Train on a fold; return the logits [V, rows, C] of its judging rows after each epoch, of as many as there were.
+
+    With `keep`, this is the training to keep if somebody asks to stop.
+    """
+    stop = stop or Stop()
+    trainer = Trainer(fold.train, classes, plan, stop)
     judges = trainer.encode(fold.judges.corpus)
     if watcher:
         watcher.phase(name, plan.epochs * len(fold.train.labels))
     logits = []
     for number in range(1, plan.epochs + 1):
         trainer.train_epoch(number, watcher)
+        if stop.asked:
+            break
         logits.append(trainer.predict(judges))
+        if keep and len(fold.judges.labels):
+            stop.kept = trainer, fold
         if watcher:
             labels = fold.judges.labels
             watcher.epoch(number, EpochScore.of(logits[-1].mean(0), labels) if len(labels) else None)
@@ -265,40 +301,65 @@ def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
     return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)
 
 
-def fit(rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None) -> Trainer:
+def fit(
+    rows: Rows, classes: int, plan: Plan, stop_after: int, watcher: Watcher | None, stop: Stop | None = None
+) -> Trainer:
     """Train on all rows, with the schedule of `plan.epochs` epochs cut after `stop_after`."""
-    return _run(Trainer(rows, classes, plan), stop_after, watcher)
+    return _run(Trainer(rows, classes, plan, stop), stop_after, watcher)
 
 
 def choose_and_fit(
-    rows: Rows, folds: Sequence[Fold], classes: int, plan: Plan, watcher: Watcher | None
+    rows: Rows,
+    folds: Sequence[Fold],
+    classes: int,
+    plan: Plan,
+    watcher: Watcher | None,
+    stop: Stop | None = None,
 ) -> tuple[Chosen, Fitted]:
     """Judge the folds and `choose`; beside it, in a second thread, fit on all rows, and judge every other fold.
 
     Trainings share nothing, so the result is the same bytes as one after the other. That fit is the right one whenever
     the last epoch is chosen; else, or if dropout would draw from the one generator of both, it comes afterwards.
+
+    If `stop` is asked for meanwhile, the model is the one of the first fold as it stands, judged and calibrated once
+    more: what is said of it is then measured on itself, and on rows that it has not learned from.
     """
+    stop = stop or Stop()
     names = ["choosing"] if len(folds) == 1 else [f"choosing {i + 1}/{len(folds)}" for i in range(len(folds))]
     alone = bool(plan.model.dropout or plan.model.seed_dropout)
     here, there = range(0, len(folds), 1 if alone else 2), range(1, len(folds), 2)
-    trainer = Trainer(rows, classes, plan)
+    trainer = Trainer(rows, classes, plan, stop)
     with ThreadPoolExecutor(1) as pool:
         working = [] if alone else [pool.submit(_run, trainer, plan.epochs, None)]
-        judging = {} if alone else {i: pool.submit(judge, folds[i], classes, plan, None, names[i]) for i in there}
+        judging = {} if alone else {i: pool.submit(judge, folds[i], classes, plan, None, names[i], stop) for i in there}
         try:
-            by_fold = {i: judge(folds[i], classes, plan, watcher, names[i]) for i in here}
+            by_fold = {i: judge(folds[i], classes, plan, watcher, names[i], stop, keep=i == 0) for i in here}
             by_fold |= {i: future.result() for i, future in judging.items()}
         except BaseException:
-            trainer.stopped = True
+            trainer.stopped = stop.asked = True
             for future in judging.values():
                 future.cancel()
             raise
         for fitting in working:
             fitting.result()
-    chosen = choose(folds, [by_fold[i] for i in range(len(folds))])
-    if alone or chosen.epochs != plan.epochs:
-        trainer = fit(rows, classes, plan, chosen.epochs, watcher)
+    if not stop.asked:
+        chosen = choose(folds, [by_fold[i] for i in range(len(folds))])
+        if alone or chosen.epochs != plan.epochs:
+            trainer = fit(rows, classes, plan, chosen.epochs, watcher, stop)
+    if stop.asked:
+        trainer, chosen = _as_it_stands(stop)
+    stop.kept = None  # From here on it would only take memory.
     return chosen, trainer.fitted(chosen.calibration.shares)
+
+
+def _as_it_stands(stop: Stop) -> tuple[Trainer, Chosen]:
+    if stop.kept is None:  # asked for by other means than `kept` allows
+        raise KeyboardInterrupt
+    trainer, fold = stop.kept
+    labels = fold.judges.labels
+    logits = trainer.predict(trainer.encode(fold.judges.corpus))
+    found = calibration.fit(logits, labels)
+    return trainer, Chosen(trainer.epochs, found, found.combine(logits), labels, interrupted=True)
 
 
 def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Trainer:
@@ -306,6 +367,8 @@ def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Trainer:
         watcher.phase("training", epochs * len(trainer.rows.labels))
     for number in range(1, epochs + 1):
         trainer.train_epoch(number, watcher)
+        if trainer.stop.asked:
+            break
         if watcher:
             watcher.epoch(number, None)
     return trainer

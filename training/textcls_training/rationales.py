@@ -13,27 +13,30 @@ from textcls.errors import InputError
 Spans = tuple[tuple[int, int], ...]
 
 
-def parse(cell: str, text: str, where: str) -> Spans:
+def parse(cell: object, text: str, where: str) -> Spans:
     """Return the marks that a field of a table stands for; of an empty field, none.
 
     Args:
-        cell: JSON, either spans of characters `[[3, 7], [16, 22]]` or words and phrases of the text
-            `["charged twice"]`, each of which is marked wherever it stands.
+        cell: either spans of characters `[[3, 7], [16, 22]]` or words and phrases of the text `["charged twice"]`,
+            each of which is marked wherever it stands; a list, or one as JSON.
         text: the text that is marked.
         where: names the field in errors.
 
     Raises:
         InputError: it is neither, or it marks what the text does not have.
     """
-    if not cell.strip():
-        return ()
-    try:
-        found = json.loads(cell)
-    except ValueError:
-        found = None
-    if not isinstance(found, list):
-        raise InputError(f'{where}: a rationale is a JSON list, [[3, 7]] or ["a phrase"], not {cell[:60]!r}.')
+    found = _list(cell) if isinstance(cell, str) else () if cell is None else cell
+    if not isinstance(found, list | tuple):
+        shown = repr(cell if isinstance(cell, str) else str(cell))
+        raise InputError(f'{where}: a rationale is a JSON list, [[3, 7]] or ["a phrase"], not {shown[:60]}.')
     return tuple(span for mark in found for span in _spans(mark, text, where))
+
+
+def _list(cell: str) -> object:
+    try:
+        return json.loads(cell) if cell.strip() else ()
+    except (ValueError, RecursionError):
+        return None
 
 
 def flags(texts: Sequence[str], rationales: Sequence[Spans], max_tokens: int) -> NDArray[np.bool_]:

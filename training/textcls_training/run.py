@@ -2,11 +2,12 @@
 
 import hashlib
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
 from textcls_training.export import AnyLexicon
-from textcls_training.loop import Chosen, Fold, Rows, Watcher
+from textcls_training.loop import Chosen, Fold, Rows, Stop, Watcher
 from textcls_training.rationales import Spans
 from textcls_training.split import held_out_parts
 from textcls_training.views import Fitted
@@ -51,7 +52,7 @@ class TrainReport:
     temperature.
 
     Attributes:
-        rows: rows trained on in the end.
+        rows: rows that the saved model was trained on.
         held_out_rows: rows that chose the epoch and the temperature.
         folds: 1 where these are held-out or separate rows; more where each part of few rows judged in turn.
         epochs: passes over the data.
@@ -63,6 +64,8 @@ class TrainReport:
         parameters: how many numbers were learned in all.
         mixing_parameters: how many of them are the mixing layer's.
         file_bytes: size of the saved model.
+        interrupted: whether somebody has ended the training early.
+        seconds: how long each step took.
     """
 
     rows: int
@@ -77,6 +80,12 @@ class TrainReport:
     parameters: int
     mixing_parameters: int
     file_bytes: int
+    interrupted: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self) | {"held_out": self.held_out.to_json()}
 
     @property
     def cross_entropy(self) -> float | None:
@@ -104,9 +113,10 @@ def train(
     *,
     valid: Source | None = None,
     watcher: Watcher | None = None,
+    stop: Stop | None = None,
 ) -> TrainReport:
     """Train on `source` and write the model to `output`; see `run`."""
-    return run(source, output, config, valid=valid, watcher=watcher).report
+    return run(source, output, config, valid=valid, watcher=watcher, stop=stop).report
 
 
 def run(
@@ -116,6 +126,7 @@ def run(
     *,
     valid: Source | None = None,
     watcher: Watcher | None = None,
+    stop: Stop | None = None,
 ) -> Run:
     """Train on `source`, write the model to `output`, and return it beside the report.
 
@@ -126,6 +137,8 @@ def run(
         valid: rows that choose epoch and temperature. Without them a tenth of `source`, chosen by a hash of the text,
             does; of few rows each fifth does in turn. The saved model is then fitted on all rows of `source`.
         watcher: told of progress.
+        stop: by which somebody may end the training early. The model is then the one that the first judging rows
+            judge, as it stands: without `valid` it has not learned from these.
 
     Raises:
         InputError: nothing can be learned from the rows.
@@ -134,6 +147,7 @@ def run(
     """
     artifact.check_output_path(output)
     metrics.require()
+    began = [time.perf_counter()]
     names = _label_names(source, valid)
     labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()
@@ -147,17 +161,21 @@ def run(
             folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
         else:
             folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
-        chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
-        saved = _lexicon(fitted, everything.corpus, plan, len(names))
-        info = _model_info(source, names, plan, chosen, fitted)
+        began.append(time.perf_counter())
+        chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher, stop)
+        began.append(time.perf_counter())
+        learned = folds[0].train if chosen.interrupted else everything
+        saved = _lexicon(fitted, learned.corpus, plan, len(names))
+        info = _model_info(source, names, plan, chosen, fitted, len(learned.labels))
         export.save(fitted, saved, chosen.calibration.temperature, info, output)
+        began.append(time.perf_counter())
 
     temperature = chosen.calibration.temperature
     probabilities = softmax(chosen.logits / temperature, axis=1)
     report = TrainReport(
-        rows=len(texts),
+        rows=len(learned.labels),
         held_out_rows=len(chosen.labels),
-        folds=len(folds),
+        folds=1 if chosen.interrupted else len(folds),
         epochs=chosen.epochs,
         temperature=temperature,
         shares=fitted.shares,
@@ -167,6 +185,8 @@ def run(
         parameters=fitted.parameters,
         mixing_parameters=fitted.mixing_parameters,
         file_bytes=output.stat().st_size,
+        interrupted=chosen.interrupted,
+        seconds=dict(zip(("preparing", "training", "saving"), np.diff(began).tolist(), strict=True)),
     )
     return Run(report, fitted, saved)
 
@@ -201,7 +221,9 @@ def _numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([number[label] for label in labels], np.int64)
 
 
-def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, fitted: Fitted) -> ModelInfo:
+def _model_info(
+    source: Source, names: Sequence[str], plan: Plan, chosen: Chosen, fitted: Fitted, rows: int
+) -> ModelInfo:
     right = chosen.logits.argmax(1) == chosen.labels
     return ModelInfo(
         labels=tuple(names),
@@ -213,7 +235,7 @@ def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen
         text_columns=source.text_columns,
         label_column=source.label_column,
         training={
-            "rows": len(source.texts),
+            "rows": rows,
             "data_sha256": _data_hash(source),
             "seed": plan.seed,
             "epochs": chosen.epochs,
@@ -226,6 +248,7 @@ def _model_info(source: Source, names: Sequence[str], plan: Plan, chosen: Chosen
             "held_out_rows": len(chosen.labels),
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
+            **({"interrupted": True} if chosen.interrupted else {}),
         },
     )
 

@@ -234,6 +234,23 @@ def test_the_command_measures_no_more_texts_than_asked_for(model_path: Path, tab
     assert (found["texts"] + found["skipped"], found["removals"]) == (1, ["delete"])
 
 
+def test_the_command_reads_other_formats_and_skips_bad_rows_if_asked_for(model_path: Path, tmp_path: Path) -> None:
+    data, more = tmp_path / "heldout.jsonl", tmp_path / "more.txt"
+    data.write_text('{"message": "my card", "intent": "billing"}\n[]\n{"message": "parcel", "intent": "shipping"}\n')
+    more.write_text("__label__billing charged twice\n")
+    assert run(model_path, data, "--methods", "contributions,random")[0] == 3
+    figures = tmp_path / "figures.json"
+    words = (model_path, data, "--methods", "contributions,random", "--on-error", "skip", "--json", figures)
+    code, _, said = run(*words)
+    assert code == 0, said
+    assert "'message' is read as the text" in said
+    assert "Skipped 1 row that cannot be used" in said
+    assert figures.exists()
+    assert run(model_path, more, "--methods", "contributions,random")[0] == 0
+    code, _, said = run(*words, "--rationales", more)
+    assert (code, "none may be skipped" in said) == (2, True)
+
+
 def test_rationales_of_another_table_are_refused(model_path: Path, table: Path, tmp_path: Path) -> None:
     marks = tmp_path / "marks.jsonl"
     marks.write_text('{"row": 4, "tokens": ["a"], "rationales": [[1]]}', encoding="utf-8")
@@ -263,7 +280,7 @@ def test_without_pytorch_the_command_names_its_own_extra(
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}", name="torch")
 
-    monkeypatch.setattr("textcls.cli.import_module", missing)
+    monkeypatch.setattr("textcls.doors.import_module", missing)
     code, _, message = run(model_path, table)
     assert code == 5
     assert message.startswith("Error: textcls explain-benchmark needs the package 'torch'")

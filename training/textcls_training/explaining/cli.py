@@ -12,8 +12,8 @@ from textcls import artifact, metrics
 from textcls import data as tables
 from textcls.classifier import Classifier
 from textcls.cli import render
-from textcls.cli.options import PATH, model_argument, text_column_option
-from textcls.errors import InputError
+from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
+from textcls.errors import ConfigError, InputError
 from textcls_training.explaining import page
 from textcls_training.explaining.benchmark import explain_benchmark
 from textcls_training.explaining.plausibility import Rationale
@@ -27,7 +27,7 @@ from textcls_training.explaining.report import print_report
     "explain-benchmark", epilog="Example: textcls explain-benchmark tickets.onnx heldout.csv --output page.html"
 )
 @model_argument
-@click.argument("data", type=PATH)
+@data_argument
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]")
 @click.option("--texts", type=click.IntRange(1), default=500, show_default=True, help="Most rows that are measured.")
@@ -51,9 +51,10 @@ from textcls_training.explaining.report import print_report
 @click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
 @click.option("--json", "json_path", type=PATH, help="Write all figures here.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same figures.")
+@reading_options
 def explain_benchmark_command(
     model: Path,
-    data: Path,
+    data: tuple[Path, ...],
     text_columns: tuple[str, ...],
     label_column: str | None,
     texts: int,
@@ -65,15 +66,19 @@ def explain_benchmark_command(
     output: Path | None,
     json_path: Path | None,
     seed: int,
+    reading: Reading,
 ) -> None:
-    """Measure MODEL's explanations on the labelled file DATA.
+    """Measure MODEL's explanations on the labelled files DATA; - reads standard input.
 
     Faithfulness (does the answer change without the tokens that are said to matter?), robustness and cost of the
     model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
     also how far they agree with people.
     """
     metrics.require()
-    inputs = [path for path in (model, data, rationales, other) if path is not None]
+    once(data)
+    if rationales is not None and reading.bad.skip:
+        raise ConfigError("--rationales counts all rows, so that none may be skipped; leave --on-error skip out.")
+    inputs = [path for path in (model, *data, rationales, other) if path is not None]
     for path in (output, json_path):
         if path is not None:
             artifact.check_output_path(path)
@@ -82,9 +87,12 @@ def explain_benchmark_command(
         page.require()
     classifier = Classifier.load(model)
     info = classifier.info
-    rows = tables.read_labelled(data, text_columns or info.text_columns, label_column or info.label_column)
+    usual = (info.text_columns, info.label_column)
+    rows = tables.read_labelled(data, text_columns, label_column, usual=usual, options=reading.options, bad=reading.bad)
+    reading.say(rows.notes)
+    reading.say_skipped()
     chosen = sorted(np.random.default_rng(seed).permutation(len(rows.texts))[:texts].tolist())
-    with watching(Console(stderr=True)) as watcher:
+    with watching(Console(stderr=True, quiet=reading.quiet)) as watcher:
         result = explain_benchmark(
             classifier,
             [rows.texts[i] for i in chosen],

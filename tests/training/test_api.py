@@ -1,0 +1,89 @@
+"""Training from Python: the same model as the command line's, and mistakes told in a sentence."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import textcls
+from tests.test_cli import read_rows, succeed, write_rows
+from textcls import Classifier, ConfigError, InputError, SurroundingsError
+from textcls_training import config
+
+TEXTS = [f"{word} please {i}" for i in range(12) for word in ("refund", "parcel")]
+LABELS = ["billing", "shipping"] * 12
+SMALL: dict[str, Any] = {"epochs": 1, "dim": 2, "ngrams": (), "device": "cpu"}
+
+
+def test_the_model_is_that_of_the_command_line(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *zip(TEXTS, LABELS, strict=True)])
+    succeed("train", data, "--epochs", "2", "--dim", "3", "--size", "tiny", "--ngrams", "3", "--device", "cpu")
+    rows = read_rows(data)
+    options: dict[str, Any] = {"epochs": 2, "dim": 3, "size": "tiny", "ngrams": (3,), "device": "cpu"}
+    found = textcls.train([r["text"] for r in rows], [r["label"] for r in rows], tmp_path / "api.onnx", **options)
+    assert isinstance(found, Classifier)
+    assert (tmp_path / "api.onnx").read_bytes() == (tmp_path / "rows.onnx").read_bytes()
+
+
+def test_rows_of_their_own_judge_and_marks_of_people_are_counted(tmp_path: Path) -> None:
+    marks = [["refund"], None] * 12
+    valid = (TEXTS[:6], LABELS[:6])
+    found = textcls.train(TEXTS, LABELS, tmp_path / "m.onnx", valid=valid, rationales=marks, **SMALL)
+    assert (found.info.training["held_out_rows"], found.info.training["rationales"]) == (6, 12)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"labels": LABELS[1:]}, InputError, "There are 24 texts and 23 labels; one label a text is needed."),
+        ({"texts": [*TEXTS[1:], None]}, InputError, "Texts: number 23 is not a string but NoneType."),
+        ({"labels": [*LABELS[1:], 3]}, InputError, "Labels: number 23 is not a string but int."),
+        ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
+        ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
+        ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not hold 'card'"),
+        ({"epoch": 3}, ConfigError, "Training has no option 'epoch'; did you mean 'epochs'?"),
+        ({"colour": 3}, ConfigError, "Training has no option 'colour'; there are attention, bigrams, "),
+        ({"size": "big"}, ConfigError, "size is one of 'tiny', 'small', 'default', 'full', not 'big'."),
+        ({"mixing": "big"}, ConfigError, "There is no mixing 'big'"),
+        ({"epochs": 0}, ConfigError, "epochs must be at least 1, not 0."),
+        ({"rationale_weight": -1}, ConfigError, "rationale_weight must be a number from 0, not -1."),
+        ({"output": "no/m.onnx"}, SurroundingsError, "does not exist"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    change: dict[str, Any], error: type[Exception], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Any] = {"texts": TEXTS, "labels": LABELS, "output": "m.onnx", **SMALL, **change}
+    with pytest.raises(error) as raised:
+        textcls.train(**given)
+    assert said in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_packages_for_training_one_sentence_says_what_to_install() -> None:
+    code = """
+import sys
+class Hook:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hook())
+import textcls
+try:
+    textcls.train(["a", "b"], ["x", "y"], "m.onnx")
+except textcls.MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = "textcls.train needs the package 'torch', which is not installed; type: pip install 'textcls[train]'\n"
+    assert (done.stdout, done.stderr) == (said, "")
+
+
+def test_options_of_nothing_are_the_defaults() -> None:
+    texts = ["a b", "c"]
+    plain = config.resolve(config.TrainConfig(), texts, 3, 2)
+    assert config.resolve(config.from_options(2, {}), texts, 3, 2) == plain
+    assert config.resolve(config.from_options(2, {"dim": None, "epochs": None}), texts, 3, 2) == plain

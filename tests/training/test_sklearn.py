@@ -1,0 +1,175 @@
+"""The scikit-learn estimator: scikit-learn's own checks as far as they go for texts, and its tools at work."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.utils.estimator_checks as checks
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+
+from textcls import Classifier, SurroundingsError
+from textcls_training.sklearn import TextClassifier
+
+SMALL: dict[str, Any] = {"epochs": 1, "dim": 2, "ngrams": (), "device": "cpu"}
+LONGER = {**SMALL, "epochs": 4}
+TEXTS = [f"{word} please {i}" for i in range(20) for word in ("refund", "parcel", "cancel")]
+LABELS = ["billing", "shipping", "account"] * 20
+
+
+@pytest.fixture(scope="module")
+def fitted() -> TextClassifier:
+    """A small estimator, fitted."""
+    return TextClassifier(**LONGER).fit(TEXTS, LABELS)
+
+
+class OfNumbers(TextClassifier):
+    """Each row of numbers as a text: scikit-learn's checks of what fitting does know no other input."""
+
+    def fit(self, X: Any, y: Any) -> "OfNumbers":
+        super().fit(self._words(X), y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(self._words(X))
+
+    @staticmethod
+    def _words(X: Any) -> list[str]:
+        rows = np.asarray(X)
+        if rows.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data.")
+        return [" ".join(f"c{j}v{value:.0f}" for j, value in enumerate(row)) for row in rows.tolist()]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False
+        tags.classifier_tags.poor_score = True
+        tags.no_validation = True
+        return tags
+
+
+# What OfNumbers does not do, and why a classifier of texts need not.
+NOT_OF_TEXTS = {
+    "check_fit2d_1sample": "one row is refused, in words of our own",
+    "check_class_weight_classifiers": "class_weight is None or balanced, not a dict",
+    "check_estimator_sparse_tag": "texts are not sparse",
+    "check_estimator_sparse_array": "texts are not sparse",
+    "check_estimator_sparse_matrix": "texts are not sparse",
+}
+
+
+@checks.parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [OfNumbers(**SMALL)], expected_failed_checks=lambda _: NOT_OF_TEXTS
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_checks_of_scikit_learn_pass_where_each_row_is_written_as_a_text(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_estimator_cloneable,
+        checks.check_estimator_tags_renamed,
+        checks.check_valid_tag_types,
+        checks.check_estimator_repr,
+        checks.check_no_attributes_set_in_init,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+        checks.check_mixin_order,
+        checks.check_parameters_default_constructible,
+    ],
+)
+def test_the_checks_of_scikit_learn_that_fit_nothing_pass(check: Any) -> None:
+    check("TextClassifier", TextClassifier())
+
+
+def test_its_tags_say_that_it_reads_texts() -> None:
+    tags = get_tags(TextClassifier())
+    assert (tags.input_tags.string, tags.input_tags.two_d_array, tags.estimator_type) == (True, False, "classifier")
+
+
+def test_probabilities_stand_in_the_order_of_the_classes_and_add_up_to_one(fitted: TextClassifier) -> None:
+    assert fitted.classes_.tolist() == ["account", "billing", "shipping"]
+    probabilities = fitted.predict_proba(TEXTS)
+    assert probabilities.shape == (60, 3)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-12)
+    assert fitted.predict(TEXTS).tolist() == fitted.classes_[probabilities.argmax(1)].tolist()
+    assert fitted.score(TEXTS, LABELS) > 0.9
+    assert fitted.predict([]).tolist() == []
+    answers = fitted.classifier_.predict(TEXTS)
+    np.testing.assert_allclose(probabilities.max(1), [answer.score for answer in answers], rtol=1e-6)
+
+
+def test_labels_may_be_numbers_whose_order_is_not_that_of_their_digits() -> None:
+    numbers = np.array([{"billing": 10, "shipping": 9, "account": -1}[label] for label in LABELS])
+    model = TextClassifier(**LONGER).fit(np.array(TEXTS, object), numbers)
+    assert model.classes_.tolist() == [-1, 9, 10]
+    assert model.predict(["refund please", "parcel please", "cancel please"]).tolist() == [10, 9, -1]
+    assert model.predict(TEXTS).dtype == numbers.dtype
+
+
+def test_it_is_pickled_and_saved_by_its_file(fitted: TextClassifier, tmp_path: Path) -> None:
+    expected = fitted.predict_proba(TEXTS)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), expected)
+    assert again.model_bytes_ == fitted.model_bytes_
+    fitted.save(tmp_path / "tickets.onnx")
+    assert (tmp_path / "tickets.onnx").read_bytes() == fitted.model_bytes_
+    assert Classifier.load(tmp_path / "tickets.onnx").predict("refund please").label == "billing"
+    with pytest.raises(SurroundingsError):
+        fitted.save(tmp_path / "no" / "tickets.onnx")
+
+
+def test_the_same_seed_gives_the_same_file() -> None:
+    first, second, other = (TextClassifier(**SMALL, random_state=seed).fit(TEXTS, LABELS) for seed in (1, 1, 2))
+    assert first.model_bytes_ == second.model_bytes_
+    assert first.model_bytes_ != other.model_bytes_
+    TextClassifier(**SMALL, random_state=np.random.RandomState(3)).fit(TEXTS, LABELS)
+
+
+def test_cross_validation_searches_and_pipelines_take_it() -> None:
+    model = TextClassifier(**LONGER)
+    assert cross_val_score(model, TEXTS, LABELS, cv=2).min() > 0.6
+    search = GridSearchCV(model, {"dim": [2, 4]}, cv=2).fit(TEXTS, LABELS)
+    assert search.best_params_["dim"] in (2, 4)
+    lower = FunctionTransformer(lambda texts: [text.lower() for text in texts])
+    pipeline = make_pipeline(lower, model).set_params(textclassifier__dim=3).fit(TEXTS, LABELS)
+    assert pipeline.predict(["REFUND PLEASE"]).tolist() == ["billing"]
+    assert clone(pipeline).get_params()["textclassifier__dim"] == 3
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "said"),
+    [
+        ("one text", ["x"], "X is one string"),
+        (np.zeros((2, 2)), ["x", "y"], r"X has the shape \(2, 2\)"),
+        (["a", 3], ["x", "y"], "Text 1 of X is not a string but int."),
+        (["a", "b"], ["x"], "one label a text is needed"),
+        (["a", "b"], ["x", "x"], "a classifier needs at least two"),
+        (["a", "b"], [0.5, 1.7], "Unknown label type"),
+        (["a", "b"], None, "requires y to be passed"),
+    ],
+)
+def test_mistakes_are_value_errors(X: Any, y: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        TextClassifier(**SMALL).fit(X, y)
+
+
+def test_options_that_make_no_sense_are_told_when_fitting() -> None:
+    with pytest.raises(ValueError, match="size is one of"):
+        TextClassifier(size="big").fit(TEXTS, LABELS)
+
+
+def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:
+    model = TextClassifier()
+    for call in (lambda: model.predict(TEXTS), lambda: model.save(tmp_path / "m.onnx"), lambda: model.classifier_):
+        with pytest.raises(NotFittedError):
+            call()

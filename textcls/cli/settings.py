@@ -1,0 +1,128 @@
+"""Where options come from that are not given: the environment, then a file, then the defaults.
+
+Each option of each command has a variable, TEXTCLS_TRAIN_EPOCHS for `textcls train --epochs`, and a key in the table of
+its command in `textcls.toml`, `epochs` in `[train]`. The file is that of --config, or of TEXTCLS_CONFIG, or
+`textcls.toml` in the working folder if there is one.
+"""
+
+import os
+import tomllib
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from textcls.errors import ConfigError, InputError
+
+NAME: Final = "textcls.toml"
+PREFIX: Final = "TEXTCLS"
+
+
+def key_of(option: click.Option) -> str:
+    """Return the name of `option` in the file: its long name without hyphens before it."""
+    return max(option.opts, key=len).lstrip("-")
+
+
+def variable_of(command: str, option: click.Option) -> str:
+    """Return the variable of `option`."""
+    return f"{PREFIX}_{command}_{key_of(option)}".upper().replace("-", "_")
+
+
+def add(command: click.Command, commands: Sequence[str]) -> None:
+    """Give `command` its option --config, and each of its options a variable; a second time does nothing."""
+    if command.name is None or any(option.name == "config" for option in command.params):
+        return
+    for option in command.params:
+        if isinstance(option, click.Option) and option.envvar is None:
+            option.envvar = variable_of(command.name, option)
+
+    def read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+        found = path if path is not None else Path(NAME) if Path(NAME).is_file() else None
+        # Completion must not fail for what the file holds.
+        if found is not None and not context.resilient_parsing:
+            context.default_map = defaults(found, context, commands)
+
+    command.params.append(
+        click.Option(
+            ["--config"],
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            envvar=f"{PREFIX}_CONFIG",
+            is_eager=True,
+            expose_value=False,
+            callback=read,
+            help=f"Take defaults from this file.  [default: {NAME}, if it is here]",
+        )
+    )
+
+
+def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dict[str, Any]:
+    """Return what the file at `path` says of the options of a command, by the names of its parameters.
+
+    Raises:
+        InputError: there is no such file, or it is no TOML.
+        ConfigError: a command or an option does not exist, or a value is not of its kind.
+    """
+    command, tables = context.command, _tables(path)
+    for name, table in tables.items():
+        if name not in commands:
+            raise ConfigError(f"{path}: there is no command {name!r}{_meant(name, commands)}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: {name!r} is no table; write [{name}], and its options below.")
+    options = {
+        key_of(option): option
+        for option in command.params
+        if isinstance(option, click.Option) and option.name != "config"
+    }
+    found = {}
+    for key, value in tables.get(command.name or "", {}).items():
+        option = options.get(key.replace("_", "-"))
+        if option is None:
+            raise ConfigError(f"{path}, [{command.name}]: there is no option {key!r}{_meant(key, list(options))}")
+        where = f"{path}, [{command.name}] {key}"
+        found[option.name or ""] = _value(option, value, where)
+        try:
+            option.process_value(context, found[option.name or ""])
+        except click.BadParameter as error:
+            raise ConfigError(f"{where}: {error.message.removesuffix('.')}.") from error
+    return found
+
+
+def told(error: click.BadParameter) -> str:
+    """Return what `error` says, and the variable if the value came from one."""
+    message = error.message
+    if isinstance(error.param, click.Option) and isinstance(error.param.envvar, str):
+        value = os.environ.get(error.param.envvar)
+        if value and repr(value) in message:
+            message = f"{message.removesuffix('.')} (from the variable {error.param.envvar})."
+    return message
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"There is no settings file {path}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} is no TOML: {error}.") from error
+
+
+def _value(option: click.Option, value: Any, where: str) -> Any:
+    """Return `value` as click takes it: as it would stand on the command line."""
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise ConfigError(f"{where}: true or false is needed, not {value!r}.")
+        return value
+    values = value if isinstance(value, list) and option.multiple else [value]
+    if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+        kinds = "a string, a number or a list of them" if option.multiple else "a string or a number"
+        raise ConfigError(f"{where}: {kinds} is needed, not {value!r}.")
+    words = [str(one) for one in values]
+    return words if option.multiple else words[0]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name.replace("_", "-"), known, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}."

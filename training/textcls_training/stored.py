@@ -1,0 +1,36 @@
+"""What is changed in a saved model without training it again: its metadata, and nothing else of the file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from textcls import artifact
+from textcls.artifact import METADATA_KEY, ModelInfo
+from textcls.errors import ArtifactError, ConfigError
+
+
+def store_threshold(path: Path, threshold: float | None) -> None:
+    """Write the score below which the model at `path` abstains into its file, which is replaced as a whole.
+
+    Raises:
+        ConfigError: the threshold is no probability.
+        ArtifactError: there is no model, or it is damaged.
+        SurroundingsError: the file cannot be replaced.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    # A link stays a link.
+    path = path.resolve()
+    try:
+        model = onnx.load_model_from_string(path.read_bytes())
+    except FileNotFoundError as error:
+        raise ArtifactError(f"There is no model file {path}.") from error
+    except DecodeError as error:
+        raise ArtifactError(f"{path} is no ONNX file, or it is damaged.") from error
+    found = {prop.key: prop for prop in model.metadata_props}
+    info = ModelInfo.from_metadata({key: prop.value for key, prop in found.items()}, path)
+    found[METADATA_KEY].value = replace(info, threshold=threshold).to_metadata()[METADATA_KEY]
+    with artifact.replacing(path) as file:
+        file.write(model.SerializeToString(deterministic=True))
