@@ -1,5 +1,6 @@
 """Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
 
+import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, overload
@@ -16,8 +17,8 @@ from textcls.results import Explanation, Prediction
 
 # A batch is padded to its longest text; the second bound keeps its memory to tens of megabytes.
 BATCH_TEXTS, BATCH_CHARACTERS = 64, 100_000
-_ANSWER: Final = ("probabilities",)
-_EXPLAINED: Final = ("probabilities", "logits", "attention", "contributions", "known")
+_ANSWER: Final = ("probabilities", "attention")
+_EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
 
 
 class Classifier:
@@ -46,7 +47,16 @@ class Classifier:
             ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
         """
         path = Path(path)
-        session = _open_session(path)
+        return cls.from_bytes(_read(path), path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> "Classifier":
+        """Load the model file whose content is `data`; messages name it `path`.
+
+        Raises:
+            ArtifactError: it is damaged or not ours, or it is of a newer format.
+        """
+        session = _open_session(data, path)
         info = ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path)
         missing = set(artifact.OUTPUTS) - {output.name for output in session.get_outputs()}
         if missing:
@@ -152,10 +162,13 @@ class Classifier:
         given: NDArray[np.object_] = np.array([tokenizer.clean(text) for text in texts], object)
         outputs = self._session.run(names, {artifact.INPUT: given}, self._run_options)
         for i, text in enumerate(texts):
-            probabilities = outputs[0][i]
-            explanation = (
-                Explanation(text, self.labels, self._bias, *(output[i] for output in outputs)) if explain else None
-            )
+            probabilities, attention = outputs[0][i], outputs[1][i]
+            explanation = None
+            if explain:
+                logits, contributions, known = outputs[2][i], outputs[3][i], outputs[4][i]
+                explanation = Explanation(
+                    text, self.labels, self._bias, probabilities, logits, attention, contributions, known
+                )
             abstains = threshold is not None and probabilities.max() < threshold
             yield Prediction(
                 self.labels,
@@ -164,6 +177,7 @@ class Classifier:
                 self._truncated(text),
                 explanation,
                 threshold,
+                int(np.count_nonzero(attention)),
             )
 
     def _truncated(self, text: str) -> bool:
@@ -183,13 +197,17 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _open_session(path: Path) -> onnxruntime.InferenceSession:
+def _read(path: Path) -> bytes:
     try:
-        found = path.is_file()
-    except OSError:  # a name too long, a folder that may not be searched
-        found = False
-    if not found:
-        raise ArtifactError(f"There is no model file {path}.")
+        if path.is_file():
+            return path.read_bytes()
+    except OSError as error:  # a name too long, a folder that may not be searched, a file that may not be read
+        if error.errno == errno.EACCES:
+            raise ArtifactError(f"{path} may not be read: give the user of this process the right to.") from error
+    raise ArtifactError(f"There is no model file {path}.")
+
+
+def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -197,7 +215,7 @@ def _open_session(path: Path) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
         raise ArtifactError(
             f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."

@@ -2,6 +2,7 @@
 
     TextclsError            caught by the command line and by the server; its text is one sentence for a person
     ├── InputError          what was given is wrong: a file, a column, a text, a request
+    │   ├── NotFoundError   ... because it names something that is not there
     │   └── TooLargeError   ... because it is beyond a stated limit
     ├── ConfigError         an option, or options together, make no sense
     ├── ArtifactError       the model file is missing, damaged, not ours, or newer than this version reads
@@ -20,6 +21,10 @@ class TextclsError(Exception):
 
 class InputError(TextclsError):
     """The input is wrong; the text says what, where, and what to do."""
+
+
+class NotFoundError(InputError):
+    """The input names something that is not there; the text says what is."""
 
 
 class TooLargeError(InputError):
@@ -50,6 +55,7 @@ class SurroundingsError(TextclsError):
 # (error, exit code, HTTP status), the most special first. 2 is what click itself uses for a wrong call.
 _TABLE: Final[tuple[tuple[type[TextclsError], int, int], ...]] = (
     (TooLargeError, 3, 413),
+    (NotFoundError, 3, 404),
     (InputError, 3, 422),
     (ConfigError, 2, 422),
     (ArtifactError, 4, 503),

@@ -1,41 +1,94 @@
-"""`textcls serve`: a model over HTTP."""
+"""`textcls serve`: models over HTTP. Every setting of `textcls.server.settings` is an option here."""
 
+import tomllib
+from collections.abc import Callable
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from textcls.cli.options import model_argument
-from textcls.errors import MissingExtraError
-from textcls.server.limits import Limits
+from textcls.errors import ConfigError, MissingExtraError
+from textcls.server.settings import ENVIRONMENT, Settings
 
-_DEFAULTS: Final = Limits()
-_COUNT: Final = click.IntRange(min=1)
+_PACKAGES: Final = ("fastapi", "httptools", "orjson", "prometheus_client", "pydantic", "uvicorn")
+
+
+def _type(field: Field[Any]) -> Any:
+    about = field.metadata
+    if about["choices"]:
+        return click.Choice(about["choices"])
+    kinds = {
+        int: click.IntRange(min=int(about["least"])),
+        float: click.FloatRange(min=about["least"]),
+        bool: bool,
+        str: str,
+        Path | None: click.Path(path_type=Path),
+        tuple[str, ...]: str,
+    }
+    return kinds[field.type]  # type: ignore[index]
+
+
+def _option(field: Field[Any]) -> Callable[[Any], Any]:
+    flag = field.name.replace("_", "-")
+    several = field.type == tuple[str, ...]
+    return click.option(
+        # What is on by default needs a way to be switched off.
+        f"--{flag}/--no-{flag}" if field.default is True else f"--{flag}",
+        field.name,
+        type=_type(field),
+        default=field.default,
+        is_flag=field.type is bool,
+        multiple=several,
+        envvar=f"{ENVIRONMENT}{field.name.upper()}",
+        show_default=field.default not in (None, False, ()),
+        help=field.metadata["about"],
+    )
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for field in reversed(fields(Settings)):
+        command = _option(field)(command)
+    return command
+
+
+def _read_file(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """Take defaults from a TOML file: below flags and environment, above what is built in."""
+    if path is None:
+        return
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"The settings in {path} cannot be read: {error}.") from error
+    known = {field.name for field in fields(Settings)} | {"models"}
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise ConfigError(f"{path} sets {unknown[0]!r}, which is no setting; see textcls serve --help.")
+    context.default_map = {**(context.default_map or {}), **given}
 
 
 @click.command(epilog="Example: textcls serve tickets.onnx --port 8000")
-@model_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is every one.")
+@click.argument("models", nargs=-1, required=True, envvar=f"{ENVIRONMENT}MODELS", metavar="MODEL...")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0 takes a free one."
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar=f"{ENVIRONMENT}CONFIG",
+    is_eager=True,
+    expose_value=False,
+    callback=_read_file,
+    help="TOML file of settings, by their names with '_'. Flags and environment variables count for more.",
 )
-@click.option("--max-inputs", type=_COUNT, default=_DEFAULTS.max_inputs, show_default=True, help="Texts a request.")
-@click.option(
-    "--max-characters", type=_COUNT, default=_DEFAULTS.max_characters, show_default=True, help="Characters a text."
-)
-@click.option(
-    "--max-body-bytes", type=_COUNT, default=_DEFAULTS.max_body_bytes, show_default=True, help="Bytes a request."
-)
-def serve(model: Path, host: str, port: int, max_inputs: int, max_characters: int, max_body_bytes: int) -> None:
+@_options
+def serve(models: tuple[str, ...], **given: Any) -> None:
     """Answer POST /v1/classify with MODEL until Ctrl-C or SIGTERM.
 
-    The interface is described at /docs and /openapi.json.
+    MODEL is a file, NAME=FILE, NAME@VERSION=FILE, or a folder of *.onnx; several are served by their names. Each option
+    can be set by an environment variable, TEXTCLS_ and its name: TEXTCLS_MAX_INPUTS. SIGUSR1 reads the files anew.
     """
     try:
         from textcls.server import run
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn"):
+        if error.name not in _PACKAGES:
             raise
         raise MissingExtraError("textcls serve", error.name, "serve") from error
-    limits = Limits(max_inputs=max_inputs, max_characters=max_characters, max_body_bytes=max_body_bytes)
-    run.serve(model, host, port, limits, ready=lambda url: click.echo(f"Serving {model} on {url}"))
+    run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

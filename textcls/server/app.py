@@ -1,96 +1,136 @@
-"""The routes: thin over `Classifier`, with inference off the event loop."""
+"""The documented routes, behind the gate."""
 
-import os
-from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Final
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp
 
 from textcls import __version__
-from textcls.classifier import Classifier
-from textcls.server import answers, problems
-from textcls.server.limits import BodyLimit, Limits
-from textcls.server.schemas import ClassifyAnswer, ClassifyRequest, ErrorAnswer, Health, ModelCard, Models
+from textcls.server import metrics, problems
+from textcls.server.gate import Gate
+from textcls.server.problems import Refusal
+from textcls.server.schemas import (
+    ClassifyAnswer,
+    ClassifyRequest,
+    ErrorAnswer,
+    Health,
+    ModelCard,
+    Models,
+    Reloaded,
+)
+from textcls.server.service import Service
 
-_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    413: {"model": ErrorAnswer, "description": "Too many texts, too long a text, or too large a body"},
-    422: {"model": ErrorAnswer, "description": "No valid JSON, or not the fields documented here"},
-    500: {"model": ErrorAnswer, "description": "An error inside the server"},
+_ABOUT: Final = {
+    401: "A key is needed",
+    403: "Administration is switched off",
+    404: "There is no such model",
+    405: "The path answers another method",
+    408: "The request did not arrive in time",
+    409: "The new models cannot be used; the old ones go on answering",
+    413: "Too many texts, too long a text, too large a body, or too large an explained answer",
+    422: "No valid JSON, or not the fields documented here",
+    429: "Too busy; try again after Retry-After seconds",
+    500: "An error inside the server",
+    503: "Stopping",
+    504: "Not done within the deadline",
 }
+
+
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorAnswer, "description": _ABOUT[status]} for status in statuses}
+
+
 router: Final = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """What the routes share.
-
-    Attributes:
-        classifier: the model served.
-        limits: bounds of one request.
-        threads: how many requests are worked on at once.
-    """
-
-    classifier: Classifier
-    limits: Limits
-    threads: CapacityLimiter
-
-
-def create_app(classifier: Classifier, limits: Limits) -> FastAPI:
-    """Return the service of one model as an ASGI application."""
+def create_app(service: Service) -> ASGIApp:
+    """Return the service as an ASGI application."""
+    settings = service.settings
     app = FastAPI(
         title="textcls",
         version=__version__,
         summary="Text classification that says what each token added to the answer.",
         description=(
-            f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
-            f'{limits.max_body_bytes:,} bytes a body. Every error is `{{"error": {{"type", "message"}}}}`.'
+            f"At most {settings.max_inputs:,} texts a request, {settings.max_characters:,} characters a text and "
+            f'{settings.max_body_bytes:,} bytes a body. Every error is `{{"error": {{"type", "message"}}}}`.'
         ),
+        docs_url="/docs" if settings.docs else None,
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.service = Service(classifier, limits, CapacityLimiter(os.cpu_count() or 1))
+    app.state.service = service
     app.include_router(router)
-    app.add_middleware(BodyLimit, limits=limits)
     problems.install(app)
-    return app
+    # Around the application rather than one of its middlewares: Starlette's own layers cost 4 us a request.
+    gate = Gate(app, service)
+    if settings.cors_origin:
+        from starlette.middleware.cors import CORSMiddleware
+
+        return CORSMiddleware(
+            gate,
+            allow_origins=settings.cors_origin,
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
+            expose_headers=["x-model", "x-request-id", "retry-after"],
+        )
+    return gate
 
 
 def _service(request: Request) -> Service:
     service = request.app.state.service
-    assert isinstance(service, Service)
+    if not isinstance(service, Service):
+        raise TypeError("app.state.service is no Service")
     return service
 
 
-@router.post("/v1/classify", response_model=ClassifyAnswer, responses=_ERRORS, summary="Classify texts")
+@router.post(
+    "/v1/classify",
+    response_model=ClassifyAnswer,
+    responses=_errors(401, 404, 408, 413, 422, 429, 500, 503, 504),
+    summary="Classify texts",
+)
 async def classify(request: Request, body: ClassifyRequest) -> Response:
     """Classify one text or a batch; with `explain`, also split each logit exactly over the tokens.
 
-    The split is the accounting of this model's answer, not a claim about causes.
+    The split is the accounting of this model's answer, not a claim about causes. The header `x-model` says which model
+    answered: its name, version and SHA-256.
     """
-    service = _service(request)
-    service.limits.check(body.inputs)
-    content = await to_thread.run_sync(answers.classify, service.classifier, body, limiter=service.threads)
-    return Response(content, HTTPStatus.OK, media_type="application/json")
+    # Documentation: the gate answers this path before FastAPI sees it.
+    raise Refusal(500, "The gate is missing in front of this route.")
 
 
-@router.get("/v1/models", summary="List the models served")
+@router.get("/v1/models", summary="List the models served", responses=_errors(401, 500))
 async def models(request: Request) -> Models:
-    """Say which model answers, which labels it knows, and how it was calibrated."""
-    classifier = _service(request).classifier
-    info = classifier.info
-    card = ModelCard(
-        name=classifier.path.stem,
-        labels=list(info.labels),
-        task=info.task,
-        format_version=info.format_version,
-        threshold=info.threshold,
-        max_tokens=info.max_tokens,
-        temperature=info.temperature,
-    )
-    return Models(models=[card])
+    """Say which models answer, which labels they know, and how they were calibrated."""
+    generation = _service(request).generation
+    cards = [
+        ModelCard(
+            name=served.name,
+            version=served.version,
+            sha256=served.sha256,
+            default=served is generation.get(None),
+            labels=list(served.classifier.info.labels),
+            task=served.classifier.info.task,
+            format_version=served.classifier.info.format_version,
+            threshold=served.classifier.info.threshold,
+            max_tokens=served.classifier.info.max_tokens,
+            temperature=served.classifier.info.temperature,
+        )
+        for served in generation.models.values()
+    ]
+    return Models(generation=generation.number, models=cards)
+
+
+@router.post("/v1/admin/reload", summary="Read the model files anew", responses=_errors(401, 403, 409, 500))
+async def reload(request: Request) -> Reloaded:
+    """Test the files and exchange the models of all workers at once; a bad file changes nothing, and the answer says why.
+
+    Needs the admin key. Keys are read anew as well.
+    """
+    number, workers = await _service(request).reload()
+    return Reloaded(generation=number, workers=workers)
 
 
 @router.get("/livez", summary="Is the process alive?")
@@ -99,7 +139,17 @@ async def livez() -> Health:
     return Health(status="live")
 
 
-@router.get("/readyz", summary="Can texts be classified?")
-async def readyz() -> Health:
-    """Answer once the model is loaded, which is before the socket listens."""
-    return Health(status="ready")
+@router.get("/readyz", response_model=Health, summary="Can texts be classified?", responses=_errors(503))
+async def readyz(request: Request) -> Response:
+    """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
+    if _service(request).draining:
+        raise Refusal(503, "The service is stopping; ask another.", retry_after="1")
+    return JSONResponse({"status": "ready"})
+
+
+@router.get("/metrics", summary="Metrics of all workers", include_in_schema=False)
+async def exposition(request: Request) -> Response:
+    """Return what was counted, in Prometheus's text form."""
+    service = _service(request)
+    content = metrics.exposition(service.folder, service.counts, service.generation)
+    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")

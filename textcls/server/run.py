@@ -1,64 +1,74 @@
-"""Serve a model file on a socket until told to stop."""
+"""Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor."""
 
+import asyncio
 import errno
+import logging
 import os
+import shutil
 import signal
 import socket
+import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import multiprocess
 
-from textcls.classifier import Classifier
-from textcls.errors import SurroundingsError
+from textcls.errors import SurroundingsError, TextclsError
+from textcls.server import auth, logs, metrics
 from textcls.server.app import create_app
-from textcls.server.limits import Limits
+from textcls.server.metrics import Counts
+from textcls.server.protocol import SWEEP_SECONDS, Connection, protocol
+from textcls.server.reload import Shelf
+from textcls.server.service import Service
+from textcls.server.settings import Settings, check_exposure
 
-STOP_SECONDS: Final = 30
 _BACKLOG: Final = 2048
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_LOGGER: Final = logging.getLogger(__name__)
+# A kept connection is told to close with its next answer; one on which nothing is asked for so long is idle.
+_LINGER_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 0.05
+_START_SECONDS: Final = 60.0
 
 
-def serve(
-    model_path: Path,
-    host: str,
-    port: int,
-    limits: Limits,
-    *,
-    ready: Callable[[str], None] = lambda url: None,
-    stop_seconds: int = STOP_SECONDS,
-) -> None:
-    """Load the model, listen, and answer until SIGTERM or SIGINT; then finish what was begun, and return.
+def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
+    """Load the models, listen, and answer until SIGTERM or SIGINT; then finish what was begun, and return.
+
+    SIGUSR1 reads the model files anew. With several workers, SIGHUP replaces them one after the other.
 
     Args:
-        model_path: the model file.
-        host: name or address to listen on.
-        port: port to listen on; 0 takes a free one.
-        limits: bounds of one request.
+        models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
+        settings: everything else.
         ready: called with the address of the service once it accepts connections.
-        stop_seconds: how long requests in flight may take after the signal.
 
     Raises:
-        ArtifactError: the model cannot be loaded.
-        SurroundingsError: the address cannot be listened on.
+        ArtifactError: a model cannot be used.
+        ConfigError: settings that do not go together, or keys that cannot be read.
+        SurroundingsError: the address cannot be listened on, or no folder can be written to.
     """
-    app = create_app(Classifier.load(model_path), limits)
-    with listen(host, port) as listener:
-        config = uvicorn.Config(
-            app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=stop_seconds,
-        )
-        server = uvicorn.Server(config)
-        with _stopped_by_signals(server):
-            ready(_url(host, listener))
-            server.run(sockets=[listener])
+    logs.configure(settings.log_level)
+    keys, _ = auth.load(settings)
+    check_exposure(settings, has_keys=bool(keys))
+    with _runtime_folder(settings.runtime_dir) as folder, listen(settings.host, settings.port) as listener:
+        shelf = Shelf(folder, models)
+        shelf.publish()
+        url = _url(settings.host, listener)
+        if settings.workers == 1:
+            server = Server(_service(shelf, settings), drain_seconds=settings.drain_seconds)
+            with _stopped_by_signals(server):
+                ready(url)
+                server.run(sockets=[listener])
+        else:
+            Supervisor(shelf, settings, listener, lambda: ready(url)).run()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -84,6 +94,166 @@ def listen(host: str, port: int) -> socket.socket:
     # kept connection waits 40 ms for a delayed ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def config(service: Service) -> uvicorn.Config:
+    """Return how uvicorn serves `service`."""
+    settings = service.settings
+    return uvicorn.Config(
+        create_app(service),
+        http=protocol(service),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_graceful_shutdown=settings.stop_seconds,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which sweeps its connections, takes up new models, and stops without losing a request."""
+
+    def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
+        super().__init__(config(service))
+        self.service = service
+        service.tasks = self.server_state.tasks
+        self._drain_seconds = drain_seconds
+        self._hurry = False
+        self._supervisor = supervisor
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, to sweep and to watch."""
+        self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self.service.watch())]
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._reload)
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer."""
+        self.service.draining = True
+        await self._until(lambda: False, self._drain_seconds)
+        for server in self.servers:
+            server.close()
+        await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
+        await super().shutdown(sockets)
+        for task in self._tasks:
+            task.cancel()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
+        self._hurry = self._hurry or sig == signal.SIGINT or self.should_exit
+        super().handle_exit(sig, frame)
+
+    async def _until(self, done: Callable[[], bool], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not (done() or self._hurry) and time.monotonic() < end:
+            await asyncio.sleep(_TICK_SECONDS)
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = loop.time()
+            if self._supervisor is not None and os.getppid() != self._supervisor:
+                # The supervisor was killed: nobody would replace or stop this worker any more.
+                self.should_exit = True
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.sweep(now)
+
+    def _reload(self) -> None:
+        async def reload() -> None:
+            with suppress(Exception):  # It is logged, and counted, where it is known.
+                await self.service.reload()
+
+        self._tasks.append(asyncio.create_task(reload()))
+
+
+class Supervisor(multiprocess.Multiprocess):
+    """uvicorn's supervisor, which replaces workers that die, with what this service does at signals."""
+
+    def __init__(self, shelf: Shelf, settings: Settings, listener: socket.socket, ready: Callable[[], None]) -> None:
+        self._shelf, self._settings, self._ready = shelf, settings, ready
+        # uvicorn makes its processes by this name and has no other hook for it.
+        multiprocess.Process = partial(_Worker, shelf, settings)  # type: ignore[assignment,misc]
+        super().__init__(uvicorn.Config("", workers=settings.workers, log_config=None), [listener])
+
+    def init_processes(self) -> None:
+        """Start the workers, and say so once they answer."""
+        super().init_processes()
+        if all(process.wait_until_ready(_START_SECONDS, self.should_exit) for process in self.processes):
+            self._ready()
+
+    def handle_usr1(self) -> None:
+        """Read the model files anew; the workers see it for themselves."""
+        try:
+            self._shelf.publish()
+            result = "done"
+        except TextclsError as error:
+            _LOGGER.error("The new models are refused, the old ones go on answering: %s", error)
+            result = "refused"
+        with closing(Counts(self._shelf.folder)) as counts:
+            counts.add(metrics.RELOADS, result)
+
+    def handle_term(self) -> None:
+        """Tell everybody to go elsewhere, and stop after the time they need for that."""
+        self._shelf.drain()
+        end = time.monotonic() + self._settings.drain_seconds
+        urgent = {signal.SIGINT, signal.SIGTERM}
+        while time.monotonic() < end and not urgent & set(self.signal_queue):
+            time.sleep(_TICK_SECONDS)
+        super().handle_term()
+
+    def terminate_all(self) -> None:
+        """Stop the workers. From then on connections are refused rather than left to wait."""
+        super().terminate_all()
+        for listener in self.sockets:
+            listener.close()
+
+
+class _Worker(multiprocess.Process):
+    """One worker process under the supervisor."""
+
+    def __init__(self, shelf: Shelf, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+        self._shelf, self._settings = shelf, settings
+        super().__init__(config, sockets)
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve, in the new process."""
+        logs.configure(self._settings.log_level)
+        try:
+            self._server = Server(_service(self._shelf, self._settings), drain_seconds=0, supervisor=os.getppid())
+        except TextclsError as error:
+            _LOGGER.error("The worker cannot start: %s", error)
+            sys.exit(STARTUP_FAILURE)
+        super().target(sockets)
+
+
+def _service(shelf: Shelf, settings: Settings) -> Service:
+    keys, admin_keys = auth.load(settings)
+    return Service(shelf.load(), settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
+
+
+@contextmanager
+def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
+    """Make the folder that the workers share, in memory if possible, and remove it in the end."""
+    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108
+    for place in places:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="textcls-", dir=place))
+        except OSError:
+            continue
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    raise SurroundingsError(
+        f"No file can be made in {' or '.join(map(str, places))}: name a writable folder with --runtime-dir."
+    )
 
 
 def _url(host: str, listener: socket.socket) -> str:

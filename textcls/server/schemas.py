@@ -53,6 +53,7 @@ class ClassifyRequest(BaseModel):
     )
 
     inputs: Inputs
+    model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
     top_k: int | None = Field(None, ge=1, description="Return this many labels of each text, best first; null: all.")
     explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
     threshold: float | None = Field(
@@ -122,7 +123,8 @@ class Result(BaseModel):
 class Model(BaseModel):
     """The model that answered."""
 
-    name: str = Field(description="The file's name without its suffix.")
+    name: str = Field(description="As it is served: by default the file's name without its suffix.")
+    version: str = Field(description="As the operator calls it; by default the beginning of the file's SHA-256.")
     format_version: int
     labels: int = Field(description="How many labels the model knows.")
 
@@ -139,7 +141,7 @@ def _example_token(text: str, start: int, attention: float, added: float) -> dic
 
 
 _ANSWER: Final[dict[str, Any]] = {
-    "model": {"name": "tickets", "format_version": 1, "labels": 6},
+    "model": {"name": "tickets", "version": "9f2c41d07be3", "format_version": 1, "labels": 6},
     "results": [
         {
             "label": "billing",
@@ -176,6 +178,9 @@ class ModelCard(BaseModel):
     """What a served model says of itself."""
 
     name: str
+    version: str
+    sha256: str = Field(description="Of the model's file.")
+    default: bool = Field(description="Whether it answers requests that name no model.")
     labels: list[str]
     task: str
     format_version: int
@@ -187,7 +192,15 @@ class ModelCard(BaseModel):
 class Models(BaseModel):
     """The models served."""
 
+    generation: int = Field(description="Counts how often the models were exchanged since the start.")
     models: list[ModelCard]
+
+
+class Reloaded(BaseModel):
+    """What an exchange of the models came to."""
+
+    generation: int = Field(description="The generation that is now served.")
+    workers: int = Field(description="How many workers serve it.")
 
 
 class Health(BaseModel):

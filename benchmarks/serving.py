@@ -1,0 +1,169 @@
+"""Requests per second and latency over loopback, beside a FastAPI route that does nothing and two peers.
+
+python benchmarks/serving.py MODEL.onnx TRAIN.csv [ROUNDS]
+
+Load comes from h2load (Debian: nghttp2-client), one thread. All servers run at once and are asked in turn, round after
+round, so that a busy moment of the machine hits all alike; figures are medians of rounds, ratios medians of the ratios
+within a round. Writes serving.json and prints the table of serving.md.
+"""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from textcls import Classifier
+
+HERE = Path(__file__).parent
+CONNECTIONS = (1, 16, 64)
+SECONDS = 1.5
+LISTED = 64
+SERVERS = ("textcls", "noop", "sklearn", "fasttext")
+Round = dict[str, float]
+
+
+def payloads(texts: list[str]) -> dict[str, bytes]:
+    """One text of median length, without and with explanation, and a list of texts."""
+    alone = sorted(texts, key=len)[len(texts) // 2]
+    return {
+        "one text": json.dumps({"inputs": alone}).encode(),
+        "one text, explained": json.dumps({"inputs": alone, "explain": True}).encode(),
+        "64 texts": json.dumps({"inputs": texts[:LISTED]}).encode(),
+    }
+
+
+def ask(port: int, body: bytes) -> bytes:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/classify", body, {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        found: bytes = answer.read()
+        return found
+
+
+def load(port: int, body: Path, connections: int, log: Path) -> Round:
+    """Ask for a while; return the rate and the percentiles of the latency in milliseconds."""
+    log.unlink(missing_ok=True)
+    command = ["h2load", "--h1", "-D", f"{SECONDS * 1000:.0f}ms", "-c", str(connections), "-t", "1", "-d", str(body)]
+    command += ["-H", "content-type: application/json", "--log-file", str(log)]
+    done = subprocess.run(
+        [*command, f"http://127.0.0.1:{port}/v1/classify"], capture_output=True, text=True, check=True
+    )
+    rows = np.loadtxt(log, dtype=np.int64, ndmin=2)
+    failed = int((rows[:, 1] != 200).sum())
+    if failed:
+        raise SystemExit(f"{failed} of {len(rows)} requests failed:\n{done.stdout}")
+    p50, p99 = np.percentile(rows[:, 2], (50, 99)) / 1000
+    seconds = (rows[:, 0] + rows[:, 2]).max() - rows[:, 0].min()
+    return {"rate": len(rows) / float(seconds) * 1e6, "p50": float(p50), "p99": float(p99)}
+
+
+def in_process(model: Classifier, texts: list[str]) -> float:
+    """Texts per second of the Python API, in batches as they are sent."""
+    count, start = 0, time.perf_counter()
+    while time.perf_counter() - start < SECONDS / 2:
+        model.predict(texts[:LISTED])
+        count += LISTED
+    return count / (time.perf_counter() - start)
+
+
+def start(name: str, port: int, model: Path, work: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, str(HERE / "serving_apps.py"), name, str(port), str(work)]
+    if name == "textcls":
+        code = "from textcls.cli import main; main()"
+        command = [sys.executable, "-c", code, "serve", str(model), "--port", str(port)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parent}:{os.environ.get('PYTHONPATH', '')}"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+
+
+def wait(port: int, body: bytes) -> None:
+    for _ in range(600):
+        try:
+            ask(port, body)
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit(f"nothing answers on port {port}")
+
+
+def measure(model_path: Path, train: Path, rounds: int, base: int = 8700) -> dict[str, Any]:
+    with train.open(encoding="utf-8", newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    bodies, model = payloads(texts), Classifier.load(model_path)
+    ports = {name: base + i for i, name in enumerate(SERVERS)}
+    found: dict[str, Any] = {name: {} for name in bodies}
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "train.csv").symlink_to(train.resolve())
+        processes = [start("textcls", ports["textcls"], model_path, work)]
+        try:
+            wait(ports["textcls"], bodies["one text"])
+            (work / "sizes").write_text(" ".join(str(len(ask(ports["textcls"], body))) for body in bodies.values()))
+            for name in SERVERS[1:]:
+                processes.append(start(name, ports[name], model_path, work))
+                wait(ports[name], bodies["one text"])
+            for kind, body in bodies.items():
+                path = work / "body"
+                path.write_bytes(body)
+                for connections in CONNECTIONS:
+                    # Peers that explain nothing are not asked to.
+                    names = [name for name in SERVERS if kind != "one text, explained" or name in ("textcls", "noop")]
+                    cell: dict[str, list[Round]] = {name: [] for name in names}
+                    local = []
+                    for _ in range(rounds):
+                        for name in names:
+                            cell[name].append(load(ports[name], path, connections, work / "log"))
+                        if kind == "64 texts":
+                            local.append(in_process(model, texts))
+                    found[kind][connections] = summary(cell, local)
+                    print(kind, connections, json.dumps(found[kind][connections]), file=sys.stderr, flush=True)
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait()
+    return found
+
+
+def summary(cell: dict[str, list[Round]], local: list[float]) -> dict[str, Any]:
+    """Medians; ratios within rounds."""
+    said: dict[str, Any] = {
+        name: {key: round(median(each[key] for each in rounds), 3) for key in rounds[0]} for name, rounds in cell.items()
+    }
+    ours = cell["textcls"]
+    said["of noop"] = [round(a["rate"] / b["rate"], 3) for a, b in zip(ours, cell["noop"], strict=True)]
+    said["p99/p50"] = round(median(each["p99"] / each["p50"] for each in ours), 2)
+    if local:
+        said["of in-process"] = [round(a["rate"] * LISTED / b, 3) for a, b in zip(ours, local, strict=True)]
+    return said
+
+
+def table(found: dict[str, Any]) -> str:
+    lines = [
+        "| request | connections | textcls /s | of no-op | p50 ms | p99 ms | p99/p50 | no-op /s | scikit-learn /s | fastText /s | of in-process |",
+        "|" + "---|" * 11,
+    ]
+    for kind, rows in found.items():
+        for connections, cell in rows.items():
+            ours = cell["textcls"]
+            peers = [f"{cell[name]['rate']:,.0f}" if name in cell else "" for name in ("noop", "sklearn", "fasttext")]
+            share = f"{median(cell['of in-process']):.0%}" if "of in-process" in cell else ""
+            lines.append(
+                f"| {kind} | {connections} | {ours['rate']:,.0f} | {median(cell['of noop']):.0%} | {ours['p50']:.2f} | "
+                f"{ours['p99']:.2f} | {cell['p99/p50']:.1f} | {' | '.join(peers)} | {share} |"
+            )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    results = measure(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 5)
+    (HERE / "serving.json").write_text(json.dumps(results, indent=1) + "\n")
+    print(table(results))

@@ -1,0 +1,76 @@
+"""From the bytes of a body to a request, or to one sentence that says what is wrong with them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from textcls.errors import InputError
+from textcls.server.schemas import ClassifyRequest
+
+_UNREADABLE: Final = (
+    "The body cannot be read as JSON: it must be UTF-8, not deeply nested, and without numbers of thousands of digits."
+)
+_NO_JSON: Final = "The body must be JSON with the header 'content-type: application/json'."
+_PHRASES: Final = {
+    "extra_forbidden": f"is no field of this request; its fields are {', '.join(ClassifyRequest.model_fields)}",
+    "is_instance_of": "must be a text",
+    "list_type": "must be a text or a list of texts",
+    "missing": "is missing",
+    "string_type": "must be a text",
+    "too_short": "must hold at least one text",
+}
+_LONGEST_NAME: Final = 40
+_validate: Final = ClassifyRequest.__pydantic_validator__.validate_python
+
+
+def parse(body: bytes, content_type: bytes) -> ClassifyRequest:
+    """Return the request in `body`.
+
+    Raises:
+        InputError: it is none; the text says where, and does not repeat what was sent.
+    """
+    if content_type != b"application/json" and not _is_json(content_type):
+        raise InputError(_NO_JSON)
+    if not body:
+        raise InputError(sentence([{"type": "missing", "loc": (), "input": None}]))
+    try:
+        # Not pydantic's own parser, nor orjson: both refuse the unpaired surrogates that JSON may hold.
+        request = _validate(json.loads(body))
+    except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at")
+        raise InputError(
+            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
+        ) from None
+    except ValidationError as error:
+        raise InputError(sentence(error.errors(include_url=False))) from None
+    except (ValueError, RecursionError):
+        raise InputError(_UNREADABLE) from None
+    if not isinstance(request, ClassifyRequest):
+        raise TypeError("pydantic returned something else than the model asked for")
+    return request
+
+
+def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Say the first problem, where it is, and how many more there are."""
+    first = errors[0]
+    where, kind = first["loc"], first["type"]
+    if kind == "too_many_fields":
+        said = first["msg"]
+    elif not where:
+        said = 'The body must be a JSON object such as {"inputs": "a text"}'
+    else:
+        said = f"{_path(where)} {_PHRASES.get(kind) or first['msg'].replace('Input should', 'must', 1)}"
+    more = len(errors) - 1
+    return f"{said} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{said}."
+
+
+def _is_json(content_type: bytes) -> bool:
+    kind = content_type.split(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+
+
+def _path(where: Sequence[str | int]) -> str:
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

@@ -1,0 +1,165 @@
+"""Which models answer: names to files, files that have shown that they work, and the generation that is served.
+
+A generation is all models at one time, exchanged as a whole: a request keeps the one that it began with.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import orjson
+
+from textcls import tokenizer
+from textcls.classifier import Classifier
+from textcls.errors import ArtifactError, ConfigError, NotFoundError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
+_SAMPLES: Final = ("", "one", "A few words, and a number: 42.", "語 é 👍 \ud83d\0", "word " * 300)
+_ROUNDING: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model comes from.
+
+    Attributes:
+        name: by which requests choose it.
+        version: as the operator calls it; None for the beginning of the file's hash.
+        path: the file.
+    """
+
+    name: str
+    version: str | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model that answers.
+
+    Attributes:
+        name: by which requests choose it.
+        version: as the operator calls it, or the beginning of the hash.
+        sha256: of the file.
+        classifier: the model.
+        head: how its answers begin, as JSON.
+        header: name and value of the header that says who answered.
+    """
+
+    name: str
+    version: str
+    sha256: str
+    classifier: Classifier
+    head: bytes
+    header: tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """All models served at one time.
+
+    Attributes:
+        number: counts the exchanges.
+        models: by name; the first answers requests that name none.
+    """
+
+    number: int
+    models: Mapping[str, Served]
+
+    def get(self, name: str | None) -> Served:
+        """Return the model called `name`, or the first.
+
+        Raises:
+            NotFoundError: there is no such model.
+        """
+        if name is None:
+            return next(iter(self.models.values()))
+        try:
+            return self.models[name]
+        except KeyError as error:
+            raise NotFoundError(f"There is no model of this name; there are {', '.join(self.models)}.") from error
+
+
+def resolve(arguments: Sequence[str]) -> tuple[Source, ...]:
+    """Say which models `arguments` mean: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, or a folder of such files.
+
+    Raises:
+        ArtifactError: a folder holds no model.
+        ConfigError: two models have one name, or a name is no name.
+    """
+    found = [source for argument in arguments for source in _expand(argument)]
+    for source in found:
+        if not _NAME.fullmatch(source.name):
+            raise ConfigError(
+                f"{source.path} cannot be served as {source.name!r}: names are up to 64 letters, digits, '.', '_' and "
+                "'-'; give it one, as in tickets=model.onnx."
+            )
+        if source.version is not None and not _NAME.fullmatch(source.version):
+            raise ConfigError(f"{source.version!r} is no version: up to 64 letters, digits, '.', '_' and '-'.")
+    names = [source.name for source in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"Two models are called {twice}: give one of them another name, as in other=model.onnx.")
+    return tuple(found)
+
+
+def _expand(argument: str) -> list[Source]:
+    whole = Path(argument)
+    match = None if whole.exists() else _NAMED.fullmatch(argument)
+    name, version, path = (match["name"], match["version"], Path(match["path"])) if match else (None, None, whole)
+    if name is not None:
+        return [Source(name, version, path)]
+    if not path.is_dir():
+        return [_of_stem(path)]
+    files = sorted(path.glob("*.onnx"))
+    if not files:
+        raise ArtifactError(f"The folder {path} holds no model: there is no file *.onnx.")
+    return [_of_stem(file) for file in files]
+
+
+def _of_stem(path: Path) -> Source:
+    name, at, version = path.stem.partition("@")
+    return Source(name, version if at else None, path)
+
+
+def serve(classifier: Classifier, name: str | None = None, version: str | None = None, digest: str = "") -> Served:
+    """Return `classifier` as a model that answers, by default under the name of its file."""
+    name, info = name or classifier.path.stem, classifier.info
+    digest = digest or sha256(classifier.path.read_bytes()).hexdigest()
+    version = version or digest[:12]
+    model = {"name": name, "version": version, "format_version": info.format_version, "labels": len(info.labels)}
+    header = f'{name}; version="{version}"; sha256="{digest}"'
+    return Served(
+        name, version, digest, classifier, b'{"model":%b,"results":[' % orjson.dumps(model), (b"x-model", header.encode())
+    )
+
+
+def generation(number: int, served: Sequence[Served]) -> Generation:
+    """Return the generation of these models, the first of which is the default."""
+    return Generation(number, MappingProxyType({model.name: model for model in served}))
+
+
+def self_test(classifier: Classifier) -> None:
+    """Ask a model a few texts, with explanations, and refuse one whose answers are none.
+
+    Raises:
+        ArtifactError: it fails, or its scores are no probabilities, or its contributions do not add up.
+    """
+    path = classifier.path
+    try:
+        answers = classifier.predict(_SAMPLES, explain=True)
+    except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
+        raise ArtifactError(f"{path} loads but fails on a plain text ({type(error).__name__}); train it anew.") from error
+    for text, answer in zip(_SAMPLES, answers, strict=True):
+        scores, explanation = answer.probabilities, answer.explanation
+        if not (np.isfinite(scores).all() and abs(float(scores.sum()) - 1) < _ROUNDING):
+            raise ArtifactError(f"{path} loads but its scores are no probabilities; train it anew.")
+        if explanation is None or not explanation.completeness_error < _ROUNDING * (1 + np.abs(explanation.logit_values).max()):
+            raise ArtifactError(f"{path} loads but its contributions do not add up to its logits; train it anew.")
+        if len(explanation.spans) != min(len(tokenizer.tokenize(text)), classifier.info.max_tokens):
+            raise ArtifactError(f"{path} loads but cuts texts into other tokens than this version of textcls does.")

@@ -1,0 +1,95 @@
+"""What an operator chooses: one table, read by flag, by environment variable and from a TOML file."""
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from textcls.errors import ConfigError
+
+ENVIRONMENT: Final = "TEXTCLS_"
+
+
+def _setting(default: Any, about: str, *, least: float = 1, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"about": about, "least": least, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one request. The attributes are described where they are defined."""
+
+    max_inputs: int = _setting(64, "Texts in a request; more are answered 413.")
+    max_characters: int = _setting(100_000, "Characters of a text; more are answered 413.")
+    max_body_bytes: int = _setting(2_000_000, "Bytes of a body; more are answered 413 while they are read.")
+    max_explained: int = _setting(
+        250_000, "Tokens x labels in an explained answer, which is about 25 bytes for each; more are answered 413."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Limits):
+    """All settings of `textcls serve`. The attributes are described where they are defined."""
+
+    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 is every one, and needs keys.")
+    port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0)
+    workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
+    threads: int = _setting(1, "Threads of a worker for long requests; short ones never leave the event loop.")
+    batching: bool = _setting(
+        True,
+        "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may differ "
+        "in their seventh digit by what else arrives.",
+    )
+    max_queue: int = _setting(64, "Long requests waiting or worked on in a worker; more are answered 429.")
+    max_buffered_bytes: int = _setting(
+        64_000_000, "Bytes of bodies that are still arriving at a worker; more are answered 429."
+    )
+    max_connections: int = _setting(1000, "Open connections of a worker; more are answered 429 and closed.")
+    request_seconds: float = _setting(10.0, "How long a long request may wait and be worked on; then 504.", least=0.01)
+    receive_seconds: float = _setting(
+        10.0, "How long a request may take to arrive, or an answer to be taken; then 408, or hung up.", least=0.01
+    )
+    keep_alive_seconds: int = _setting(30, "How long a connection is kept without a request.")
+    drain_seconds: float = _setting(
+        0.0, "After SIGTERM: how long /readyz says 503 while new connections are still served.", least=0
+    )
+    stop_seconds: int = _setting(30, "After that: how long requests in flight may take.", least=0)
+    api_keys_file: Path | None = _setting(
+        None, "File of API keys, one a line; several are valid at once. Or the variable TEXTCLS_API_KEYS."
+    )
+    admin_key_file: Path | None = _setting(
+        None, "File of the key of POST /v1/admin/reload. Or the variable TEXTCLS_ADMIN_KEY."
+    )
+    no_auth: bool = _setting(False, "Listen beyond this machine without keys.")
+    public_metrics: bool = _setting(False, "Answer /metrics without a key, also where keys are set.")
+    cors_origin: tuple[str, ...] = _setting((), "Origin whose pages may ask; may be repeated. None: CORS is off.")
+    docs: bool = _setting(False, "Serve /docs, a page that loads its scripts from a public network.")
+    log_level: str = _setting(
+        "warning", "Least level that is logged, as JSON lines on standard error.", choices=("info", "warning", "error")
+    )
+    log_requests: bool = _setting(False, "Log a line for each request, without its texts.")
+    log_texts: bool = _setting(False, "With the line, log the texts: personal data, for debugging alone.")
+    tracing: bool = _setting(False, "Send OpenTelemetry spans, as OTEL_* variables say (pip install 'textcls[otel]').")
+    runtime_dir: Path | None = _setting(
+        None, "Writable folder for the files that workers share; by default /dev/shm, or the temporary folder."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_exposure(settings: Settings, *, has_keys: bool) -> None:
+    """Refuse to answer everybody by oversight.
+
+    Raises:
+        ConfigError: the server would listen beyond this machine without keys.
+    """
+    if not (has_keys or settings.no_auth or is_loopback(settings.host)):
+        raise ConfigError(
+            f"{settings.host} can be reached by others, and there are no API keys: set --api-keys-file or "
+            "TEXTCLS_API_KEYS, or say --no-auth if something in front checks who asks."
+        )
