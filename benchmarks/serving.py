@@ -42,29 +42,36 @@ def payloads(texts: list[str]) -> dict[str, bytes]:
 
 
 def ask(port: int, body: bytes) -> bytes:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/classify", body, {"content-type": "application/json"}
-    )
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/classify", body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         found: bytes = answer.read()
         return found
 
 
-def load(port: int, body: Path, connections: int, log: Path) -> Round:
-    """Ask for a while; return the rate and the percentiles of the latency in milliseconds."""
+def cpu_seconds(process: int) -> float:
+    """CPU time of all threads of a process, which a busy neighbour hardly changes."""
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def load(process: int, port: int, body: Path, connections: int, log: Path) -> Round:
+    """Ask for a while; return the rate, the CPU time of a request, and percentiles of the latency in milliseconds."""
     log.unlink(missing_ok=True)
     command = ["h2load", "--h1", "-D", f"{SECONDS * 1000:.0f}ms", "-c", str(connections), "-t", "1", "-d", str(body)]
     command += ["-H", "content-type: application/json", "--log-file", str(log)]
+    before = cpu_seconds(process)
     done = subprocess.run(
         [*command, f"http://127.0.0.1:{port}/v1/classify"], capture_output=True, text=True, check=True
     )
+    spent = cpu_seconds(process) - before
     rows = np.loadtxt(log, dtype=np.int64, ndmin=2)
     failed = int((rows[:, 1] != 200).sum())
     if failed:
         raise SystemExit(f"{failed} of {len(rows)} requests failed:\n{done.stdout}")
     p50, p99 = np.percentile(rows[:, 2], (50, 99)) / 1000
     seconds = (rows[:, 0] + rows[:, 2]).max() - rows[:, 0].min()
-    return {"rate": len(rows) / float(seconds) * 1e6, "p50": float(p50), "p99": float(p99)}
+    rate, cpu = len(rows) / float(seconds) * 1e6, spent / len(rows) * 1e6
+    return {"rate": rate, "cpu_us": cpu, "p50": float(p50), "p99": float(p99)}
 
 
 def in_process(model: Classifier, texts: list[str]) -> float:
@@ -81,7 +88,11 @@ def start(name: str, port: int, model: Path, work: Path) -> "subprocess.Popen[by
     if name == "textcls":
         code = "from textcls.cli import main; main()"
         command = [sys.executable, "-c", code, "serve", str(model), "--port", str(port)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parent}:{os.environ.get('PYTHONPATH', '')}"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": f"{HERE.parent}:{os.environ.get('PYTHONPATH', '')}",
+    }
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
 
 
@@ -111,6 +122,7 @@ def measure(model_path: Path, train: Path, rounds: int, base: int = 8700) -> dic
             for name in SERVERS[1:]:
                 processes.append(start(name, ports[name], model_path, work))
                 wait(ports[name], bodies["one text"])
+            pids = {name: process.pid for name, process in zip(SERVERS, processes, strict=True)}
             for kind, body in bodies.items():
                 path = work / "body"
                 path.write_bytes(body)
@@ -121,7 +133,7 @@ def measure(model_path: Path, train: Path, rounds: int, base: int = 8700) -> dic
                     local = []
                     for _ in range(rounds):
                         for name in names:
-                            cell[name].append(load(ports[name], path, connections, work / "log"))
+                            cell[name].append(load(pids[name], ports[name], path, connections, work / "log"))
                         if kind == "64 texts":
                             local.append(in_process(model, texts))
                     found[kind][connections] = summary(cell, local)
@@ -136,7 +148,8 @@ def measure(model_path: Path, train: Path, rounds: int, base: int = 8700) -> dic
 def summary(cell: dict[str, list[Round]], local: list[float]) -> dict[str, Any]:
     """Medians; ratios within rounds."""
     said: dict[str, Any] = {
-        name: {key: round(median(each[key] for each in rounds), 3) for key in rounds[0]} for name, rounds in cell.items()
+        name: {key: round(median(each[key] for each in rounds), 3) for key in rounds[0]}
+        for name, rounds in cell.items()
     }
     ours = cell["textcls"]
     said["of noop"] = [round(a["rate"] / b["rate"], 3) for a, b in zip(ours, cell["noop"], strict=True)]
@@ -148,8 +161,9 @@ def summary(cell: dict[str, list[Round]], local: list[float]) -> dict[str, Any]:
 
 def table(found: dict[str, Any]) -> str:
     lines = [
-        "| request | connections | textcls /s | of no-op | p50 ms | p99 ms | p99/p50 | no-op /s | scikit-learn /s | fastText /s | of in-process |",
-        "|" + "---|" * 11,
+        "| request | connections | textcls /s | of no-op | CPU µs (of no-op) | p50 ms | p99 ms | p99/p50 | no-op /s | "
+        "scikit-learn /s | fastText /s | of in-process |",
+        "|" + "---|" * 12,
     ]
     for kind, rows in found.items():
         for connections, cell in rows.items():
@@ -157,7 +171,8 @@ def table(found: dict[str, Any]) -> str:
             peers = [f"{cell[name]['rate']:,.0f}" if name in cell else "" for name in ("noop", "sklearn", "fasttext")]
             share = f"{median(cell['of in-process']):.0%}" if "of in-process" in cell else ""
             lines.append(
-                f"| {kind} | {connections} | {ours['rate']:,.0f} | {median(cell['of noop']):.0%} | {ours['p50']:.2f} | "
+                f"| {kind} | {connections} | {ours['rate']:,.0f} | {median(cell['of noop']):.0%} | "
+                f"{ours['cpu_us']:.0f} ({cell['noop']['cpu_us'] / ours['cpu_us']:.0%}) | {ours['p50']:.2f} | "
                 f"{ours['p99']:.2f} | {cell['p99/p50']:.1f} | {' | '.join(peers)} | {share} |"
             )
     return "\n".join(lines)

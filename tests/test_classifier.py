@@ -390,7 +390,7 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
     monkeypatch.setattr(classifier, "_session", Session())
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
-    assert asked[0] == ("probabilities",)
+    assert asked[0] == ("probabilities", "attention")
     assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions", "known"}
 
 

@@ -20,7 +20,20 @@ NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_
 MAY_IMPORT = (
     ("cli/serve.py", {"click", "rich", "fastapi", "uvicorn"}),
     ("cli/", {"numpy", "click", "rich"}),
-    ("server/", {"numpy", "anyio", "fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}),
+    (
+        "server/",
+        {
+            "numpy",
+            "fastapi",
+            "opentelemetry",
+            "orjson",
+            "prometheus_client",
+            "pydantic",
+            "pydantic_core",
+            "starlette",
+            "uvicorn",
+        },
+    ),
     ("metrics.py", {"numpy", "sklearn"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),

@@ -19,7 +19,9 @@ import textcls
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
 EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
-HEAVY = {"torch", "onnx", "onnxscript", "numba", "triton", "scikit-learn", "scipy", "fastapi", "uvicorn", "pyarrow"}
+SERVE = {"fastapi", "httptools", "orjson", "prometheus-client", "uvicorn", "uvloop"}
+HEAVY = {"torch", "onnx", "onnxscript", "numba", "triton", "scikit-learn", "scipy", "pyarrow", *SERVE}
+OTEL = {"opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"}
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +116,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "parquet",
         "kernels",
         "explain",
+        "otel",
         "all",
         "dev",
     }
@@ -124,7 +127,8 @@ def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict
 
 
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:
-    assert set(requirements["serve"]) == {"fastapi", "uvicorn"}
+    assert set(requirements["serve"]) == SERVE
+    assert set(requirements["otel"]) == OTEL
     assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "numba", "scikit-learn", "scipy"}
     assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["parquet"]) == {"pyarrow"}

@@ -1,5 +1,6 @@
 """The service over real sockets: a real uvicorn in a thread, or the real command in a process of its own."""
 
+import hashlib
 import json
 import logging
 import re
@@ -12,23 +13,24 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from click.testing import CliRunner
-from fastapi import FastAPI
 
 from textcls import Classifier, Prediction, SurroundingsError
 from textcls.cli import main
-from textcls.server.app import create_app
-from textcls.server.limits import Limits
-from textcls.server.run import listen
+from textcls.server import registry
+from textcls.server.logs import JsonLines
+from textcls.server.run import Server, listen
 from textcls.server.schemas import ClassifyAnswer, ClassifyRequest
+from textcls.server.service import Service
+from textcls.server.settings import Settings
 
-LIMITS = Limits(max_inputs=8, max_characters=5_000, max_body_bytes=60_000)
+SETTINGS = Settings(max_inputs=8, max_characters=5_000, max_body_bytes=60_000)
 TEXTS = [
     "My card was charged twice",
     "",
@@ -40,11 +42,16 @@ TEXTS = [
 JSON = {"content-type": "application/json"}
 
 
+def service(classifier: Classifier, settings: Settings = SETTINGS) -> Service:
+    """A service of one model."""
+    return Service(registry.generation(1, [registry.serve(classifier)]), settings)
+
+
 @contextmanager
-def serving(app: FastAPI) -> Iterator[httpx.Client]:
-    """A client of `app`, which a uvicorn in a thread serves meanwhile."""
+def serving(service: Service) -> Iterator[httpx.Client]:
+    """A client of `service`, which a server in a thread answers meanwhile."""
     with listen("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
+        server = Server(service, drain_seconds=0)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -72,8 +79,12 @@ def command(model: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 
 @pytest.fixture(scope="module")
 def client(classifier: Classifier) -> Iterator[httpx.Client]:
-    with serving(create_app(classifier, LIMITS)) as client:
+    with serving(service(classifier)) as client:
         yield client
+
+
+def digest(classifier: Classifier) -> str:
+    return hashlib.sha256(classifier.path.read_bytes()).hexdigest()
 
 
 def ask(client: httpx.Client, **fields: Any) -> dict[str, Any]:
@@ -137,7 +148,12 @@ def test_http_answers_exactly_what_python_predicts(
 ) -> None:
     answer = ask(client, inputs=text, explain=explain)
     assert answer["results"] == [as_json(classifier.predict(text, explain=explain))]
-    assert answer["model"] == {"name": classifier.path.stem, "format_version": 1, "labels": len(classifier.labels)}
+    assert answer["model"] == {
+        "name": classifier.path.stem,
+        "version": digest(classifier)[:12],
+        "format_version": 1,
+        "labels": len(classifier.labels),
+    }
 
 
 @pytest.mark.parametrize("explain", [False, True])
@@ -206,7 +222,7 @@ def test_the_threshold_decides_about_abstaining(client: httpx.Client, threshold:
         ({"inputs": "a", "explain": None}, "explain must be a valid boolean."),
         (
             {"inputs": "a", "topk": 3},
-            "topk is no field of this request; its fields are inputs, top_k, explain, threshold.",
+            "topk is no field of this request; its fields are inputs, model, top_k, explain, threshold.",
         ),
         ({"input": "a"}, "inputs is missing (and 1 more problem)."),
         ({str(i): 0 for i in range(1000)}, "The body has more fields than a request can have."),
@@ -267,11 +283,26 @@ def test_a_body_at_the_limit_is_served(client: httpx.Client) -> None:
     assert client.post("/v1/classify", content=chunked, headers=JSON).status_code == 200
 
 
-def test_requests_at_the_same_time_get_their_own_answers(client: httpx.Client, classifier: Classifier) -> None:
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        for _, each in sorted(value.items()) if isinstance(value, dict) else enumerate(value):
+            yield from leaves(each)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("batching", [False, True])
+def test_requests_at_the_same_time_get_their_own_answers(classifier: Classifier, batching: bool) -> None:
     texts = [f"{text[:200]} {i}" for i in range(8) for text in TEXTS]
-    with ThreadPoolExecutor(8) as pool:
+    with serving(service(classifier, replace(SETTINGS, batching=batching))) as client, ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda text: ask(client, inputs=text, explain=True)["results"][0], texts))
-    assert answers == [as_json(classifier.predict(text, explain=True)) for text in texts]
+    expected = [as_json(classifier.predict(text, explain=True)) for text in texts]
+    if batching:
+        for answer, wanted in zip(answers, expected, strict=True):
+            for a, b in zip(leaves(answer), leaves(wanted), strict=True):
+                assert a == (pytest.approx(b, abs=1e-5) if isinstance(b, float) else b)
+    else:
+        assert answers == expected
 
 
 def test_answers_do_not_wait_for_delayed_acknowledgements(client: httpx.Client) -> None:
@@ -295,6 +326,9 @@ def test_the_model_is_described(client: httpx.Client, classifier: Classifier) ->
     (card,) = client.get("/v1/models").json()["models"]
     assert card == {
         "name": classifier.path.stem,
+        "version": digest(classifier)[:12],
+        "sha256": digest(classifier),
+        "default": True,
         "labels": list(info.labels),
         "task": "single-label",
         "format_version": 1,
@@ -314,10 +348,11 @@ def test_unknown_paths_and_wrong_methods_are_answered_in_the_same_form(client: h
 def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     assert "60,000 bytes" in document["info"]["description"]
-    assert set(document["paths"]) == {"/v1/classify", "/v1/models", "/livez", "/readyz"}
+    assert set(document["paths"]) == {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
     classify = document["paths"]["/v1/classify"]["post"]
-    assert set(classify["responses"]) == {"200", "413", "422", "500"}
-    for status in ("413", "422", "500"):
+    refused = {"401", "404", "408", "413", "422", "429", "500", "503", "504"}
+    assert set(classify["responses"]) == {"200", *refused}
+    for status in refused:
         schema = classify["responses"][status]["content"]["application/json"]["schema"]
         assert schema == {"$ref": "#/components/schemas/ErrorAnswer"}
     schemas = document["components"]["schemas"]
@@ -345,12 +380,14 @@ class BrokenClassifier(Classifier):
 def test_an_unexpected_error_shows_neither_traceback_nor_text(
     model_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.DEBUG), serving(create_app(BrokenClassifier.load(model_path), LIMITS)) as client:
+    with caplog.at_level(logging.DEBUG), serving(service(BrokenClassifier.load(model_path))) as client:
         message = refusal(client, 500, {"inputs": "secret"})
     assert message == "Something went wrong inside the server; its log says where."
-    assert "RuntimeError while answering a request" in caplog.text
-    assert "in predict" in caplog.text
-    assert "secret" not in caplog.text
+    (record,) = [record for record in caplog.records if record.name == "textcls.server.gate"]
+    line = JsonLines().format(record)
+    assert "RuntimeError while answering a request" in line
+    assert " predict" in json.loads(line)["where"][-1]
+    assert "secret" not in caplog.text + line
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -34,6 +34,10 @@ EXTRA_OF_PACKAGE: Final = {
     "sklearn": "train",
     "threadpoolctl": "train",
     "fastapi": "serve",
+    "httptools": "serve",
+    "opentelemetry": "otel",
+    "orjson": "serve",
+    "prometheus_client": "serve",
     "uvicorn": "serve",
 }
 # Of these commands another extra has all that they need.

@@ -32,3 +32,4 @@ def named(text: str) -> str:
     if all(not c.isprintable() or category(c) == "Mn" for c in shown):
         # A joiner or a lone accent would leave nothing to see.
         shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"

@@ -4,5 +4,5 @@
 pure function from a request's bytes to an answer's, `service` what the requests of a worker share, `gate` what every
 request passes, `app` the documented routes, `protocol` and `run` the connections and processes around them.
 
-Nothing is imported here, so that `textcls.server.settings` can be read without FastAPI (`pip install 'textcls[serve]'`).
+Nothing is imported here, so that `textcls.server.settings` can be read without the extra `serve`.
 """

@@ -54,9 +54,7 @@ def answer(generation: Generation, limits: Limits, body: bytes, content_type: by
     return complete(*read(generation, limits, body, content_type))
 
 
-def read(
-    generation: Generation, limits: Limits, body: bytes, content_type: bytes
-) -> tuple[ClassifyRequest, Served]:
+def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> tuple[ClassifyRequest, Served]:
     """Return a request that may be answered, and the model that it asks for.
 
     Raises:
@@ -76,9 +74,7 @@ def complete(request: ClassifyRequest, served: Served) -> Answer:
         return write(
             request, served, [classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)]
         )
-    return write(
-        request, served, classifier.predict(texts, explain=request.explain, threshold=request.threshold)
-    )
+    return write(request, served, classifier.predict(texts, explain=request.explain, threshold=request.threshold))
 
 
 def write(request: ClassifyRequest, served: Served, predictions: Sequence[Prediction]) -> Answer:

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from textcls import __version__
 from textcls.server import metrics, problems
 from textcls.server.gate import Gate
-from textcls.server.problems import Refusal
+from textcls.server.problems import RefusalError
 from textcls.server.schemas import (
     ClassifyAnswer,
     ClassifyRequest,
@@ -98,7 +98,7 @@ async def classify(request: Request, body: ClassifyRequest) -> Response:
     answered: its name, version and SHA-256.
     """
     # Documentation: the gate answers this path before FastAPI sees it.
-    raise Refusal(500, "The gate is missing in front of this route.")
+    raise RefusalError(500, "The gate is missing in front of this route.")
 
 
 @router.get("/v1/models", summary="List the models served", responses=_errors(401, 500))
@@ -125,7 +125,7 @@ async def models(request: Request) -> Models:
 
 @router.post("/v1/admin/reload", summary="Read the model files anew", responses=_errors(401, 403, 409, 500))
 async def reload(request: Request) -> Reloaded:
-    """Test the files and exchange the models of all workers at once; a bad file changes nothing, and the answer says why.
+    """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
     Needs the admin key. Keys are read anew as well.
     """
@@ -143,7 +143,7 @@ async def livez() -> Health:
 async def readyz(request: Request) -> Response:
     """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
     if _service(request).draining:
-        raise Refusal(503, "The service is stopping; ask another.", retry_after="1")
+        raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
     return JSONResponse({"status": "ready"})
 
 

@@ -58,7 +58,9 @@ def _read(path: Path | None, variable: str) -> Keys:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"The keys in {path} cannot be read: is it a text file that this user may read?") from error
+            raise ConfigError(
+                f"The keys in {path} cannot be read: is it a text file that this user may read?"
+            ) from error
         found += [(f"{path}", line.strip()) for line in lines if line.strip() and not line.startswith("#")]
         if not found:
             raise ConfigError(f"{path} holds no key: write one a line.")

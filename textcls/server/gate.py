@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from textcls.errors import TextclsError, http_status
 from textcls.server import auth, logs, metrics, problems
 from textcls.server.answers import Answer
-from textcls.server.problems import Refusal
+from textcls.server.problems import RefusalError
 from textcls.server.service import Service
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _ERRORS: Final = logging.getLogger(__name__)
 _JSON: Final = (b"content-type", b"application/json")
 
 
-class _Gone(Exception):
+class _GoneError(Exception):
     """The caller has hung up: there is nobody to answer."""
 
 
@@ -53,25 +53,32 @@ class Gate:
             return
         started, counts, path = perf_counter(), self._service.counts, scope["path"]
         exchange = _Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
+        # Of other paths anyone can make up as many as they like.
+        route = path if path in _ROUTES else "other"
         counts.add(metrics.IN_PROGRESS)
         try:
-            if path == CLASSIFY and scope["method"] == "POST":
-                await exchange.classify()
+            if self._service.tracing is None:
+                await self._answer(exchange)
             else:
-                await exchange.pass_on(self._app)
-        except _Gone:
+                with self._service.tracing.span(exchange, route):
+                    await self._answer(exchange)
+        except _GoneError:
             exchange.status = 499
         finally:
             seconds = perf_counter() - started
             counts.add(metrics.IN_PROGRESS, by=-1)
-            # Of other paths anyone can make up as many as they like.
-            route = path if path in _ROUTES else "other"
             counts.add(metrics.REQUESTS, route, str(exchange.status))
             counts.observe(metrics.SECONDS, seconds, route)
             if exchange.answer is not None:
                 _count_answer(counts, exchange.answer)
             if self._service.settings.log_requests:
                 _log(exchange, seconds, self._service.settings.log_texts)
+
+    async def _answer(self, exchange: "_Exchange") -> None:
+        if exchange.scope["path"] == CLASSIFY and exchange.scope["method"] == "POST":
+            await exchange.classify()
+        else:
+            await exchange.pass_on(self._app)
 
     def _request_id(self, headers: "Headers") -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
@@ -106,9 +113,9 @@ class _Exchange:
         except TextclsError as error:
             status = http_status(error)
             content = problems.body(status, str(error))
-        except Refusal as refusal:
+        except RefusalError as refusal:
             status, content, extra = refusal.status, problems.body(refusal.status, str(refusal)), refusal.headers
-        except (_Gone, asyncio.CancelledError):
+        except (_GoneError, asyncio.CancelledError):
             raise
         except Exception as error:  # The last line of defence. The text of the error may hold that of the caller.
             status, content = 500, self._unexpected(error)
@@ -119,7 +126,7 @@ class _Exchange:
         try:
             self._admit()
             await app(self.scope, self.receive, self._watched_send)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             await self._reply(refusal.status, problems.body(refusal.status, str(refusal)), refusal.headers)
         except Exception as error:  # As above.
             content = self._unexpected(error)
@@ -143,14 +150,14 @@ class _Exchange:
     def _check_admin(self) -> None:
         key = auth.presented(self.scope["headers"])
         if not self.service.admin_keys:
-            raise Refusal(403, "Administration is off: set --admin-key-file or TEXTCLS_ADMIN_KEY to switch it on.")
+            raise RefusalError(403, "Administration is off: set --admin-key-file or TEXTCLS_ADMIN_KEY to switch it on.")
         if key not in self.service.admin_keys:
             raise _unauthorized(key)
 
     async def _read(self) -> bytes:
         message = await self.receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            raise _GoneError
         body: bytes = message.get("body", b"")
         self.bytes = len(body)
         if len(body) > self.service.settings.max_body_bytes:
@@ -164,7 +171,7 @@ class _Exchange:
         try:
             while more:
                 if service.buffered > service.settings.max_buffered_bytes:
-                    raise Refusal(
+                    raise RefusalError(
                         429,
                         "Too many bodies are arriving at once, and max_buffered_bytes is "
                         f"{service.settings.max_buffered_bytes:,}: try later.",
@@ -172,7 +179,7 @@ class _Exchange:
                     )
                 message = await self.receive()
                 if message["type"] == "http.disconnect":
-                    raise _Gone
+                    raise _GoneError
                 part, more = message.get("body", b""), message.get("more_body", False)
                 parts.append(part)
                 held += len(part)
@@ -205,8 +212,8 @@ class _Exchange:
                 message["headers"].append((b"connection", b"close"))
         await self.send(message)
 
-    def _too_large(self) -> Refusal:
-        return Refusal(
+    def _too_large(self) -> RefusalError:
+        return RefusalError(
             413,
             f"The body is beyond max_body_bytes, which is {self.service.settings.max_body_bytes:,}: "
             "send fewer or shorter texts in a request.",
@@ -218,12 +225,12 @@ class _Exchange:
             type(error).__name__,
             extra={"request_id": self.request_id.decode(), "where": logs.places(error)},
         )
-        return problems.body(500, "Something went wrong inside the server; its log says where.")
+        return problems.body(500, problems.UNEXPECTED)
 
 
-def _unauthorized(key: bytes) -> Refusal:
+def _unauthorized(key: bytes) -> RefusalError:
     said = "This key is not valid" if key else "A key is needed"
-    return Refusal(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
+    return RefusalError(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
 
 
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:

@@ -60,9 +60,7 @@ def _batches(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
     batch: list[_Waiting] = []
     for each in sorted(waiting, key=lambda each: (each.group, each.length)):
         if batch and (
-            len(batch) == _MOST
-            or each.group != batch[0].group
-            or each.length > _LONGER * batch[0].length + _BY
+            len(batch) == _MOST or each.group != batch[0].group or each.length > _LONGER * batch[0].length + _BY
         ):
             yield batch
             batch = []

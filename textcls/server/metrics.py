@@ -67,13 +67,16 @@ class Counts:
         self._folder = folder
         self._places: dict[_Key, int] = {}
         self._used = 0
+        self._numbers: memoryview[float]
         if folder is None:
             self._numbers = memoryview(bytearray(8 * _NUMBERS)).cast("d")
         else:
             self._path, self._file = _claim(folder)
             self._map = mmap.mmap(self._file, 8 * _NUMBERS)
             self._numbers = memoryview(self._map).cast("d")
-            self._adopt()
+            self._places, self._used = _places(self._path)
+        for family in (IN_PROGRESS, QUEUE, GENERATION):
+            self.set(family, 0)
 
     def close(self) -> None:
         """Leave the numbers to whoever comes next."""
@@ -110,7 +113,10 @@ class Counts:
     def read(self) -> dict[_Key, list[float]]:
         """Return the numbers by name and labels."""
         ends = [*list(self._places.values())[1:], self._used]
-        return {key: self._numbers[at:end].tolist() for (key, at), end in zip(self._places.items(), ends, strict=True)}
+        return {
+            key: list(map(float, self._numbers[at:end]))
+            for (key, at), end in zip(self._places.items(), ends, strict=True)
+        }
 
     def _register(self, key: _Key, size: int) -> int:
         if self._used + size > _NUMBERS - _SCRATCH:
@@ -128,17 +134,13 @@ class Counts:
             beside.write_text(json.dumps([[list(key), place] for key, place in self._places.items()] + [self._used]))
             beside.replace(self._path.with_suffix(".json"))
 
-    def _adopt(self) -> None:
-        self._places, self._used = _places(self._path)
-        for family in (IN_PROGRESS, QUEUE, GENERATION):
-            self.set(family, 0)
-
 
 def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[float]]], int]:
     """Return the numbers of all workers, living or not, those of the living first, and how many live."""
     if folder is None:
         return [own.read()], 1
-    living, dead = [], []
+    living: list[dict[_Key, list[float]]] = []
+    dead: list[dict[_Key, list[float]]] = []
     for path in sorted(folder.glob("*.counts")):
         places, used = _places(path)
         with path.open("r+b") as file:
@@ -163,7 +165,7 @@ def exposition(folder: Path | None, own: Counts, served: "Generation") -> bytes:
             yield from _metrics(found, living, served)
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collector())  # type: ignore[arg-type]
+    registry.register(Collector())
     return generate_latest(registry)
 
 
@@ -188,7 +190,9 @@ def _metrics(found: Sequence[dict[_Key, list[float]]], living: int, served: "Gen
     yield GaugeMetricFamily("textcls_workers", "Workers alive.", value=living)
     numbers_served = [int(numbers.get((GENERATION.name,), [0])[0]) for numbers in found[:living]]
     yield GaugeMetricFamily(GENERATION.name, GENERATION.about, value=min(numbers_served))
-    info = GaugeMetricFamily("textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256"))
+    info = GaugeMetricFamily(
+        "textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256")
+    )
     for model in served.models.values():
         info.add_metric((model.name, model.version, model.sha256), 1)
     yield info
@@ -248,4 +252,4 @@ def _places(path: Path) -> tuple[dict[_Key, int], int]:
 def _read_file(data: bytes, places: dict[_Key, int], used: int) -> dict[_Key, list[float]]:
     numbers = memoryview(data).cast("d")
     ends = [*list(places.values())[1:], used]
-    return {key: numbers[at:end].tolist() for (key, at), end in zip(places.items(), ends, strict=True)}
+    return {key: list(map(float, numbers[at:end])) for (key, at), end in zip(places.items(), ends, strict=True)}

@@ -28,9 +28,10 @@ _TYPES: Final = {
     503: "unavailable",
     504: "deadline_exceeded",
 }
+UNEXPECTED: Final = "Something went wrong inside the server; its log says where."
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """An answer that is an error, wherever in the handling of a request it is known."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
@@ -46,7 +47,7 @@ def body(status: int, message: str) -> bytes:
 
 def install(app: FastAPI) -> None:
     """Make `app` answer every error in this module's form."""
-    for kind in (TextclsError, RequestValidationError, HTTPException):
+    for kind in (TextclsError, RequestValidationError, HTTPException, RefusalError, Exception):
         app.add_exception_handler(kind, _answer)
 
 
@@ -59,8 +60,11 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
         return _problem(http_status(error), str(error))
     if isinstance(error, RequestValidationError):
         return _problem(422, sentence([{**each, "loc": each["loc"][1:]} for each in error.errors()]))
+    if isinstance(error, RefusalError):
+        headers = {name.decode(): value.decode() for name, value in error.headers}
+        return _problem(error.status, str(error), headers)
     if not isinstance(error, HTTPException):
-        raise error
+        return _problem(500, UNEXPECTED)
     if error.status_code == HTTPStatus.NOT_FOUND:
         return _problem(404, "There is no such path; /openapi.json lists those there are.")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -135,7 +135,12 @@ def serve(classifier: Classifier, name: str | None = None, version: str | None =
     model = {"name": name, "version": version, "format_version": info.format_version, "labels": len(info.labels)}
     header = f'{name}; version="{version}"; sha256="{digest}"'
     return Served(
-        name, version, digest, classifier, b'{"model":%b,"results":[' % orjson.dumps(model), (b"x-model", header.encode())
+        name,
+        version,
+        digest,
+        classifier,
+        b'{"model":%b,"results":[' % orjson.dumps(model),
+        (b"x-model", header.encode()),
     )
 
 
@@ -154,12 +159,16 @@ def self_test(classifier: Classifier) -> None:
     try:
         answers = classifier.predict(_SAMPLES, explain=True)
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        raise ArtifactError(f"{path} loads but fails on a plain text ({type(error).__name__}); train it anew.") from error
+        raise ArtifactError(
+            f"{path} loads but fails on a plain text ({type(error).__name__}); train it anew."
+        ) from error
     for text, answer in zip(_SAMPLES, answers, strict=True):
         scores, explanation = answer.probabilities, answer.explanation
         if not (np.isfinite(scores).all() and abs(float(scores.sum()) - 1) < _ROUNDING):
             raise ArtifactError(f"{path} loads but its scores are no probabilities; train it anew.")
-        if explanation is None or not explanation.completeness_error < _ROUNDING * (1 + np.abs(explanation.logit_values).max()):
+        if explanation is None or not explanation.completeness_error < _ROUNDING * (
+            1 + np.abs(explanation.logit_values).max()
+        ):
             raise ArtifactError(f"{path} loads but its contributions do not add up to its logits; train it anew.")
         if len(explanation.spans) != min(len(tokenizer.tokenize(text)), classifier.info.max_tokens):
             raise ArtifactError(f"{path} loads but cuts texts into other tokens than this version of textcls does.")

@@ -23,7 +23,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server import auth, logs, metrics
+from textcls.server import auth, logs, memory, metrics
 from textcls.server.app import create_app
 from textcls.server.metrics import Counts
 from textcls.server.protocol import SWEEP_SECONDS, Connection, protocol
@@ -129,6 +129,7 @@ class Server(uvicorn.Server):
         self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self.service.watch())]
         if threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._reload)
+        memory.tidy()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -141,6 +142,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         for task in self._tasks:
             task.cancel()
+        if self.service.tracing is not None:
+            self.service.tracing.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
@@ -240,7 +243,7 @@ def _service(shelf: Shelf, settings: Settings) -> Service:
 @contextmanager
 def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
     """Make the folder that the workers share, in memory if possible, and remove it in the end."""
-    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108
+    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]
     for place in places:
         try:
             folder = Path(tempfile.mkdtemp(prefix="textcls-", dir=place))

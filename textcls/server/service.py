@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, auth, metrics
+from textcls.server import answers, auth, memory, metrics
 from textcls.server.answers import Answer
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
 from textcls.server.metrics import Counts
-from textcls.server.problems import Refusal
+from textcls.server.problems import RefusalError
 from textcls.server.registry import Generation
 from textcls.server.reload import Shelf
 from textcls.server.settings import Settings
+from textcls.server.tracing import Tracing
 
 # Up to this size a request is answered on the event loop: it takes less than handing it to a thread would. Beyond, it
 # would hold up its neighbours. Measured by benchmarks/serving.py.
@@ -43,8 +44,9 @@ class Service:
         self.keys = keys or Keys()
         self.admin_keys = admin_keys or Keys()
         self.shelf = shelf
-        self.counts = Counts(shelf and shelf.folder)
+        self.counts = Counts(self.folder)
         self.counts.set(metrics.GENERATION, generation.number)
+        self.tracing = Tracing() if settings.tracing else None
         self.draining = False
         self.buffered = 0
         # The requests that uvicorn has begun; the server puts its own set here.
@@ -56,14 +58,14 @@ class Service:
     @property
     def folder(self) -> Path | None:
         """The folder that the workers share, if there is one."""
-        return self.shelf and self.shelf.folder
+        return None if self.shelf is None else self.shelf.folder
 
     async def answer(self, body: bytes, content_type: bytes) -> Answer:
         """Answer a request, here if it is short, else in a thread, within the deadline.
 
         Raises:
             TextclsError: the request is refused.
-            Refusal: the service is too busy, or the deadline has passed.
+            RefusalError: the service is too busy, or the deadline has passed.
         """
         if len(body) <= INLINE_BYTES:
             request, served = answers.read(self.generation, self.settings, body, content_type)
@@ -74,7 +76,7 @@ class Service:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(job), self.settings.request_seconds)
         except TimeoutError:
-            raise Refusal(
+            raise RefusalError(
                 504,
                 f"The request was not done within request_seconds, which is {self.settings.request_seconds:g}: "
                 "send fewer or shorter texts, or try later.",
@@ -82,7 +84,7 @@ class Service:
 
     def _submit(self, body: bytes, content_type: bytes) -> "Future[Answer]":
         if self._jobs >= self.settings.max_queue:
-            raise Refusal(
+            raise RefusalError(
                 429,
                 f"{self._jobs:,} long requests are waiting, and max_queue is {self.settings.max_queue:,}: try later.",
                 retry_after="1",
@@ -130,6 +132,7 @@ class Service:
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self.counts.set(metrics.GENERATION, generation.number)
+        memory.tidy()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
 
@@ -137,17 +140,17 @@ class Service:
         """Exchange the models of all workers; return the new generation and how many workers serve it.
 
         Raises:
-            Refusal: the new models cannot be used, and the old ones go on answering.
+            RefusalError: the new models cannot be used, and the old ones go on answering.
         """
         if self.shelf is None:
-            raise Refusal(409, "This service has no files to read anew.")
+            raise RefusalError(409, "This service has no files to read anew.")
         try:
             auth.load(self.settings)
             number = await asyncio.to_thread(self.shelf.publish)
         except TextclsError as error:
             self.counts.add(metrics.RELOADS, "refused")
             _LOGGER.error("The new models are refused, the old ones go on answering: %s", error)
-            raise Refusal(409, f"The old models go on answering: {error}") from error
+            raise RefusalError(409, f"The old models go on answering: {error}") from error
         self.counts.add(metrics.RELOADS, "done")
         return number, await self._await_all(number)
 

@@ -1,0 +1,709 @@
+"""The service as an operator meets it: keys, limits, several models, reloads, metrics, logs, signals."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from textcls import ArtifactError, Classifier, ConfigError, Prediction
+from textcls.cli import main
+from textcls.server import metrics, registry
+from textcls.server.auth import Keys
+from textcls.server.gathering import Gathering
+from textcls.server.metrics import Counts
+from textcls.server.reload import Shelf
+from textcls.server.run import Server, listen
+from textcls.server.schemas import ClassifyRequest
+from textcls.server.service import Service
+from textcls.server.settings import Settings, check_exposure
+
+ROOT = Path(__file__).parent.parent
+BODY = b'{"inputs": "my card was charged twice"}'
+JSON = {"content-type": "application/json"}
+LONG = json.dumps({"inputs": "my card was charged twice " * 200}).encode()
+KEYS = ("key-of-the-first-client", "key-of-the-second-client")
+ADMIN = "key-of-the-administrator"
+
+
+def until(true: Callable[[], Any], seconds: float = 20) -> Any:
+    """Wait until something holds; return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := true():
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not come to hold")
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[httpx.Client]:
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(service, drain_seconds=0)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
+    return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
+
+
+@contextmanager
+def command(*arguments: str | Path, env: dict[str, str] | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running `textcls serve`, and the address that it printed."""
+    code = "from textcls.cli import main; main(prog_name='textcls')"
+    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            found = re.search(r"on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
+            assert found, process.stderr.read()
+            yield process, found[1]
+        finally:
+            process.kill()
+
+
+def post(
+    client: httpx.Client, content: bytes = BODY, headers: Mapping[str, str] = MappingProxyType({}), **more: str
+) -> httpx.Response:
+    return client.post("/v1/classify", content=content, headers={**JSON, **headers, **more})
+
+
+def message(response: httpx.Response, status: int) -> str:
+    assert response.status_code == status, response.text
+    found: str = response.json()["error"]["message"]
+    return found
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def numbers(client: httpx.Client, **headers: str) -> dict[str, float]:
+    lines = client.get("/metrics", headers=headers).text.splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
+def connect(client: httpx.Client) -> socket.socket:
+    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=10)
+
+
+def everything(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+class SlowClassifier(Classifier):
+    """Answers when it is let."""
+
+    gate = threading.Event()
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        self.gate.wait(20)
+        return super().predict(texts, explain=explain, threshold=threshold)
+
+
+@pytest.fixture
+def slow(model_path: Path) -> Iterator[SlowClassifier]:
+    SlowClassifier.gate.clear()
+    classifier = SlowClassifier.load(model_path)
+    assert isinstance(classifier, SlowClassifier)
+    yield classifier
+    SlowClassifier.gate.set()
+
+
+# Keys
+
+
+def test_with_keys_every_one_of_them_opens_and_nothing_else_does(classifier: Classifier) -> None:
+    with serving(service(classifier, keys=Keys(KEYS))) as client:
+        assert [post(client, headers=bearer(key)).status_code for key in KEYS] == [200, 200]
+        assert post(client, headers={"x-api-key": KEYS[0]}).status_code == 200
+        refused = post(client)
+        assert message(refused, 401) == "A key is needed: send one as 'authorization: Bearer KEY'."
+        assert refused.headers["www-authenticate"] == "Bearer"
+        assert message(post(client, headers=bearer(KEYS[0][:-1])), 401).startswith("This key is not valid")
+        assert [client.get(path).status_code for path in ("/v1/models", "/metrics", "/openapi.json")] == [401] * 3
+        assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [200] * 2
+
+
+def test_a_request_without_a_key_is_refused_before_its_body_is_read(classifier: Classifier) -> None:
+    with serving(service(classifier, keys=Keys(KEYS))) as client, connect(client) as connection:
+        connection.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 401")
+
+
+def test_keys_come_from_a_file_and_from_the_environment_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from textcls.server import auth
+
+    path = tmp_path / "keys"
+    path.write_text(f"# the first\n{KEYS[0]}\n\n")
+    monkeypatch.setenv("TEXTCLS_API_KEYS", f"{KEYS[1]},{ADMIN}")
+    keys, admin = auth.load(Settings(api_keys_file=path))
+    assert all(key.encode() in keys for key in (*KEYS, ADMIN))
+    assert b"" not in keys
+    assert not admin
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("short\n", "at least 16"), ("\n", "holds no key"), (None, "cannot be read")]
+)
+def test_keys_that_are_none_are_refused_without_being_shown(tmp_path: Path, content: str | None, said: str) -> None:
+    from textcls.server import auth
+
+    path = tmp_path / "keys"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigError, match=said) as caught:
+        auth.load(Settings(api_keys_file=path))
+    assert "short\n" not in str(caught.value)
+
+
+def test_without_keys_it_listens_to_this_machine_alone_unless_told_otherwise() -> None:
+    for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
+        check_exposure(Settings(host=host), has_keys=False)
+    for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"):
+        with pytest.raises(ConfigError, match="--no-auth"):
+            check_exposure(Settings(host=host), has_keys=False)
+        check_exposure(Settings(host=host), has_keys=True)
+        check_exposure(Settings(host=host, no_auth=True), has_keys=False)
+
+
+def test_no_key_is_in_a_log_or_on_a_command_line(model_path: Path) -> None:
+    env = {"TEXTCLS_API_KEYS": KEYS[0], "TEXTCLS_ADMIN_KEY": ADMIN}
+    with command(model_path, "--workers", "2", "--log-level", "info", "--log-requests", env=env) as (process, url):
+        with httpx.Client(base_url=url) as client:
+            assert post(client, headers=bearer(KEYS[0])).status_code == 200
+            assert post(client, headers=bearer(ADMIN)).status_code == 401
+        tree = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        process.terminate()
+        said = "".join(process.communicate(timeout=20))
+    assert '"message": "request"' in said
+    assert not any(key in said + tree for key in (KEYS[0], ADMIN))
+
+
+# Limits
+
+
+def test_a_long_request_beyond_the_queue_is_answered_429_with_when_to_come_back(slow: SlowClassifier) -> None:
+    with serving(service(slow, Settings(max_queue=1))) as client, ThreadPoolExecutor() as pool:
+        first = pool.submit(post, client, LONG)
+        until(lambda: numbers(client)["textcls_queue_depth"] == 1)
+        refused = post(client, LONG)
+        assert message(refused, 429) == "1 long requests are waiting, and max_queue is 1: try later."
+        assert refused.headers["retry-after"] == "1"
+        SlowClassifier.gate.set()
+        assert first.result().status_code == 200
+        assert post(client, LONG).status_code == 200
+
+
+def test_at_the_deadline_a_long_request_is_answered_504_and_its_place_stays_taken(slow: SlowClassifier) -> None:
+    with serving(service(slow, Settings(max_queue=1, request_seconds=0.1))) as client:
+        assert "request_seconds, which is 0.1" in message(post(client, LONG), 504)
+        # The thread cannot be stopped: as long as it works, the work counts.
+        assert post(client, LONG).status_code == 429
+        SlowClassifier.gate.set()
+        until(lambda: post(client, LONG).status_code == 200)
+
+
+def test_an_explained_answer_has_a_bound_that_the_refusal_names(classifier: Classifier) -> None:
+    with serving(service(classifier, Settings(max_explained=100))) as client:
+        text = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+        said = message(post(client, json.dumps({"inputs": text, "explain": True}).encode()), 413)
+        assert "15 tokens x 7 labels, and max_explained is 100" in said
+        assert post(client, json.dumps({"inputs": text, "explain": True, "top_k": 6}).encode()).status_code == 200
+        assert post(client, json.dumps({"inputs": text}).encode()).status_code == 200
+
+
+def test_bodies_that_arrive_in_pieces_share_a_bound(classifier: Classifier) -> None:
+    settings = Settings(max_buffered_bytes=50_000)
+    head = b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n"
+    with serving(service(classifier, settings)) as client, connect(client) as one, connect(client) as two:
+        one.sendall(head + b" " * 40_000)
+        time.sleep(0.2)
+        two.sendall(head + b" " * 40_000)
+        answer = two.recv(1000)
+        assert answer.startswith(b"HTTP/1.1 429")
+        assert b"max_buffered_bytes is 50,000" in answer
+        one.sendall(BODY.ljust(20_000))
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_a_connection_beyond_the_bound_is_told_so_and_closed(classifier: Classifier) -> None:
+    with serving(service(classifier, Settings(max_connections=2))) as client:
+        with connect(client), connect(client), connect(client) as third:
+            answer = everything(third)
+            assert answer.startswith(b"HTTP/1.1 429")
+            assert b"retry-after: 1" in answer
+            assert b"max_connections" in answer
+        until(lambda: post(client).status_code == 200)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /v1/classify HT",
+        b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n{",
+        b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\nGET /liv",
+    ],
+    ids=["nothing", "half a head", "half a body", "half a second request"],
+)
+def test_who_sends_too_slowly_is_hung_up_on_while_others_are_served(classifier: Classifier, sent: bytes) -> None:
+    with serving(service(classifier, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+        connection.sendall(sent)
+        assert post(client).status_code == 200
+        assert b"HTTP/1.1 408" in everything(connection)
+
+
+def test_who_does_not_take_the_answer_is_hung_up_on(classifier: Classifier) -> None:
+    body = json.dumps({"inputs": ["word " * 64] * 64, "explain": True}).encode()
+    head = "POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+    head += f"content-length: {len(body)}\r\n\r\n"
+    with serving(service(classifier, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        for _ in range(8):  # more than the buffers of both sides
+            connection.sendall(head.encode() + body)
+        until(lambda: numbers(client).get('textcls_connections_closed_total{reason="answer not taken"}'))
+
+
+def test_what_is_no_http_is_answered_400_in_the_form_of_all_errors(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client, connect(client) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01 not http\r\n\r\n")
+        answer = everything(connection)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "bad_request"
+
+
+# Several models
+
+
+def test_models_are_chosen_by_name_and_the_header_says_which_answered(model_path: Path, tmp_path: Path) -> None:
+    sources = registry.resolve([f"a={model_path}", f"b@2026-11={model_path}"])
+    served = [registry.serve(Classifier.load(s.path), s.name, s.version) for s in sources]
+    with serving(Service(registry.generation(1, served), Settings())) as client:
+        headers = [post(client).headers["x-model"]]
+        headers += [post(client, json.dumps({"inputs": "a", "model": m}).encode()).headers["x-model"] for m in "ab"]
+        digest = served[0].sha256
+        assert headers == [
+            f'a; version="{digest[:12]}"; sha256="{digest}"',
+            f'a; version="{digest[:12]}"; sha256="{digest}"',
+            f'b; version="2026-11"; sha256="{digest}"',
+        ]
+        said = message(post(client, b'{"inputs": "a", "model": "c"}'), 404)
+        assert said == "There is no model of this name; there are a, b."
+        cards = client.get("/v1/models").json()["models"]
+        assert [(card["name"], card["default"]) for card in cards] == [("a", True), ("b", False)]
+
+
+def test_a_folder_is_all_its_models(model_path: Path, tmp_path: Path) -> None:
+    for name in ("b@v2.onnx", "a.onnx", "notes.txt"):
+        shutil.copy(model_path, tmp_path / name)
+    assert [(s.name, s.version) for s in registry.resolve([str(tmp_path)])] == [("a", None), ("b", "v2")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a=x.onnx", "a=y.onnx"], "Two models are called a"),
+        (["my model.onnx"], "give it one, as in tickets=model.onnx"),
+        (["a@b c=x.onnx"], "is no version"),
+        (["tests"], "holds no model"),
+    ],
+)
+def test_models_that_cannot_be_named_are_refused(arguments: list[str], said: str) -> None:
+    with pytest.raises((ArtifactError, ConfigError), match=said):
+        registry.resolve(arguments)
+
+
+# Reload
+
+
+@pytest.fixture
+def shelf(model_path: Path, tmp_path: Path) -> Shelf:
+    shutil.copy(model_path, tmp_path / "tickets.onnx")
+    (tmp_path / "run").mkdir()
+    shelf = Shelf(tmp_path / "run", [str(tmp_path / "tickets.onnx")])
+    shelf.publish()
+    return shelf
+
+
+def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(shelf: Shelf) -> None:
+    served = Service(shelf.load(), Settings(), keys=Keys(KEYS), admin_keys=Keys([ADMIN]), shelf=shelf)
+    with serving(served) as client:
+        assert client.post("/v1/admin/reload").status_code == 401
+        assert client.post("/v1/admin/reload", headers=bearer(KEYS[0])).status_code == 401
+        assert post(client, headers=bearer(ADMIN)).status_code == 401
+        assert client.post("/v1/admin/reload", headers=bearer(ADMIN)).json() == {"generation": 2, "workers": 1}
+        assert client.get("/v1/models", headers=bearer(KEYS[0])).json()["generation"] == 2
+
+
+def test_without_an_admin_key_there_is_no_administration(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        assert "--admin-key-file" in message(client.post("/v1/admin/reload"), 403)
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", None], ids=["empty", "garbage", "truncated"])
+def test_a_bad_file_leaves_the_old_model_answering_and_says_why(
+    shelf: Shelf, tmp_path: Path, model_path: Path, content: bytes | None
+) -> None:
+    served = Service(shelf.load(), Settings(), admin_keys=Keys([ADMIN]), shelf=shelf)
+    with serving(served) as client:
+        before = post(client)
+        (tmp_path / "tickets.onnx").write_bytes(model_path.read_bytes()[:-5000] if content is None else content)
+        said = message(client.post("/v1/admin/reload", headers=bearer(ADMIN)), 409)
+        assert said.startswith("The old models go on answering: ")
+        assert "tickets.onnx" in said
+        after = post(client)
+        assert (after.json(), after.headers["x-model"]) == (before.json(), before.headers["x-model"])
+        # A worker that starts now serves what the others serve, not the bad file.
+        assert shelf.load().get(None).sha256 in after.headers["x-model"]
+        assert numbers(client)['textcls_reloads_total{result="refused"}'] == 1
+
+
+class OffClassifier(Classifier):
+    """Loads, and answers what are no probabilities."""
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        found = super().predict(texts, explain=explain, threshold=threshold)
+        return [Prediction(p.label_names, p.probabilities * np.nan, "accept", False, p.explanation) for p in found]
+
+
+def test_a_model_that_answers_nonsense_does_not_pass_the_self_test(model_path: Path) -> None:
+    registry.self_test(Classifier.load(model_path))
+    with pytest.raises(ArtifactError, match="no probabilities"):
+        registry.self_test(OffClassifier.load(model_path))
+
+
+def test_copies_of_models_that_nobody_serves_any_more_are_removed(
+    shelf: Shelf, tmp_path: Path, model_path: Path
+) -> None:
+    for _ in range(3):
+        shelf.publish()
+    assert len(list(shelf.folder.glob("*.onnx"))) == 1
+
+
+# Metrics
+
+
+def test_metrics_count_requests_texts_tokens_labels_and_scores(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        post(client)
+        post(client, b'{"inputs": ["my card was charged twice", "hello"], "threshold": 1}')
+        post(client, b"no json")
+        client.get("/nowhere")
+        found = numbers(client)
+    assert found['textcls_requests_total{route="/v1/classify",status="200"}'] == 2
+    assert found['textcls_requests_total{route="/v1/classify",status="422"}'] == 1
+    assert found['textcls_requests_total{route="other",status="404"}'] == 1
+    assert found['textcls_request_duration_seconds_count{route="/v1/classify"}'] == 3
+    assert found['textcls_batch_size_sum{model="tickets"}'] == 3
+    assert found['textcls_tokens_total{model="tickets"}'] == 11
+    assert found['textcls_abstentions_total{model="tickets"}'] == 2
+    assert found['textcls_predictions_total{label="billing",model="tickets"}'] >= 2
+    assert found['textcls_score_count{model="tickets"}'] == 3
+    assert found["textcls_requests_in_progress"] == 1
+    assert found["textcls_workers"] == 1
+    assert sum(value for name, value in found.items() if name.startswith("textcls_model_info")) == 1
+
+
+def test_metrics_are_public_only_if_told(classifier: Classifier) -> None:
+    settings = Settings(public_metrics=True)
+    with serving(service(classifier, settings, keys=Keys(KEYS))) as client:
+        assert client.get("/metrics").status_code == 200
+    with serving(service(classifier, keys=Keys(KEYS), admin_keys=Keys([ADMIN]))) as client:
+        assert client.get("/metrics", headers=bearer(ADMIN)).status_code == 200
+
+
+def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path, classifier: Classifier) -> None:
+    served = registry.generation(1, [registry.serve(classifier, "tickets")])
+    one, two = Counts(tmp_path), Counts(tmp_path)
+    for counts, status in ((one, "200"), (two, "200"), (two, "422")):
+        counts.add(metrics.REQUESTS, "/v1/classify", status)
+        counts.observe(metrics.SCORES, 0.55, "tickets")
+        counts.add(metrics.IN_PROGRESS)
+        counts.set(metrics.GENERATION, 1)
+    two.close()
+    text = metrics.exposition(tmp_path, one, served).decode()
+    assert 'textcls_requests_total{route="/v1/classify",status="200"} 2.0' in text
+    assert 'textcls_requests_total{route="/v1/classify",status="422"} 1.0' in text
+    assert 'textcls_score_bucket{le="0.6",model="tickets"} 3.0' in text
+    assert "textcls_requests_in_progress 1.0" in text
+    assert "textcls_workers 1.0" in text
+    again = Counts(tmp_path)
+    assert len(list(tmp_path.glob("*.counts"))) == 2
+    again.add(metrics.REQUESTS, "/v1/classify", "200")
+    text = metrics.exposition(tmp_path, one, served).decode()
+    assert 'textcls_requests_total{route="/v1/classify",status="200"} 3.0' in text
+    assert "textcls_requests_in_progress 1.0" in text
+    one.close()
+    again.close()
+
+
+def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> None:
+    counts = Counts()
+    for i in range(40_000):
+        counts.add(metrics.PREDICTIONS, "model", str(i))
+    assert len(counts.read()) < 40_000
+    assert {n for key, (n,) in counts.read().items() if key[0] == metrics.PREDICTIONS.name} == {1.0}
+
+
+# Logs, origins, ids
+
+
+def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path: Path) -> None:
+    for options, shown in (([], False), (["--log-texts"], True)):
+        with command(model_path, "--log-requests", *options) as (process, url):
+            with httpx.Client(base_url=url) as client:
+                assert post(client, headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
+                post(client, headers={"x-request-id": "not an id!"})
+                client.get("/my%20secret")
+            process.terminate()
+            lines = [json.loads(line) for line in process.communicate(timeout=20)[1].splitlines()]
+        first, second, third = [line for line in lines if line["message"] == "request"]
+        assert (first["request_id"], first["status"], first["texts"]) == ("mine-1", 200, 1)
+        assert re.fullmatch(r"[0-9a-f]{12}-\d", second["request_id"])
+        assert third["path"] == "other"
+        assert ("charged" in json.dumps(first)) == shown
+
+
+def test_pages_of_other_origins_may_ask_only_if_told(classifier: Classifier) -> None:
+    origin = "https://desk.example"
+    with serving(service(classifier)) as client:
+        assert "access-control-allow-origin" not in post(client, origin=origin).headers
+    with serving(service(classifier, Settings(cors_origin=(origin,)))) as client:
+        assert post(client, origin=origin).headers["access-control-allow-origin"] == origin
+        assert "access-control-allow-origin" not in post(client, origin="https://evil.example").headers
+
+
+def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        assert client.get("/docs").status_code == 404
+    with serving(service(classifier, Settings(docs=True))) as client:
+        assert client.get("/docs").status_code == 200
+
+
+# Settings
+
+
+def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "textcls.toml"
+    path.write_text('max_inputs = 3\nmax_queue = 4\nmax_characters = 5\ncors_origin = ["https://a.example"]\n')
+    seen: list[Settings] = []
+    monkeypatch.setattr("textcls.server.run.serve", lambda models, settings, ready: seen.append(settings))
+    monkeypatch.setenv("TEXTCLS_MAX_QUEUE", "40")
+    monkeypatch.setenv("TEXTCLS_MAX_CHARACTERS", "50")
+    monkeypatch.setenv("TEXTCLS_MODELS", "a=a.onnx b=b.onnx")
+    done = CliRunner().invoke(main, ["serve", "--config", str(path), "--max-characters", "500"])
+    assert done.exit_code == 0, done.output
+    (settings,) = seen
+    assert (settings.max_inputs, settings.max_queue, settings.max_characters) == (3, 40, 500)
+    assert settings.cors_origin == ("https://a.example",)
+    assert settings.workers == 1
+
+
+def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "textcls.toml"
+    path.write_text("max_input = 3\n")
+    done = CliRunner().invoke(main, ["serve", "a.onnx", "--config", str(path)])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"Error: {path} sets 'max_input', which is no setting; see textcls serve --help.\n",
+    )
+
+
+# Batches of one turn
+
+
+class CountingClassifier(Classifier):
+    """Notes what it is asked, and fails where a text says so."""
+
+    calls: list[Any]
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        self.calls = [*getattr(self, "calls", []), texts]
+        if "fail" in texts:
+            raise RuntimeError("told to")
+        return super().predict(texts, explain=explain, threshold=threshold)
+
+
+def gathered(classifier: Classifier, *requests: dict[str, Any]) -> list[Any]:
+    served = registry.serve(classifier)
+
+    async def ask() -> list[Any]:
+        gathering = Gathering()
+        asked = [gathering.answer(ClassifyRequest.model_validate(each), served) for each in requests]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return asyncio.run(ask())
+
+
+def test_requests_of_one_turn_are_one_call_and_each_gets_what_it_asked_for(model_path: Path) -> None:
+    classifier = CountingClassifier.load(model_path)
+    assert isinstance(classifier, CountingClassifier)
+    answers = gathered(classifier, {"inputs": "one text"}, {"inputs": "my card was"}, {"inputs": "x", "top_k": 1})
+    assert len(classifier.calls) == 1
+    assert [len(json.loads(answer.body)["results"][0]["labels"]) for answer in answers] == [7, 7, 1]
+
+
+def test_texts_of_other_length_threshold_or_explanation_go_in_another_call(model_path: Path) -> None:
+    classifier = CountingClassifier.load(model_path)
+    assert isinstance(classifier, CountingClassifier)
+    gathered(
+        classifier,
+        {"inputs": "one"},
+        {"inputs": "one", "explain": True},
+        {"inputs": "one", "threshold": 0.5},
+        {"inputs": "long " * 100},
+    )
+    assert len(classifier.calls) == 4
+
+
+def test_a_text_that_cannot_be_answered_spoils_only_its_own_request(model_path: Path) -> None:
+    classifier = CountingClassifier.load(model_path)
+    good, bad, other = gathered(classifier, {"inputs": "good"}, {"inputs": "fail"}, {"inputs": "also"})
+    assert isinstance(bad, RuntimeError)
+    assert json.loads(good.body)["results"]
+    assert json.loads(other.body)["results"]
+
+
+# Processes
+
+
+class Load:
+    """Clients that ask without pause, each on a connection of its own that is kept as long as the server likes."""
+
+    def __init__(self, url: str, clients: int = 4) -> None:
+        self.url, self.stop = httpx.URL(url), threading.Event()
+        self.statuses: list[int] = []
+        self.failures: list[str] = []
+        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        for thread in self._threads:
+            thread.join(20)
+
+    def _ask(self) -> None:
+        with httpx.Client(base_url=self.url, timeout=20) as client:
+            while not self.stop.is_set():
+                try:
+                    self.statuses.append(post(client).status_code)
+                except httpx.HTTPError as error:
+                    self.failures.append(f"{type(error).__name__}: {error}")
+
+    def more(self, count: int) -> None:
+        """Wait until so many more are answered."""
+        goal = len(self.statuses) + count
+        until(lambda: len(self.statuses) >= goal)
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    kind = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found]
+    return [int(pid) for pid, line in zip(found, kind, strict=True) if b"spawn_main" in line]
+
+
+def test_workers_that_are_replaced_one_by_one_lose_no_request(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, url), Load(url) as load:
+        load.more(50)
+        before = set(workers(process))
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(workers(process)) == 2 and not before & set(workers(process)))
+        load.more(50)
+        assert load.failures == []
+        assert set(load.statuses) == {200}
+
+
+def test_a_worker_that_is_killed_is_replaced_and_only_its_own_requests_fail(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, url):
+        with Load(url) as load:
+            load.more(50)
+            before = workers(process)
+            os.kill(before[0], signal.SIGKILL)
+            until(lambda: len(workers(process)) == 2 and before[0] not in workers(process))
+            load.more(50)
+        assert len(load.failures) <= 4  # one for each client at most
+        assert set(load.statuses) == {200}
+        with httpx.Client(base_url=url) as client:
+            found = until(lambda: (n := numbers(client))["textcls_workers"] == 2 and n)
+        # What the dead worker had answered is still counted.
+        assert found['textcls_requests_total{route="/v1/classify",status="200"}'] >= len(load.statuses)
+
+
+def test_a_signal_exchanges_the_models_of_all_workers(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tickets.onnx"
+    shutil.copy(model_path, path)
+    with command(tmp_path, "--workers", "2") as (process, url), Load(url) as load, httpx.Client(base_url=url) as client:
+        load.more(20)
+        shutil.copy(model_path, tmp_path / "second.onnx")
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(client)["textcls_generation"] == 2)
+        assert len(client.get("/v1/models").json()["models"]) == 2
+        path.write_bytes(b"no model")
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(client).get('textcls_reloads_total{result="refused"}'))
+        load.more(20)
+        assert set(load.statuses) == {200}
+        assert load.failures == []
+
+
+def test_while_it_drains_it_serves_says_so_and_then_ends(model_path: Path) -> None:
+    with command(model_path, "--drain-seconds", "1") as (process, url), httpx.Client(base_url=url) as client:
+        assert client.get("/readyz").status_code == 200
+        process.terminate()
+        until(lambda: client.get("/readyz").status_code == 503)
+        answer = post(client)
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        assert process.wait(20) == 0
+
+
+def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, _):
+        pids = workers(process)
+        process.kill()
+        process.wait(20)
+        until(
+            lambda: (
+                not any(
+                    Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids
+                )
+            )
+        )
+
+
+def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
+    with command(model_path) as (process, url), httpx.Client(base_url=url) as client:
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(client)["textcls_generation"] == 2)

@@ -1,0 +1,16 @@
+"""What loading leaves behind."""
+
+import ctypes
+import gc
+
+
+def tidy() -> None:
+    """Give memory that is free back to the system, and spare what lives for ever the garbage collector's walks.
+
+    Loading a model of 1 MB leaves 20 MB of free memory that glibc would keep.
+    """
+    gc.collect()
+    gc.freeze()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:  # glibc has it; musl and macOS have not.
+        trim(0)
