@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from textcls import __version__
-from textcls.server import metrics, problems
+from textcls.server import metrics, pages, problems
 from textcls.server.gate import Gate
 from textcls.server.problems import RefusalError
 from textcls.server.schemas import (
@@ -62,6 +62,8 @@ def create_app(service: Service) -> ASGIApp:
     )
     app.state.service = service
     app.include_router(router)
+    if settings.page:
+        app.include_router(pages.router)
     problems.install(app)
     # Around the application rather than one of its middlewares: Starlette's own layers cost 4 us a request.
     gate = Gate(app, service)

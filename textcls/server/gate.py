@@ -13,10 +13,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from textcls.errors import TextclsError, http_status
-from textcls.server import auth, logs, metrics, problems
+from textcls.server import auth, logs, metrics, pages, problems
 from textcls.server.answers import Answer
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
+from textcls.server.settings import Settings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -138,7 +139,7 @@ class _Exchange:
         service, path, headers = self.service, self.scope["path"], self.scope["headers"]
         if path.startswith(_ADMIN):
             self._check_admin()
-        elif service.keys and path not in _PUBLIC and not (path == "/metrics" and service.settings.public_metrics):
+        elif service.keys and not _is_public(path, service.settings):
             key = auth.presented(headers)
             # The admin key opens nothing but its own routes, and the metrics of which they are part.
             if key not in service.keys and not (path == "/metrics" and key in service.admin_keys):
@@ -261,6 +262,10 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         if with_texts:
             extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
     _LOGGER.warning("request", extra=extra)
+
+
+def _is_public(path: str, settings: Settings) -> bool:
+    return path in _PUBLIC or pages.is_public(path) or (path == "/metrics" and settings.public_metrics)
 
 
 def _number(value: bytes) -> int:

@@ -102,8 +102,16 @@ async function ask() {
   }
 }
 
-function say(text) {
-  byId("said").textContent = text;
+/** Tell a screen reader; whoever sees the page sees it anyway. */
+function say(...said) {
+  byId("said").replaceChildren(...said);
+  byId("said").classList.add("spoken");
+}
+
+/** Tell everybody. */
+function tell(...said) {
+  say(...said);
+  byId("said").classList.remove("spoken");
 }
 
 function problem(text) {
@@ -408,12 +416,12 @@ byId("copy").addEventListener("click", async () => {
   const said = command.of(byId("text").value, state.model.name);
   try {
     await navigator.clipboard.writeText(said);
-    say("Copied.");
+    tell("Copied.");
   } catch {
     // No clipboard where the page is not served securely: show it, selected.
     const box = make("textarea", { readonly: "", rows: 4, "aria-label": command.name });
     box.value = said;
-    byId("said").replaceChildren("Copy this: ", box);
+    tell("Copy this: ", box);
     box.select();
   }
 });
