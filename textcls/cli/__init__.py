@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "explain-benchmark": "textcls_training.explaining.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
     "serve": "textcls.cli.serve:serve",
+    "web": "textcls.cli.web:web",
 }
 EXTRA_OF_PACKAGE: Final = {
     "torch": "train",
@@ -123,4 +124,5 @@ def main() -> None:
     textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
     textcls serve tickets.onnx --port 8000
+    textcls web tickets.onnx --output site
     """

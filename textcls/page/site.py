@@ -1,23 +1,22 @@
 """The page that asks a model, as files: for the server, or static, with the model run in the browser.
 
-Both are the same files but for one, `answer.mjs`: it asks the server, or it runs the model with onnxruntime-web. The token
-rule's tables are those of `textcls._unicode`, written out anew each time.
+Both are the same files but for one, `answer.mjs`: it asks the server, or it runs the model with onnxruntime-web. The
+tables of the token rule are those of `textcls._unicode`, written out anew each time.
 """
 
 import os
-import shutil
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from textcls import _unicode
 from textcls.artifact import check_not_an_input
-from textcls.errors import InputError, SurroundingsError
+from textcls.errors import ConfigError, SurroundingsError
 from textcls.page.fragments import ASSETS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.
 RUNTIME: Final = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+MODEL: Final = "model.onnx"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'"
@@ -35,52 +34,49 @@ def served() -> dict[str, bytes]:
 def static() -> dict[str, bytes]:
     """Return the files of the page that runs `model.onnx` itself, by their paths, without model and runtime."""
     policy = POLICY.replace(_SCRIPT, f"{_SCRIPT} 'wasm-unsafe-eval'")
-    model = {"page/model.mjs": (ASSETS / "model.mjs").read_bytes(), "page/package.json": b'{"type": "module"}\n'}
+    model = {"page/model.mjs": (ASSETS / "model.mjs").read_bytes()}
     return _files("answer_browser.mjs", policy) | model
 
 
-def write(model: Path, folder: Path, runtime: Path, *, told: Callable[[str], None] = lambda path: None) -> None:
-    """Write the static page with its model and its runtime into `folder`.
+def write(model: Path, folder: Path, runtime: Path | None) -> int:
+    """Write the static page with its model and its runtime; return how many bytes these are.
 
     Args:
         model: the model file; it is copied as it is.
         folder: is made where it is not there; files of the page in it are replaced.
         runtime: a folder with the files of onnxruntime-web, such as its `dist`.
-        told: called with the path of each file once it is written.
 
     Raises:
-        InputError: the model is in the way of the page.
-        SurroundingsError: the runtime is not there, or the folder cannot be written to.
+        ConfigError: the runtime is not there.
+        InputError: the model is where the page's copy would be.
+        SurroundingsError: the folder cannot be written to.
     """
-    check_runtime(runtime)
-    check_not_an_input(folder / "model.onnx", [model])
+    found = check_runtime(runtime)
+    check_not_an_input(folder / MODEL, [model])
+    files = static() | {f"page/ort/{path.name}": path.read_bytes() for path in found} | {MODEL: model.read_bytes()}
     try:
         (folder / "page" / "ort").mkdir(parents=True, exist_ok=True)
-        for path, content in static().items():
+        for path, content in files.items():
             (folder / path).write_bytes(content)
-            told(path)
-        for name in RUNTIME:
-            shutil.copyfile(runtime / name, folder / "page" / "ort" / name)
-            told(f"page/ort/{name}")
-        shutil.copyfile(model, folder / "model.onnx")
-        told("model.onnx")
     except OSError as error:
         where = error.filename or folder
         raise SurroundingsError(f"{where} cannot be written: {os.strerror(error.errno or 0)}.") from error
+    return sum(map(len, files.values()))
 
 
-def check_runtime(runtime: Path | None) -> None:
-    """Refuse a folder that does not hold onnxruntime-web.
+def check_runtime(runtime: Path | None) -> list[Path]:
+    """Return the files of onnxruntime-web in a folder.
 
     Raises:
-        InputError: there is none.
+        ConfigError: they are not there.
     """
     how = "get it with 'npm install onnxruntime-web' and say --runtime node_modules/onnxruntime-web/dist."
     if runtime is None:
-        raise InputError(f"The page needs onnxruntime-web, which is not part of textcls for its size: {how}")
-    missing = [name for name in RUNTIME if not (runtime / name).is_file()]
-    if missing:
-        raise InputError(f"{runtime} has no file {missing[0]}, so it is not onnxruntime-web's folder dist: {how}")
+        raise ConfigError(f"The page needs onnxruntime-web, which is not part of textcls for its size: {how}")
+    for name in RUNTIME:
+        if not (runtime / name).is_file():
+            raise ConfigError(f"{runtime} has no file {name}, so it is not the folder dist of onnxruntime-web: {how}")
+    return [runtime / name for name in RUNTIME]
 
 
 def _files(answerer: str, policy: str) -> dict[str, bytes]:

@@ -88,7 +88,7 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
       const head = make("tr", {}, ...heads.map(([kind, said]) => make("th", { scope: "col", class: kind }, said)));
       const caption = make("p", { class: "note" });
       box.replaceChildren(
-        make("div", { class: "wide" }, make("table", { class: "lines" }, make("thead", {}, head), make("tbody"))),
+        make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Lines and their labels" }, make("table", { class: "lines" }, make("thead", {}, head), make("tbody"))),
         caption,
       );
     }
