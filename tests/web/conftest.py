@@ -167,12 +167,20 @@ class Visit:
         self.page = self.context.new_page()
         self.page.set_default_timeout(15_000)
         self.wrong: list[str] = []
-        self.page.on("console", lambda said: said.type in ("error", "warning") and self.wrong.append(said.text))
+        self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
+        self.page.on("dialog", self._dismiss)
         self.page.on("request", self._note)
         self.address = address
         self.page.goto(address)
+
+    def _hear(self, said: Any) -> None:
+        if said.type in ("error", "warning"):
+            self.wrong.append(said.text)
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.wrong.append(dialog.message)
+        dialog.dismiss()
 
     def _note(self, request: Any) -> None:
         if not request.url.startswith((self.address, "blob:")):
