@@ -1,6 +1,10 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
 # make test   lint, types, tests
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
+# make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes
+# make image  build, start and check the image without Docker; needs root, buildah and debootstrap
+# make stress  the service under stress, minutes each: benchmarks/stress.json; make serving  its speed; h2load is needed
+#   both take MODEL=model.onnx TEXTS=texts.csv
 # make wheel  build the wheel, install it alone in a fresh environment, predict with it
 #
 # PYTHON chooses the interpreter. On Linux, PyPI's PyTorch brings CUDA along (gigabytes); for the CPU build say
@@ -11,7 +15,7 @@ TORCH_INDEX ?=
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types wheel kernels clean
+.PHONY: demo test lint types wheel kernels deploy image stress serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -32,6 +36,24 @@ wheel: $(VENV)/.dev
 kernels: $(VENV)/.dev
 	$(PIP) triton
 	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
+
+MODEL ?= tests/golden/model_v1.onnx
+TEXTS ?= examples/support_tickets.csv
+MINUTES ?= 10
+
+deploy: $(VENV)/.dev
+	sh scripts/check_deploy.sh $(VENV)/bin
+
+image:
+	bash scripts/check_image.sh $(MODEL)
+
+stress: $(VENV)/.dev
+	for what in footprint rolling kill fuzz; do $(VENV)/bin/python benchmarks/stress.py $$what $(MODEL) || exit 1; done
+	$(VENV)/bin/python benchmarks/stress.py soak $(MODEL) $(TEXTS) --minutes $(MINUTES)
+
+serving: $(VENV)/.dev
+	$(PIP) --requirement benchmarks/requirements.txt
+	$(VENV)/bin/python benchmarks/serving.py $(MODEL) $(TEXTS)
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -514,15 +514,25 @@ def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_fi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "textcls.toml"
-    path.write_text('max_inputs = 3\nmax_queue = 4\nmax_characters = 5\ncors_origin = ["https://a.example"]\n')
+    path.write_text(
+        'models = ["c.onnx", "d.onnx"]\nmax_inputs = 3\nmax_queue = 4\nmax_characters = 5\ncors_origin = ["https://a.example"]\n'
+    )
     seen: list[Settings] = []
-    monkeypatch.setattr("textcls.server.run.serve", lambda models, settings, ready: seen.append(settings))
+    named: list[tuple[str, ...]] = []
+
+    def serve(models: tuple[str, ...], settings: Settings, *, ready: object) -> None:
+        named.append(models)
+        seen.append(settings)
+
+    monkeypatch.setattr("textcls.server.run.serve", serve)
     monkeypatch.setenv("TEXTCLS_MAX_QUEUE", "40")
     monkeypatch.setenv("TEXTCLS_MAX_CHARACTERS", "50")
+    assert CliRunner().invoke(main, ["serve", "--config", str(path)]).exit_code == 0
     monkeypatch.setenv("TEXTCLS_MODELS", "a=a.onnx b=b.onnx")
     done = CliRunner().invoke(main, ["serve", "--config", str(path), "--max-characters", "500"])
     assert done.exit_code == 0, done.output
-    (settings,) = seen
+    assert named == [("c.onnx", "d.onnx"), ("a=a.onnx", "b=b.onnx")]
+    settings = seen[1]
     assert (settings.max_inputs, settings.max_queue, settings.max_characters) == (3, 40, 500)
     assert settings.cors_origin == ("https://a.example",)
     assert settings.workers == 1

@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response, Security
 from fastapi.responses import JSONResponse
+from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from textcls import __version__
@@ -42,6 +43,9 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 router: Final = APIRouter()
+# For the document alone: the gate has looked at the key before any route is reached.
+_KEY: Final = [Security(HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any."))]
+_ADMIN_KEY: Final = [Security(HTTPBearer(auto_error=False, scheme_name="admin key"))]
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -91,6 +95,7 @@ def _service(request: Request) -> Service:
     "/v1/classify",
     response_model=ClassifyAnswer,
     responses=_errors(401, 404, 408, 413, 422, 429, 500, 503, 504),
+    dependencies=_KEY,
     summary="Classify texts",
 )
 async def classify(request: Request, body: ClassifyRequest) -> Response:
@@ -103,7 +108,7 @@ async def classify(request: Request, body: ClassifyRequest) -> Response:
     raise RefusalError(500, "The gate is missing in front of this route.")
 
 
-@router.get("/v1/models", summary="List the models served", responses=_errors(401, 500))
+@router.get("/v1/models", dependencies=_KEY, summary="List the models served", responses=_errors(401, 500))
 async def models(request: Request) -> Models:
     """Say which models answer, which labels they know, and how they were calibrated."""
     generation = _service(request).generation
@@ -125,7 +130,12 @@ async def models(request: Request) -> Models:
     return Models(generation=generation.number, models=cards)
 
 
-@router.post("/v1/admin/reload", summary="Read the model files anew", responses=_errors(401, 403, 409, 500))
+@router.post(
+    "/v1/admin/reload",
+    dependencies=_ADMIN_KEY,
+    summary="Read the model files anew",
+    responses=_errors(401, 403, 409, 500),
+)
 async def reload(request: Request) -> Reloaded:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 

@@ -27,6 +27,11 @@ def _as_list(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
+def _as_integer(given: object) -> object:
+    """JSON knows one kind of number: 3.0 is an integer of it."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
 # Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
 Inputs = Annotated[
     list[InstanceOf[str]],
@@ -54,7 +59,9 @@ class ClassifyRequest(BaseModel):
 
     inputs: Inputs
     model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
-    top_k: int | None = Field(None, ge=1, description="Return this many labels of each text, best first; null: all.")
+    top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
+        None, ge=1, description="Return this many labels of each text, best first; null: all."
+    )
     explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
     threshold: float | None = Field(
         None,
