@@ -28,6 +28,11 @@ router: Final = APIRouter(include_in_schema=False)
 _files = cache(site.served)
 
 
+def route(path: str) -> str | None:
+    """Return what the path counts as, if it is the page's."""
+    return "/" if is_public(path) else None
+
+
 def is_public(path: str) -> bool:
     """Say whether a path is the page's, which holds no secret: it asks for a key itself."""
     return path == "/" or path.startswith("/page/")
