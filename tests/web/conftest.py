@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,12 +18,12 @@ from textcls import Classifier
 from textcls.page import site
 from textcls.server import registry
 from textcls.server.auth import Keys
-from textcls.server.run import Server, listen
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 HERE = Path(__file__).parent
 Run = Callable[..., Any]
+Serving = Callable[[Service], AbstractContextManager[str]]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -80,34 +80,20 @@ def in_node(node: str, static_files: Path) -> Run:
     return run
 
 
-@contextmanager
-def serving(service: Service) -> Iterator[str]:
-    """The address of a server in a thread."""
-    with listen("127.0.0.1", 0) as listener:
-        server = Server(service, drain_seconds=0)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = server._hurry = True
-            thread.join(20)
-
-
 def service(classifier: Classifier, settings: Settings, **given: Any) -> Service:
     models = [registry.serve(classifier, name) for name in ("tickets", "other")]
     return Service(registry.generation(1, models), settings, **given)
 
 
 @pytest.fixture(scope="session")
-def address(classifier: Classifier) -> Iterator[str]:
+def address(classifier: Classifier, serving: Serving) -> Iterator[str]:
     """The address of a server with two models."""
     with serving(service(classifier, Settings(max_characters=20_000))) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def locked_address(classifier: Classifier) -> Iterator[str]:
+def locked_address(classifier: Classifier, serving: Serving) -> Iterator[str]:
     """The address of a server that wants a key."""
     with serving(service(classifier, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
         yield found

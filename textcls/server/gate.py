@@ -113,6 +113,7 @@ class _Exchange:
         if wire.tell is None:
             await self.classify(wire.form(self.scope["headers"]))
             return
+        extra: Headers = []
         try:
             self._admit()
             status, content = wire.tell(self.service.generation, self.service.draining)
@@ -120,7 +121,8 @@ class _Exchange:
             status, content = self._problem(http_status(error), str(error))
         except RefusalError as refusal:
             status, content = self._problem(refusal.status, str(refusal))
-        await self._reply(status, content)
+            extra = refusal.headers
+        await self._reply(status, content, extra)
 
     async def classify(self, form: Form | None = None) -> None:
         """Answer `POST /v1/classify`, or a request of another form."""
