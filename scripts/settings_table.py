@@ -13,8 +13,9 @@ Each can be given as a flag, as an environment variable, or in a TOML file (`--c
 the name in the first column; a flag counts for more than a variable, a variable for more than the file. Flags have `-`
 for `_`. What is `true` by default is switched off with `--no-` before the name.
 
-The models are the arguments, the variable `TEXTCLS_MODELS` (separated by spaces) or `models` in the file. Keys are never
-flags, since command lines are public: they are read from files, or from `TEXTCLS_API_KEYS` and `TEXTCLS_ADMIN_KEY`.
+The models are the arguments, the variable `TEXTCLS_MODELS` (separated by spaces) or `models` in the file. Keys are
+never flags, since command lines are public: they are read from files, or from `TEXTCLS_API_KEYS` and
+`TEXTCLS_ADMIN_KEY`.
 
 ```toml
 models = ["tickets@2026-11=tickets.onnx", "urgency=urgency.onnx"]

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -505,6 +506,37 @@ def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> Non
         assert client.get("/docs").status_code == 404
     with serving(service(classifier, Settings(docs=True))) as client:
         assert client.get("/docs").status_code == 200
+
+
+def test_spans_tell_of_the_request_and_never_of_its_text(
+    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+    received: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+        parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        with serving(service(classifier, Settings(tracing=True))) as client:
+            assert post(client, headers={"traceparent": parent}).status_code == 200
+        collector.shutdown()
+    (span,) = trace.ExportTraceServiceRequest.FromString(received[0]).resource_spans[0].scope_spans[0].spans
+    assert (span.name, span.trace_id.hex()) == ("POST /v1/classify", parent[3:35])
+    facts = {each.key: each.value for each in span.attributes}
+    assert facts["http.response.status_code"].int_value == 200
+    assert facts["textcls.model"].string_value == "tickets"
+    assert not any(b"charged" in body for body in received)
 
 
 # Settings

@@ -158,10 +158,11 @@ PATHS = [
     INFER,
     "/vllm/classify",
 ]
-NAMES = st.sampled_from(
+WORDS = (
     "inputs input instances parameters outputs name shape datatype data text top_k id function_to_apply raw_scores "
-    "model binary_data_size binary_data binary_data_output".split()
+    "model binary_data_size binary_data binary_data_output"
 )
+NAMES = st.sampled_from(WORDS.split())
 VALUES = st.recursive(
     st.one_of(
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(["BYTES", "label"])

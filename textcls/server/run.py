@@ -56,6 +56,9 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         SurroundingsError: the address cannot be listened on, or no folder can be written to.
     """
     logs.configure(settings.log_level)
+    if threading.current_thread() is threading.main_thread():
+        # Until there are models to exchange; workers inherit this until they watch. The default would end them.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
     with _runtime_folder(settings.runtime_dir) as folder, listen(settings.host, settings.port) as listener:
