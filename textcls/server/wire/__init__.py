@@ -8,18 +8,23 @@ Each is a pure function from a request's bytes to an answer; keys, limits, deadl
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from textcls.server.problems import RefusalError
 from textcls.server.wire import hub, kserve, open_inference, tei, vllm
 from textcls.server.wire.common import Wire
 
-__all__ = ["PUBLIC", "Wire", "find"]
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+__all__ = ["PUBLIC", "Wire", "document", "find"]
 
 # As /livez and /readyz: whoever asks these has no key.
 PUBLIC: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
+_MODULES: Final = (tei, hub, kserve, open_inference, vllm)
 _TABLE: Final[list[tuple[str, re.Pattern[str], str, Callable[..., Wire]]]] = [
     (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/:]+)", route)), route, make)
-    for module in (tei, hub, kserve, open_inference, vllm)
+    for module in _MODULES
     for method, route, make in module.ROUTES
 ]
 
@@ -30,3 +35,23 @@ def find(method: str, path: str) -> Wire | None:
         if method == wanted and (match := pattern.fullmatch(path)):
             return make(route, **match.groupdict())
     return None
+
+
+def document(app: "FastAPI") -> None:
+    """List the paths in the service's description; the gate answers them before FastAPI sees them."""
+
+    async def answer() -> None:
+        raise RefusalError(500, "The gate is missing in front of this route.")
+
+    for module in _MODULES:
+        about, _, details = (module.__doc__ or "").partition("\n\n")
+        for method, route, _ in module.ROUTES:
+            app.add_api_route(
+                route,
+                answer,
+                methods=[method],
+                name=re.sub(r"\W+", "_", f"{method}{route}").strip("_").lower(),
+                summary=route.rpartition("/")[2] or "predict",
+                description=details.strip(),
+                tags=[about.partition(":")[0].rstrip(".")],
+            )
