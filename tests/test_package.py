@@ -167,6 +167,7 @@ def test_public_names_stay_as_they_are() -> None:
         "LabelScore",
         "MissingExtraError",
         "ModelInfo",
+        "NotFoundError",
         "Prediction",
         "SurroundingsError",
         "TextclsError",

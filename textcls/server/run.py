@@ -246,7 +246,8 @@ def _service(shelf: Shelf, settings: Settings) -> Service:
 @contextmanager
 def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
     """Make the folder that the workers share, in memory if possible, and remove it in the end."""
-    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]
+    # None is the temporary folder, which is looked for only then: with a read-only root there may be none.
+    places = [wanted] if wanted is not None else [Path("/dev/shm"), None]
     for place in places:
         try:
             folder = Path(tempfile.mkdtemp(prefix="textcls-", dir=place))
@@ -258,7 +259,8 @@ def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
         return
     raise SurroundingsError(
-        f"No file can be made in {' or '.join(map(str, places))}: name a writable folder with --runtime-dir."
+        f"No file can be made in {wanted or '/dev/shm or the temporary folder'}: "
+        "name a writable folder with --runtime-dir."
     )
 
 
