@@ -46,7 +46,7 @@ def node() -> str:
 def node_modules() -> Path:
     folder = Path(os.environ.get("TEXTCLS_NODE_MODULES", HERE / "node_modules"))
     if not (folder / "onnxruntime-web").is_dir():
-        pytest.skip("onnxruntime-web is not installed: npm install in tests/web")
+        pytest.skip("onnxruntime-web is not installed: make clients, or npm install in tests/web")
     return folder
 
 

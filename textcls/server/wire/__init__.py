@@ -17,14 +17,14 @@ from textcls.server.wire.common import Wire
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["PUBLIC", "Wire", "document", "find"]
+__all__ = ["MODULES", "PUBLIC", "Wire", "document", "find"]
 
 # As /livez and /readyz: whoever asks these has no key.
 PUBLIC: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
-_MODULES: Final = (tei, hub, kserve, open_inference, vllm)
+MODULES: Final = (tei, hub, kserve, open_inference, vllm)
 _TABLE: Final[list[tuple[str, re.Pattern[str], str, Callable[..., Wire]]]] = [
     (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/:]+)", route)), route, make)
-    for module in _MODULES
+    for module in MODULES
     for method, route, make in module.ROUTES
 ]
 
@@ -43,7 +43,7 @@ def document(app: "FastAPI") -> None:
     async def answer() -> None:
         raise RefusalError(500, "The gate is missing in front of this route.")
 
-    for module in _MODULES:
+    for module in MODULES:
         about, _, details = (module.__doc__ or "").partition("\n\n")
         for method, route, _ in module.ROUTES:
             app.add_api_route(
