@@ -221,6 +221,34 @@ def test_a_file_of_lines_becomes_a_table_and_a_download(
     opened.wrong.clear()
 
 
+def test_a_busy_server_is_asked_again_and_a_long_file_can_be_stopped(visit: Open, address: str, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("refund\n" * 40)
+    opened = visit(address)
+    busy = [True]
+
+    def answer(route: Any) -> None:
+        if busy and busy.pop():
+            route.fulfill(status=429, headers={"retry-after": "0.01"}, json={"error": {"message": "Later."}})
+        else:
+            route.continue_()
+
+    shown = opened.ready()
+    shown.route("**/v1/classify", answer)
+    shown.set_input_files("#file", tmp_path / "lines.txt")
+    told(shown, "many-said", "40 lines classified.")
+    assert busy == []
+    # From now on the first answer is the last.
+    busy.append(False)
+    shown.unroute("**/v1/classify")
+    shown.route("**/v1/classify", lambda route: route.continue_() if busy and not busy.pop() else None)
+    shown.set_input_files("#file", tmp_path / "lines.txt")
+    told(shown, "done", "32 of 40")
+    shown.get_by_role("button", name="Stop").click()
+    told(shown, "many-said", "Stopped after 32 of 40 lines.")
+    assert shown.is_visible("#download")
+    opened.wrong.clear()
+
+
 def test_a_file_that_is_no_text_is_refused_in_a_sentence(visit: Open, address: str, tmp_path: Path) -> None:
     (tmp_path / "picture.txt").write_bytes(b"\xff\xfe\x00\x89PNG")
     shown = visit(address).ready()

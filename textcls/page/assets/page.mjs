@@ -243,7 +243,7 @@ function numbers(seen, other, i) {
     line(name(seen.label), signed(token.contributions[seen.label])),
     ...(other === null ? [] : [line(name(other), signed(token.contributions[other]))]),
     line("attention", token.attention.toFixed(3)),
-    ...(token.known ? [] : [make("em", {}, "The model does not know this word: training has not seen it, or it was left out.")]),
+    ...(token.known ? [] : [make("em", {}, "Unknown to the model: never seen in training, or left out for size. Only its pieces are read.")]),
   ];
 }
 
@@ -295,7 +295,7 @@ function showLegend(seen) {
       { class: "legend" },
       item("p7", "speaks for ", name(seen.label)),
       item("n7", "speaks ", ...against),
-      ...(unknown ? [item("unknown", "unknown to the model: never seen in training, or hidden behind another word")] : []),
+      ...(unknown ? [item("unknown", "unknown to the model: never seen in training, or left out for size")] : []),
     ),
   );
 }
