@@ -4,20 +4,20 @@ The benchmarks call `measure`; it starts this file, which reads a request in JSO
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from common import CommandError, Cost, last_words, load_ours, peak_mb, read, subset, train_ours, write
+from common import Cost, load_ours, peak_mb, read, subset, train_ours, write
 from measure import Figures, Trained, figures
 from peers import PEERS, prepare
 from state import Cell
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from textcls.data import Labelled
+from textcls_training.experiments import CommandError, figures_of
 
 
 def measure(folder: Path, cell: Cell) -> Figures:
@@ -26,12 +26,7 @@ def measure(folder: Path, cell: Cell) -> Figures:
     Raises:
         CommandError: that process failed.
     """
-    request = json.dumps({"folder": str(folder), **cell.to_json()})
-    done = subprocess.run([sys.executable, __file__, request], capture_output=True, text=True)
-    if done.returncode:
-        raise CommandError(last_words(done.stderr, done.returncode))
-    found: Figures = json.loads(done.stdout)
-    return found
+    return figures_of([sys.executable, __file__, json.dumps({"folder": str(folder), **cell.to_json()})])
 
 
 def _train(folder: Path, cell: Cell, train: Labelled, work: Path) -> tuple[Trained, Cost]:

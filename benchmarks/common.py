@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any, Final, NamedTuple
 
 import click
@@ -21,6 +20,7 @@ from measure import Float, Trained
 
 from textcls import Classifier
 from textcls.data import Labelled, open_table, read_labelled
+from textcls_training.experiments import CommandError, last_words
 
 ROOT: Final = Path(__file__).parent.parent
 OURS: Final = "textcls"
@@ -38,10 +38,6 @@ class Cost(NamedTuple):
 
     seconds: float
     peak_mb: float
-
-
-class CommandError(Exception):
-    """A process ended in failure; the message is the last thing it said."""
 
 
 # Data
@@ -154,12 +150,6 @@ def load_ours(path: Path) -> Trained:
     return Trained(predict, alone, score, True, path.stat().st_size)
 
 
-def last_words(said: str, code: int) -> str:
-    """Return the last line of what a failed process said on standard error, or how it ended."""
-    lines = said.strip().splitlines()
-    return lines[-1].strip() if lines else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-
-
 def peak_mb() -> float:
     """Return the largest resident memory of this process so far in 10^6 bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_BYTES / 1e6
@@ -198,14 +188,3 @@ def headline(facts: dict[str, Any]) -> str:
     """Return the line that says when, of what and where a run was."""
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
     return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}; {versions}."
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table."""
-    return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
-
-
-def mean_and_spread(values: Sequence[float]) -> str:
-    """Return the mean and, of several values, their sample standard deviation."""
-    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{mean(values):.2f}{spread}"

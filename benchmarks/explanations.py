@@ -20,10 +20,11 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, markdown_table, mean_and_spread, read, train_ours
+from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 
 from textcls import Classifier, metrics, tokenizer
 from textcls_training.config import TrainConfig
+from textcls_training.experiments import markdown_table, mean_and_spread
 from textcls_training.explaining import plausibility
 from textcls_training.explaining.plausibility import Rationale
 from textcls_training.explaining.rationales import read_rationales

@@ -1,15 +1,14 @@
 """What is measured of a trained model: figures of its answers, and how long they take."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcls.metrics import expected_calibration_error
+from textcls_training.experiments import microseconds
 
 Float = NDArray[np.floating[Any]]
 Bool = NDArray[np.bool_]
@@ -18,7 +17,7 @@ Figures = dict[str, float]
 COVERAGE: Final = 0.9
 DRAWS: Final = 200
 BATCH: Final = 64
-ALONE_TEXTS, BATCHES, WARM_UP = 200, 50, 5
+ALONE_TEXTS, BATCHES = 200, 50
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,6 @@ def coverage_accuracy(confidence: Float, right: Bool, coverage: float = COVERAGE
     """
     kept = max(1, round(coverage * len(confidence)))
     return float(right[np.argsort(-confidence, kind="stable")[:kept]].mean())
-
-
-def microseconds(ask: Callable[[Sequence[str]], object], batches: Sequence[Sequence[str]]) -> float:
-    """Return the median over `batches` of the microseconds a text, after a few batches to warm up."""
-    for batch in batches[:WARM_UP]:
-        ask(batch)
-    times = []
-    for batch in batches:
-        start = time.perf_counter()
-        ask(batch)
-        times.append((time.perf_counter() - start) / len(batch))
-    return 1e6 * median(times)
 
 
 def figures(model: Trained, texts: Sequence[str], labels: Sequence[str]) -> Figures:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -28,10 +28,10 @@ from textcls import Classifier, Explanation, InputError, Prediction
 from textcls.cli import COMMANDS, main, render
 from textcls.evidence import EvidenceCounter
 from textcls_training import cli as training_cli
-from textcls_training.cli import ATTENTIONS, CLASS_WEIGHTS, DEVICES, SIZES, VALUES
-from textcls_training.config import ClassWeight, Device, Size, TrainConfig, resolve
+from textcls_training.choices import MIXINGS
+from textcls_training.config import TrainConfig, resolve
 from textcls_training.mixing import MIXERS
-from textcls_training.model import Attention, ModelConfig, Values
+from textcls_training.model import ModelConfig
 from textcls_training.run import Source
 
 TEXTS = (
@@ -119,7 +119,8 @@ def test_train_sums_up_what_it_found_and_names_the_next_command(trained: tuple[s
     lines = output.splitlines()
     assert f"Trained on {ROWS} rows, 7 labels, 2 epochs." in lines
     assert re.search(
-        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   ECE [\d.]+ \(before calibration [\d.]+\)$",
+        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   cross-entropy [\d.]+ \(perplexity [\d.]+\)"
+        r"   ECE [\d.]+ \(before calibration [\d.]+\)$",
         output,
         re.MULTILINE,
     )
@@ -190,13 +191,11 @@ def test_every_option_of_train_reaches_the_training(tmp_path: Path, asked: dict[
     assert (config.seed, config.device) == (13, "cpu")
 
 
-def test_the_choices_of_train_are_those_of_its_configuration() -> None:
+def test_the_choices_and_defaults_of_train_are_those_of_its_configuration() -> None:
     model, config = ModelConfig(), TrainConfig()
-    kinds = ((ATTENTIONS, Attention), (VALUES, Values), (CLASS_WEIGHTS, ClassWeight), (SIZES, Size), (DEVICES, Device))
-    assert all(choices == get_args(kind) for choices, kind in kinds)
-    assert tuple(MIXERS) == training_cli.MIXERS
+    assert tuple(MIXERS) == MIXINGS
     defaults = {option.name: option.default for option in training_cli.train.params}
-    for name in ("mixing", "attention", "values"):
+    for name in ("mixing", "attention", "embedding", "values"):
         assert defaults[name] == getattr(model, name)
     for name in ("bigrams", "max_tokens", "class_weight", "size", "seed", "device"):
         assert defaults[name] == getattr(config, name)
@@ -321,7 +320,10 @@ def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
     output = succeed("evaluate", model_path, heldout, "--json")
     assert output.count("\n") == 1
     report = json.loads(output)
-    assert set(report) == {"rows", "accuracy", "macro_f1", "ece", "labels", "confusion"}
+    assert set(report) == {
+        "rows", "accuracy", "macro_f1", "ece", "cross_entropy", "perplexity", "labels", "confusion",
+    }  # fmt: skip
+    assert (report["cross_entropy"], report["perplexity"]) == (None, None)  # of an unknown label it is infinite
     rows = read_rows(heldout)
     right = [a.label == r["label"] for a, r in zip(classifier.predict([r["text"] for r in rows]), rows, strict=True)]
     assert report["rows"] == 20

@@ -1,13 +1,14 @@
 """Scores against cases worked by hand."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls.metrics import BINS, LabelReport, expected_calibration_error, report
+from textcls.metrics import BINS, LabelReport, cross_entropy, expected_calibration_error, report
 
 
 def two_labels(*confidence: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -120,3 +121,39 @@ def test_a_report_is_plain_data() -> None:
         "macro_f1": 1.0,
         "ece": 0.0,
     }
+
+
+def test_cross_entropy_and_perplexity_of_a_case_worked_by_hand() -> None:
+    probabilities = np.array([[0.5, 0.5], [0.25, 0.75]])
+    found = report(probabilities, np.array([0, 0]), ["a", "b"])
+    # (ln 2 + ln 4) / 2 = 1.5 ln 2, whose exponential is 2 to the power of 1.5.
+    assert found.cross_entropy == pytest.approx(1.5 * math.log(2))
+    assert found.perplexity == pytest.approx(2**1.5)
+
+
+def test_the_perplexity_of_a_guess_among_n_labels_is_n() -> None:
+    found = report(np.full((10, 7), 1 / 7), np.arange(10) % 7, list("abcdefg"))
+    assert found.perplexity == pytest.approx(7)
+
+
+def test_cross_entropy_is_scikit_learns_log_loss() -> None:
+    from sklearn.metrics import log_loss
+
+    chance = np.random.default_rng(0)
+    probabilities, labels = chance.dirichlet(np.ones(4), 50), chance.integers(4, size=50)
+    assert cross_entropy(probabilities, labels) == pytest.approx(log_loss(labels, probabilities, labels=range(4)))
+
+
+def test_a_probability_that_was_rounded_to_zero_leaves_the_cross_entropy_finite() -> None:
+    found = cross_entropy(np.array([[0.0, 1.0]], np.float32), np.array([0]))
+    assert found is not None
+    assert 80 < found < 100
+
+
+def test_there_is_no_perplexity_of_no_rows_or_of_a_label_that_the_model_does_not_know() -> None:
+    probabilities = np.array([[0.5, 0.5]])
+    for found in (
+        report(probabilities[:0], np.zeros(0, np.int64), ["a", "b"]),
+        report(probabilities, np.array([2]), ["a", "b"], ["c"]),
+    ):
+        assert (found.cross_entropy, found.perplexity) == (None, None)

@@ -14,11 +14,13 @@ pytest.importorskip("triton", reason="the kernels need triton: pip install 'text
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
 from textcls_training import loop
-from textcls_training.config import Device, TrainConfig, resolve
+from textcls_training.choices import Device
+from textcls_training.config import TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Rows, Trainer
+from textcls_training.loop import Learner, Rows, Trainer
 from textcls_training.mixing.metric import MetricAttention
 from textcls_training.model import ModelConfig, SeedAttention
+from textcls_training.table import RowEmbedding, Table
 
 DEVICE: Device = "cuda" if torch.cuda.is_available() else "cpu"
 TEXTS = ["my card was charged twice", "where is it", "", "a refund, please: " * 18, "parcel", "is it my parcel or not"]
@@ -49,13 +51,18 @@ CASES: dict[str, tuple[ModelConfig, list[dict[str, int]]]] = {
 every_case = pytest.mark.parametrize("case", CASES)
 
 
+def table_of(learner: Learner) -> Table:
+    assert isinstance(learner.embedding, RowEmbedding)
+    return learner.embedding.table
+
+
 def fresh(config: ModelConfig, impl: Impl) -> Trainer:
     """A trainer whose epoch is one step, with tokens that are large enough to differ."""
     rows = Rows(Corpus.of(TEXTS, 64), LABELS)
     settings = TrainConfig(model=config, epochs=1, ngram_sizes=(), device=DEVICE)
     trainer = Trainer(rows, 2, resolve(settings, TEXTS, len(rows.corpus.token), 2))
     for learner in trainer.learners:
-        learner.table.row_VD *= 100
+        table_of(learner).row_VD *= 100
         for module in learner.classifier.modules():
             if isinstance(module, SeedAttention | MetricAttention):
                 module.impl = impl
@@ -68,13 +75,13 @@ def step(config: ModelConfig, impl: Impl) -> tuple[dict[str, torch.Tensor], NDAr
         trainer = fresh(config, impl)
         (learner,) = trainer.learners
         trainer.dense = []  # whose step would forget the gradients
-        before = learner.table.row_VD.copy()
+        before = table_of(learner).row_VD.copy()
         with count_launches() as launches:
             trainer.train_epoch(1, None)
     assert trainer.step_number == 1
     named = learner.classifier.named_parameters()
     gradients = {name: parameter.grad for name, parameter in named if parameter.grad is not None}
-    return gradients, learner.table.row_VD - before, launches
+    return gradients, table_of(learner).row_VD - before, launches
 
 
 def assert_near(ours: torch.Tensor, theirs: torch.Tensor, name: str) -> None:

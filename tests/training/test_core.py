@@ -12,6 +12,7 @@ from torch import Tensor
 
 from textcls.errors import ArtifactError
 from textcls.features import FeatureConfig
+from textcls_training.choices import Attention, Values
 from textcls_training.core import (
     INPUTS,
     OUTPUTS,
@@ -24,7 +25,8 @@ from textcls_training.core import (
 )
 from textcls_training.encoding import Corpus, FeatureSpace
 from textcls_training.lexicon import NO_SCORE
-from textcls_training.model import Attention, ModelConfig, TextClassifier, Values
+from textcls_training.mixing import MIXERS
+from textcls_training.model import ModelConfig, TextClassifier
 from textcls_training.views import Fitted, View
 
 LABELS, TOKENS, TEMPERATURE = 3, 7, 1.7
@@ -104,7 +106,7 @@ def assert_same(found: Any, expected: Any) -> None:
 FOLDED = [
     (ModelConfig(dim=8, attention=attention, values=values, seeds=seeds), views)
     for attention, values, seeds, views in product(get_args(Attention), get_args(Values), (1, 2), (1, 2))
-    if attention != "cosine"
+    if attention not in ("cosine", "kernel")
 ]
 FOLDED += [(replace(config, metric=True), views) for config, views in FOLDED if config.attention == "norm"]
 VECTORS = [
@@ -114,6 +116,7 @@ VECTORS = [
     (ModelConfig(dim=8, mixing="gmlp", attention="softmax", values="mixed", seeds=2, gate=1.0), 2),
     (ModelConfig(dim=8, mixing="metric", attention="norm", metric=True, gate=1.0), 2),
     (ModelConfig(dim=8, mixing="metric", attention="metric", values="mixed", seeds=2, gate=1.0), 1),
+    (ModelConfig(dim=8, attention="kernel", seeds=2), 2),
 ]
 EVERY = [*FOLDED, *VECTORS]
 NAMES = [
@@ -136,6 +139,33 @@ def test_the_core_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig
             expected = core(given[0], token_BTGX)
         assert_same(expected, unfolded(fitted, *given))
         assert_same(run(session, given[0], token_BTGX), expected)
+
+
+# Exporting takes seconds, so several mixers stand beside each other in one core, each as a view.
+OTHERS = [name for name in MIXERS if name not in ("none", "lambda", "gmlp", "metric")]
+
+
+@pytest.mark.parametrize("values", get_args(Values))
+def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -> None:
+    names = OTHERS[:: 2 if values == "token" else 1]
+    views: list[View] = []
+    for name in names:
+        config = ModelConfig(dim=8, mixing=name, attention="norm", values=values, gate=1.0)
+        views += random_model(config, 1).row_views
+    fitted = Fitted([], views, (1 / len(views),) * len(views))
+    core = serving_core(fitted, TEMPERATURE)
+    session = session_of(core)
+    for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (5, 2), (140,)):
+        given = vectors(views[0].classifier.config, len(views), *lengths)
+        token_BTGX = token_sums(fitted, *given)
+        with torch.no_grad():
+            expected = core(given[0], token_BTGX)
+        assert_same(expected, unfolded(fitted, *given))
+        found = run(session, given[0], token_BTGX)
+        assert_same(found, expected)
+        bias = np.array(empty_text_logits(fitted), np.float32)
+        np.testing.assert_allclose(bias + found[3].sum(1), found[1], atol=1e-5)
+        assert not found[3][given[0].numpy()].any()
 
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from textcls import features
 from textcls.features import FeatureConfig
 from textcls_training import lexicon
+from textcls_training.choices import Size
 from textcls_training.encoding import Corpus, FeatureSpace
 from textcls_training.lexicon import Directory, Lexicon, Rounded
 from textcls_training.model import ModelConfig, TextClassifier
@@ -108,7 +109,7 @@ def test_rows_are_rounded_by_half_a_step_at_most(bits: int, steps: int) -> None:
 
 def test_a_known_word_says_what_all_its_rows_say(corpus: Corpus, whole: Lexicon) -> None:
     fitted = random_model(corpus)
-    view = fitted.views[1]
+    view = fitted.row_views[1]
     word = max(corpus.types, key=len)
     grams, exist = features.ngram_hashes([word], view.space.config)
     rows = view.space.rows(np.append(features.word_hashes([word]), grams[exist]))
@@ -196,10 +197,9 @@ def test_a_budget_that_holds_nothing_leaves_tables_that_can_be_read(corpus: Corp
     ("size", "labels", "expected"),
     [("tiny", 2, 300_000), ("small", 50, 1_000_000), ("default", 10, 3_000_000), ("default", 77, 9_700_000)],
 )
-def test_the_budget_of_a_size(size: lexicon.Size, labels: int, expected: int) -> None:
+def test_the_budget_of_a_size(size: Size, labels: int, expected: int) -> None:
     assert lexicon.budget(size, labels) == expected
     assert lexicon.budget("full", labels) is None
-    assert lexicon.SIZES == ("tiny", "small", "default", "full")
 
 
 def test_the_same_model_has_the_same_tables(corpus: Corpus, whole: Lexicon) -> None:

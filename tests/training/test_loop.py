@@ -15,6 +15,7 @@ from textcls_training.encoding import Corpus
 from textcls_training.loop import EpochScore, Fold, Rows, Trainer, best_epoch
 from textcls_training.model import ModelConfig
 from textcls_training.run import Source
+from textcls_training.table import RowEmbedding
 from textcls_training.views import Fitted
 
 TINY = ModelConfig(dim=8)
@@ -60,7 +61,7 @@ def fit(rows: Rows, plan: Plan, watcher: Recorder | None = None) -> Trainer:
 
 
 def weights(fitted: Fitted) -> list[torch.Tensor]:
-    return [tensor for view in fitted.views for tensor in (view.table_VD, *view.classifier.state_dict().values())]
+    return [tensor for view in fitted.row_views for tensor in (view.table_VD, *view.classifier.state_dict().values())]
 
 
 def same_weights(one: Fitted, other: Fitted) -> bool:
@@ -95,15 +96,14 @@ def test_each_view_learns_what_rows_share(ngram_sizes: tuple[int, ...], views: i
 
 def test_a_view_learns_the_same_whether_or_not_another_learns_beside_it(rows: Rows) -> None:
     alone, both = fit(rows, plan_of(rows, ngram_sizes=())), fit(rows, plan_of(rows))
-    torch.testing.assert_close(
-        torch.from_numpy(both.learners[0].table.row_VD), torch.from_numpy(alone.learners[0].table.row_VD)
-    )
+    shares = (0.5, 0.5)
+    torch.testing.assert_close(both.fitted(shares).row_views[0].table_VD, alone.fitted(shares).row_views[0].table_VD)
 
 
 def test_training_twice_gives_the_same_weights_and_another_seed_gives_others(rows: Rows) -> None:
     one, two, other = (fit(rows, plan_of(rows, seed=seed)).fitted((0.5, 0.5)) for seed in (0, 0, 1))
     assert same_weights(one, two)
-    for a, b in zip(one.views, other.views, strict=True):
+    for a, b in zip(one.row_views, other.row_views, strict=True):
         assert not torch.equal(a.table_VD, b.table_VD)
         assert not torch.equal(a.classifier.head.weight, b.classifier.head.weight)
 
@@ -112,11 +112,12 @@ def test_what_was_fitted_are_the_weights_of_the_trainer_with_the_shares_given(ro
     trainer = fit(rows, plan_of(rows))
     fitted = trainer.fitted((0.25, 0.75))
     assert (fitted.types, fitted.shares) == (rows.corpus.types, (0.25, 0.75))
-    for view, learner in zip(fitted.views, trainer.learners, strict=True):
-        assert (view.space, view.classifier) == (learner.space, learner.classifier)
+    for view, learner in zip(fitted.row_views, trainer.learners, strict=True):
+        assert isinstance(learner.embedding, RowEmbedding)
+        assert (view.space, view.classifier) == (learner.embedding.space, learner.classifier)
         assert not view.classifier.training
-        np.testing.assert_array_equal(view.table_VD, learner.table.row_VD)
-    words, pieces = (view.space.config for view in fitted.views)
+        np.testing.assert_array_equal(view.table_VD, learner.embedding.table.row_VD)
+    words, pieces = (view.space.config for view in fitted.row_views)
     assert (words.bigrams, words.ngram_sizes) == (True, ())
     assert (pieces.bigrams, pieces.ngram_sizes) == (False, (3,))
 

@@ -5,11 +5,16 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from textcls_training.mixing import MIXERS
-from textcls_training.mixing.gmlp import GatedMLP
+from textcls_training.mixing.gmlp import FullGate, GatedMLP, Gating, ToeplitzGate
 from textcls_training.mixing.lambda_layer import LambdaLayer
 from textcls_training.mixing.metric import MetricAttention
+from textcls_training.mixing.mixer import TokenMLP
+from textcls_training.mixing.parts import StaticVector
+from textcls_training.mixing.sha import SingleHeadedAttention
+from textcls_training.mixing.softmax import DotProductAttention
 from textcls_training.model import MixingLayer
 
 D, OUT, T = 6, 3, 9
@@ -21,6 +26,8 @@ MAKERS: dict[str, Make] = {name: make for name, make in MIXERS.items() if make} 
     "lambda with positions": lambda dim, out: LambdaLayer(dim, out, reach=2),
     "gmlp with a short reach": lambda dim, out: GatedMLP(dim, out, reach=2),
     "metric with two heads": lambda dim, out: MetricAttention(dim, out, heads=2),
+    "mixer of five tokens": lambda dim, out: TokenMLP(dim, out, tokens=5),
+    "gmlp with a full matrix of five tokens": lambda dim, out: GatedMLP(dim, out, full=5),
 }
 every_mixer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -41,8 +48,9 @@ def inputs() -> tuple[Tensor, Tensor]:
     return x_BTD * mask_BT.unsqueeze(-1), mask_BT
 
 
-def test_the_registry_offers_no_mixing_lambda_gmlp_and_metric() -> None:
-    assert {"none", "lambda", "gmlp", "metric"} <= set(MIXERS)
+def test_the_registry_offers_every_mixing_that_the_sources_name() -> None:
+    named = ["none", "pool", "fourier", "mixer", "lambda", "gmlp", "amlp", "linear", "softmax", "metric", "sha"]
+    assert list(dict.fromkeys(name.partition(":")[0] for name in MIXERS)) == named
     assert MIXERS["none"] is None
 
 
@@ -83,13 +91,31 @@ def test_a_mixer_lets_a_token_see_its_neighbour(make: Make) -> None:
     assert moved_T[4] > 1e-6
 
 
-@pytest.mark.parametrize("make", [MAKERS["lambda with positions"], MAKERS["gmlp"]], ids=["lambda", "gmlp"])
-def test_a_mixer_with_positions_sees_the_order_of_tokens(make: Make) -> None:
-    mixer = shaken(make(D, OUT))
+SEES_ORDER = [name for name in MIXERS if name.startswith(("gmlp", "amlp", "sha", "fourier", "mixer"))]
+SEES_ORDER += ["lambda:position", "lambda:kernel+position"]
+# What sums up all tokens alike cannot know where they stand; pooling sees which ones are neighbours.
+BLIND = ("lambda", "lambda:kernel", "linear", "softmax", "metric", "metric:heads")
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_a_mixer_without_positions_is_blind_to_the_order_of_tokens(name: str) -> None:
+    mixer = shaken(MAKERS[name](D, OUT))
+    x_BTD, mask_BT = inputs()
+    order = [8, 1, 3, 2, 0, 5, 4, 6, 7]
+    torch.testing.assert_close(mixer(x_BTD[:1, order], mask_BT[:1]), mixer(x_BTD[:1], mask_BT[:1])[:, order])
+
+
+def test_of_every_mixer_it_is_known_whether_it_sees_the_order() -> None:
+    assert {*SEES_ORDER, *BLIND, "none", "pool"} == set(MIXERS)
+
+
+@pytest.mark.parametrize("name", SEES_ORDER)
+def test_a_mixer_with_positions_sees_the_order_of_tokens(name: str) -> None:
+    mixer = shaken(MAKERS[name](D, OUT))
     x_BTD, mask_BT = inputs()
     swapped = [0, 1, 3, 2, 4, 5, 6, 7, 8]
     moved = mixer(x_BTD[:1, swapped], mask_BT[:1])[:, swapped] - mixer(x_BTD[:1], mask_BT[:1])
-    assert moved[0, 0].abs().amax() > 1e-6
+    assert moved.abs().amax() > 1e-6
 
 
 def test_gmlp_sees_no_further_than_its_reach() -> None:
@@ -104,8 +130,9 @@ def test_gmlp_sees_no_further_than_its_reach() -> None:
 
 def test_gmlp_starts_as_a_layer_that_hardly_mixes() -> None:
     mixer = GatedMLP(D, OUT)
-    assert mixer.filter_W.abs().max() < 0.01
-    assert mixer.bias.item() == 1
+    assert isinstance(mixer.gate, ToeplitzGate)
+    assert mixer.gate.filter_W.abs().max() < 0.01
+    assert mixer.gate.bias.item() == 1
 
 
 def test_what_lambda_returns_is_bounded_by_one() -> None:
@@ -147,3 +174,86 @@ def test_no_gradient_goes_through_mixing_into_the_token_vectors(make: Make) -> N
     layer(x_BTD.requires_grad_(), mask_BT).sum().backward()
     assert x_BTD.grad is None
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+
+
+def test_softmax_mixing_equals_pytorchs_own_attention_of_one_head() -> None:
+    x_BTD, mask_BT = inputs()
+    mixer = DotProductAttention(D, D).double()
+    theirs = nn.MultiheadAttention(D, 1, bias=False, batch_first=True, dtype=torch.float64)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(mixer.project.weight)
+        theirs.out_proj.weight.copy_(mixer.leave.weight)
+    expected, _ = theirs(x_BTD[:3], x_BTD[:3], x_BTD[:3], key_padding_mask=~mask_BT[:3])
+    torch.testing.assert_close(mixer(x_BTD[:3], mask_BT[:3])[mask_BT[:3]], expected[mask_BT[:3]])
+
+
+@pytest.mark.parametrize("gating", ["split", "multiplicative", "additive", "linear"])
+@pytest.mark.parametrize("attention", [0, 4], ids=["gmlp", "amlp"])
+def test_gated_mlps_equal_the_pseudo_code_of_the_paper(gating: Gating, attention: int) -> None:
+    mixer = GatedMLP(D, OUT, full=T, gating=gating, attention=attention).double()
+    shaken(mixer)
+    x_TD = inputs()[0][0]  # a text without padding
+    z = functional.gelu(mixer.enter(x_TD))
+    u, v = z.chunk(2, -1) if gating == "split" else (z, z)
+    assert isinstance(mixer.gate, FullGate)
+    v = mixer.gate.weight_NN @ mixer.norm(v) + mixer.gate.bias_N[:, None]
+    if mixer.attention is not None:
+        query, key, value = mixer.attention.project(x_TD).chunk(3, -1)
+        v = v + mixer.attention.leave(torch.softmax(query @ key.T * 4**-0.5, -1) @ value)
+    gated = {"split": u * v, "multiplicative": u * v, "additive": u + v, "linear": v}[gating]
+    torch.testing.assert_close(mixer(x_TD[None], torch.ones(1, T) > 0)[0], mixer.leave(gated))
+
+
+@pytest.mark.parametrize("name", ["gmlp", "gmlp:full", "gmlp:multiplicative", "gmlp:additive", "gmlp:linear"])
+def test_every_gmlp_starts_as_a_layer_that_hardly_mixes(name: str) -> None:
+    torch.manual_seed(0)
+    mixer = MAKERS[name](D, OUT).double()
+    x_BTD, mask_BT = inputs()
+    other_BTD = x_BTD.clone()
+    other_BTD[0, 3] += torch.arange(D)
+    moved_T = (mixer(other_BTD, mask_BT) - mixer(x_BTD, mask_BT))[0].abs().amax(-1)
+    assert moved_T[[0, 1, 2, 4, 5, 6, 7, 8]].max() < 0.02 * moved_T[3]
+
+
+def test_the_tiny_attention_of_amlp_is_64_wide() -> None:
+    mixer = MAKERS["amlp"](32, OUT)
+    assert isinstance(mixer, GatedMLP)
+    assert mixer.attention is not None
+    assert mixer.attention.leave.in_features == 64
+
+
+def test_sha_equals_its_equations_by_pytorchs_own_modules() -> None:
+    mixer = SingleHeadedAttention(D, D).double()
+    shaken(mixer)
+    x_TD = inputs()[0][0]
+    h = x_TD + mixer.lstm(x_TD[None])[0][0]
+    memory, h = mixer.memory_norm(h), mixer.middle_norm(h)
+    query = mixer.query_norm(mixer.query(h)) * mixer.query_D.sigmoid()
+    s = mixer.value.start_1D[0].sigmoid()
+    v = (mixer.value.forget_DD @ s).sigmoid() * (mixer.value.candidate_DD @ s).tanh()
+    given = (part[None] for part in (query, memory * mixer.key_D.sigmoid(), memory * v))
+    h = h + functional.scaled_dot_product_attention(*given)[0]
+    u_T4D = functional.gelu(mixer.boom(mixer.boom_norm(h)))
+    expected = mixer.skip_norm(h) + sum(u_T4D[:, i * D : (i + 1) * D] for i in range(4))
+    torch.testing.assert_close(mixer(x_TD[None], torch.ones(1, T) > 0)[0], expected)
+
+
+def test_a_folded_static_vector_is_the_same_and_nothing_else_is_left() -> None:
+    vector = StaticVector(D)
+    shaken(vector)
+    before = vector()
+    vector.fold()
+    assert torch.equal(vector(), before)
+    assert list(vector.state_dict()) == ["folded_D"]
+
+
+def test_no_mixer_has_a_batch_norm() -> None:
+    for make in MAKERS.values():
+        assert not any("BatchNorm" in type(module).__name__ for module in make(D, OUT).modules())
+
+
+@pytest.mark.parametrize("name", [name for name in MIXERS if name != "none"])
+def test_a_mixer_says_what_it_costs_and_where_it_comes_from(name: str) -> None:
+    said = type(MAKERS[name](D, OUT)).__doc__ or ""
+    assert "O(" in said
+    assert "arXiv" in said or "MetaFormer" in said

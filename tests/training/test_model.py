@@ -1,7 +1,7 @@
 """What the model promises: no answer depends on padding or company, and contributions are real."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from typing import Any, get_args
 
 import pytest
@@ -10,19 +10,32 @@ from torch import Tensor
 
 from textcls.errors import ConfigError
 from textcls_training import ops
+from textcls_training.choices import Attention, Values
 from textcls_training.core import FoldedCore
 from textcls_training.lexicon import NO_SCORE
 from textcls_training.mixing import MIXERS
-from textcls_training.model import Attention, ModelConfig, TextClassifier, Values
+from textcls_training.model import ModelConfig, TextClassifier
 
 D, C, T = 6, 4, 7
 KINDS: tuple[Attention, ...] = get_args(Attention)
 LENGTHS = (7, 3, 1, 0)
 Inputs = tuple[Tensor, Tensor, Tensor]
 
+ALTERNATING: tuple[Values, ...] = ("token", "mixed", "mixed")
+# Mixing meets attention in one place alone, so a few mixers meet every attention, and the others take turns.
 CONFIGS = [
     ModelConfig(dim=D, mixing=mixing, attention=attention, values=values, seeds=seeds, gate=1.0)
-    for mixing, attention, values, seeds in product(MIXERS, KINDS, get_args(Values), (1, 3))
+    for mixing, attention, values, seeds in product(("none", "lambda", "gmlp"), KINDS, get_args(Values), (1, 3))
+]
+CONFIGS += [
+    ModelConfig(dim=D, mixing=mixing, attention=attention, values=values, seeds=seeds, gate=1.0)
+    for mixing, attention, values, seeds in zip(
+        [name for name in MIXERS if name not in ("none", "lambda", "gmlp")],
+        cycle(KINDS),
+        cycle(ALTERNATING),
+        cycle((1, 3)),
+        strict=False,
+    )
 ]
 CONFIGS += [replace(config, metric=True) for config in CONFIGS if config.attention in ("norm", "softmax")]
 
@@ -199,7 +212,8 @@ def test_the_metric_of_metric_scores_is_learned(config: ModelConfig) -> None:
 
 def test_there_is_a_metric_where_scores_need_one() -> None:
     configs = [ModelConfig(attention=attention, metric=metric) for metric in (False, True) for attention in KINDS]
-    assert [config.metric_scores for config in configs] == [False, False, False, True, True, True, False, True]
+    found = [(config.attention, bool(config.metric)) for config in configs if config.metric_scores]
+    assert found == [("metric", False), ("norm", True), ("softmax", True), ("metric", True)]
     for config in configs:
         assert (TextClassifier(config, C).attention.metric_DD is not None) == config.metric_scores
 
@@ -212,6 +226,7 @@ def test_there_is_a_metric_where_scores_need_one() -> None:
         ({"seeds": 16}, True),
         ({"metric": False}, False),
         ({"attention": "cosine"}, False),
+        ({"attention": "kernel"}, False),
         ({"seeds": 17}, False),
         ({"dim": 7}, False),
         ({"dim": 129}, False),
@@ -279,7 +294,7 @@ def test_dropout_drops_single_entries_of_the_pooled_vector_in_training_alone() -
 FOLDABLE = [
     ModelConfig(dim=dim, attention=attention, values=values, seeds=seeds)
     for attention, values, (dim, seeds) in product(KINDS, get_args(Values), ((3, 1), (6, 1), (8, 3)))
-    if attention != "cosine"
+    if attention not in ("cosine", "kernel")
 ]
 FOLDABLE += [replace(config, metric=True) for config in FOLDABLE if config.attention == "norm"]
 every_foldable_model = pytest.mark.parametrize("config", FOLDABLE, ids=[f"{name(c)}-{c.dim}" for c in FOLDABLE])
@@ -316,7 +331,7 @@ def test_a_model_is_foldable_where_it_is_linear_up_to_the_attention_and_says_at_
 ) -> None:
     labels = 5
     wide = replace(config, dim=config.seeds * (labels + 1) // 2)
-    linear = config.mixing == "none" and config.attention != "cosine"
+    linear = config.mixing == "none" and config.linear_scores
     assert TextClassifier(wide, labels).foldable is linear
     assert not TextClassifier(wide, labels + 1).foldable
     assert not TextClassifier(replace(wide, dim=wide.dim - 1), labels).foldable
@@ -325,8 +340,8 @@ def test_a_model_is_foldable_where_it_is_linear_up_to_the_attention_and_says_at_
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"mixing": "fourier"}, r"no mixing 'fourier'; choose one of none, lambda, gmlp, metric"),
-        ({"attention": "dot"}, r"no attention 'dot'; choose norm, softmax, cosine or metric"),
+        ({"mixing": "furrier"}, r"no mixing 'furrier'; choose one of none, pool, fourier, mixer, lambda"),
+        ({"attention": "dot"}, r"no attention 'dot'; choose one of norm, softmax, cosine, kernel, metric"),
         ({"values": "both"}, r"values must be token or mixed, not 'both'"),
         ({"dim": 0}, r"dim must be 1 to 1024 and seeds 1 to 64, not 0 and 1"),
         ({"dim": 1025}, r"not 1025 and 1"),

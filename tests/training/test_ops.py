@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from textcls_training import ops
 
@@ -219,3 +220,125 @@ def test_spatial_gate_equals_an_explicit_toeplitz_matrix(reach: int, T: int) -> 
     found_BTF = ops.spatial_gate(z_BTF, filter_W, bias, mask_BT)
     for b, n in enumerate(lengths):
         torch.testing.assert_close(found_BTF[b, :n], toeplitz_TT[:n, :n] @ z_BTF[b, :n] + bias)
+
+
+def test_kernel_scores_of_a_softmax_are_shares_of_a_kernel() -> None:
+    x_BTD, seed_SD, mask_BT = random(2, 4, 3), random(2, 3), masks(4, 2, width=4)
+    share_BTS = ops.masked_softmax(ops.kernel_scores(x_BTD, seed_SD), mask_BT)
+
+    def phi(x_D: Tensor) -> list[float]:
+        return [v + 1 if v > 0 else math.exp(v) for v in x_D.tolist()]
+
+    for b, n in enumerate((4, 2)):
+        for s in range(2):
+            like = [sum(i * j for i, j in zip(phi(x_BTD[b, t]), phi(seed_SD[s]), strict=True)) for t in range(n)]
+            for t in range(n):
+                assert share_BTS[b, t, s].item() == pytest.approx(like[t] / sum(like))
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_average_pool_equals_poolformers_own_on_each_text_alone(size: int) -> None:
+    lengths = (6, 2, 1)
+    mask_BT = masks(*lengths, width=6)
+    x_BTD = random(3, 6, 2) * mask_BT.unsqueeze(-1)
+    found_BTD = ops.average_pool(x_BTD, mask_BT, size)
+    for b, n in enumerate(lengths):
+        x_1DT = x_BTD[b : b + 1, :n].transpose(1, 2)
+        pooled_1DT = functional.avg_pool1d(x_1DT, size, 1, size // 2, count_include_pad=False)
+        torch.testing.assert_close(found_BTD[b, :n], (pooled_1DT - x_1DT)[0].T)
+
+
+def test_fourier_mix_equals_the_fft_of_each_text_alone() -> None:
+    lengths, D = (7, 4, 1), 6
+    mask_BT = masks(*lengths, width=7)
+    x_BTD = random(3, 7, D) * mask_BT.unsqueeze(-1)
+    found_BTD = ops.fourier_mix(x_BTD, mask_BT, *ops.cosines_sines(D))
+    for b, n in enumerate(lengths):
+        torch.testing.assert_close(found_BTD[b, :n], torch.fft.fft2(x_BTD[b, :n], norm="ortho").real)
+
+
+def test_fourier_mix_keeps_its_digits_in_a_long_text() -> None:
+    x_1TD = random(1, 2048, 4)
+    exact_TD = torch.fft.fft2(x_1TD[0], norm="ortho").real
+    cosine_DD, sine_DD = (matrix.float() for matrix in ops.cosines_sines(4))
+    found_TD = ops.fourier_mix(x_1TD.float(), masks(2048, width=2048), cosine_DD, sine_DD)[0]
+    torch.testing.assert_close(found_TD.double(), exact_TD, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("tokens", [3, 5, 9], ids=lambda n: f"{n} of 5 tokens")
+def test_token_mlp_equals_two_linear_layers_over_the_transposed_text(tokens: int) -> None:
+    lengths, hidden = (5, 2), 4
+    mask_BT = masks(*lengths, width=5)
+    x_BTD = random(2, 5, 3)
+    enter, back = nn.Linear(tokens, hidden).double(), nn.Linear(hidden, tokens).double()
+    found_BTD = ops.token_mlp(x_BTD, enter.weight, enter.bias, back.weight, back.bias, mask_BT)
+    for b, n in enumerate(lengths):
+        x_DN = torch.zeros(3, tokens, dtype=torch.float64)
+        kept = min(n, tokens)
+        x_DN[:, :kept] = x_BTD[b, :kept].T
+        y_ND = back(functional.gelu(enter(x_DN))).T
+        torch.testing.assert_close(found_BTD[b, :kept], y_ND[:kept])
+        assert not found_BTD[b, tokens:].any()
+
+
+def test_linear_attention_equals_the_quadratic_sum_of_the_paper() -> None:
+    lengths = (5, 2)
+    mask_BT = masks(*lengths, width=5)
+    q_BTK, k_BTK, v_BTV = random(2, 5, 3), random(2, 5, 3, seed=1), random(2, 5, 4)
+    found_BTV = ops.linear_attention(q_BTK, k_BTK, v_BTV, mask_BT)
+    for b, n in enumerate(lengths):
+        like_TU = (functional.elu(q_BTK[b, :n]) + 1) @ (functional.elu(k_BTK[b, :n]) + 1).T
+        expected_TV = like_TU / like_TU.sum(1, keepdim=True) @ v_BTV[b, :n]
+        torch.testing.assert_close(found_BTV[b, :n], expected_TV)
+
+
+def test_dot_product_attention_equals_pytorchs_own() -> None:
+    mask_BT = masks(5, 2, width=5)
+    q_BTK, k_BTK, v_BTV = random(2, 5, 3), random(2, 5, 3, seed=1), random(2, 5, 4)
+    expected_BTV = functional.scaled_dot_product_attention(q_BTK, k_BTK, v_BTV, attn_mask=mask_BT.unsqueeze(1))
+    torch.testing.assert_close(ops.dot_product_attention(q_BTK, k_BTK, v_BTV, mask_BT), expected_BTV)
+
+
+def test_dot_product_attention_of_an_empty_text_is_zero() -> None:
+    q_BTK, k_BTK, v_BTV = (random(1, 3, 2, seed=i) for i in range(3))
+    assert not ops.dot_product_attention(q_BTK, k_BTK, v_BTV, masks(0, width=3)).any()
+
+
+def test_a_kernel_share_is_each_tokens_part_of_the_sum_of_a_kernel() -> None:
+    # phi(1) = 2, phi(0) = 1, phi(log 1/4) = 1/4.
+    k_BTK = torch.tensor([[[1.0], [0.0], [math.log(0.25)], [9.0]]], dtype=torch.float64)
+    expected = torch.tensor([[[2.0], [1.0], [0.25], [0.0]]], dtype=torch.float64) / 3.25
+    torch.testing.assert_close(ops.kernel_share(k_BTK, masks(3, width=4)), expected)
+
+
+def test_a_lambda_with_a_kernel_sums_values_up_by_kernel_shares() -> None:
+    mask_BT = masks(5, 2, width=5)
+    q_BTK, k_BTK, v_BTV = random(2, 5, 3), random(2, 5, 3, seed=1), random(2, 5, 4) * mask_BT.unsqueeze(-1)
+    found_BTV = ops.lambda_mix(q_BTK, k_BTK, v_BTV, mask_BT, None, kernel=True)
+    lambda_BKV = torch.einsum("btk,btv->bkv", ops.kernel_share(k_BTK, mask_BT), v_BTV)
+    torch.testing.assert_close(found_BTV, torch.einsum("btk,bkv->btv", q_BTK, lambda_BKV))
+
+
+@pytest.mark.parametrize("tokens", [3, 8], ids=lambda n: f"{n} of 5 tokens")
+def test_full_spatial_gate_equals_a_matrix_over_the_first_tokens(tokens: int) -> None:
+    lengths = (5, 2)
+    mask_BT = masks(*lengths, width=5)
+    z_BTF, weight_NN, bias_N = random(2, 5, 3), random(tokens, tokens), random(tokens)
+    found_BTF = ops.full_spatial_gate(z_BTF, weight_NN, bias_N, mask_BT)
+    for b, n in enumerate(lengths):
+        kept = min(n, tokens)
+        expected = weight_NN[:kept, :kept] @ z_BTF[b, :kept] + bias_N[:kept, None]
+        torch.testing.assert_close(found_BTF[b, :kept], expected)
+    torch.testing.assert_close(found_BTF[0, tokens:], torch.ones_like(found_BTF[0, tokens:]))
+
+
+def test_boom_of_a_case_worked_by_hand() -> None:
+    # W v + b = (1, 2, 3, -1) for v = (1, 1); the halves of its gelu are summed up.
+    x_BTD = torch.ones(1, 1, 2)
+    enter_XD = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]])
+
+    def gelu(z: float) -> float:
+        return z * 0.5 * (1 + math.erf(z / math.sqrt(2)))
+
+    expected = torch.tensor([[[gelu(1) + gelu(3), gelu(2) + gelu(-1)]]])
+    torch.testing.assert_close(ops.boom(x_BTD, enter_XD, torch.tensor([0.0, 1.0, 1.0, 0.0])), expected)

@@ -10,8 +10,9 @@ from textcls import Classifier, parts
 from textcls.errors import ConfigError, InputError
 from textcls.features import FeatureConfig
 from textcls.parts import Part, RowOutputs
+from textcls_training.choices import Attention
 from textcls_training.config import TrainConfig
-from textcls_training.model import Attention, ModelConfig
+from textcls_training.model import ModelConfig
 from textcls_training.run import Source, train
 
 TEXTS = (

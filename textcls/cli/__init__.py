@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "explain": "textcls.cli.explain:explain",
     "explain-benchmark": "textcls_training.explaining.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
+    "ablate": "textcls_training.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
     "web": "textcls.cli.web:web",
 }
@@ -42,7 +43,7 @@ EXTRA_OF_PACKAGE: Final = {
     "uvicorn": "serve",
 }
 # Of these commands another extra has all that they need.
-EXTRA_OF_COMMAND: Final = {"explain-benchmark": "explain"}
+EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
 
 
 class LazyGroup(click.Group):
@@ -123,6 +124,7 @@ def main() -> None:
     textcls explain tickets.onnx "my card was charged twice"
     textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
+    textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000
     textcls web tickets.onnx --output site
     """

@@ -31,10 +31,13 @@ def console() -> Console:
 
 def score_line(report: Report) -> Text:
     """Return the summary of a report in one line."""
+    loss = report.cross_entropy
     return Text.assemble(
         f"{report.rows:,} rows   accuracy ",
         (f"{report.accuracy:.2%}", "bold"),
-        f"   macro-F1 {report.macro_f1:.2%}   ECE {report.ece:.3f}",
+        f"   macro-F1 {report.macro_f1:.2%}",
+        "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
+        f"   ECE {report.ece:.3f}",
     )
 
 

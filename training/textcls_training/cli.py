@@ -19,22 +19,26 @@ from textcls.cli.options import PATH, Reading, data_argument, once, reading_opti
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
 from textcls.errors import InputError
+from textcls_training.choices import ATTENTIONS, CLASS_WEIGHTS, DEVICES, EMBEDDINGS, MIXINGS, SIZES, VALUES
 
 if TYPE_CHECKING:
     from textcls_training.run import TrainReport
 
 NEEDED: Final = ("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
-MIXERS: Final = ("none", "lambda", "gmlp", "metric")
-ATTENTIONS: Final = ("norm", "softmax", "cosine", "metric")
-VALUES: Final = ("token", "mixed")
-CLASS_WEIGHTS: Final = ("none", "balanced")
-SIZES: Final = ("tiny", "small", "default", "full")
-DEVICES: Final = ("auto", "cpu", "cuda")
 MAX_TOKENS: Final = 2048
 
 for _package in NEEDED:
     if find_spec(_package) is None:
         raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
+
+ngrams_option = click.option(
+    "--ngrams",
+    default="auto",
+    show_default=True,
+    metavar="SIZES",
+    callback=lambda _context, _parameter, value: _ngram_sizes(value),
+    help="Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
+)
 
 
 @click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
@@ -55,11 +59,12 @@ for _package in NEEDED:
 )
 @click.option(
     "--mixing",
-    type=click.Choice(MIXERS),
+    type=click.Choice(MIXINGS),
     default="none",
     show_default=True,
     help="How tokens see each other.",
 )
+@click.option("--mixing-rate", type=float, help="Learning rate of the mixing layer.  [default: 0.001]")
 @click.option(
     "--attention",
     type=click.Choice(ATTENTIONS),
@@ -68,20 +73,20 @@ for _package in NEEDED:
     help="How scores become weights.",
 )
 @click.option(
+    "--embedding",
+    type=click.Choice(EMBEDDINGS),
+    default="rows",
+    show_default=True,
+    help="What a token's vector is made of: rows of a table, or the bits of its hash (words alone, tens of kilobytes).",
+)
+@click.option(
     "--values",
     type=click.Choice(VALUES),
     default="token",
     show_default=True,
     help="What attention sums up.",
 )
-@click.option(
-    "--ngrams",
-    default="auto",
-    show_default=True,
-    metavar="SIZES",
-    callback=lambda _context, _parameter, value: _ngram_sizes(value),
-    help="Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
-)
+@ngrams_option
 @click.option("--bigrams/--no-bigrams", default=True, show_default=True, help="Rows for pairs of neighbouring words.")
 @click.option(
     "--dim", type=click.IntRange(1, 1024), help="Width of a token's vector.  [default: 32; 64 for more than 32 labels]"
@@ -188,7 +193,9 @@ def run_training(
     from textcls_training.progress import watching
 
     dim = settings.pop("dim") or default_dim(len(set(rows.labels)))
-    model = ModelConfig(dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "values")})
+    model = ModelConfig(
+        dim=dim, **{name: settings.pop(name) for name in ("mixing", "attention", "embedding", "values")}
+    )
     config = TrainConfig(model=model, ngram_sizes=settings.pop("ngrams"), **settings)
 
     def source(rows: Labelled) -> run.Source:
@@ -222,6 +229,8 @@ def _summarise(console: Console, report: "TrainReport", output: Path) -> None:
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(f"No judging row has {names}: how well that is told apart is not known.", style="yellow")
+    if report.gate is not None:
+        console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
     if report.temperature == 1:
         console.print(f"Not calibrated: {report.held_out_rows} judging rows are too few for it.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"

@@ -7,17 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Literal
 
 import torch
 
 from textcls.errors import ConfigError, SurroundingsError
 from textcls.features import FeatureConfig
+from textcls_training.choices import ClassWeight, Device, Size
 from textcls_training.model import ModelConfig
-
-ClassWeight = Literal["none", "balanced"]
-Device = Literal["auto", "cpu", "cuda"]
-Size = Literal["tiny", "small", "default", "full"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +28,7 @@ class OptimConfig:
         rate: learning rate of attention and head (AdamW).
         head_decay: weight decay of the head; nothing else decays.
         mixing_rate: learning rate of the mixing layer; a slow one, else mixing costs accuracy.
+        bits_rate: learning rate of the matrix of the embedding by bits (AdamW).
         warmup: share of the steps in which rates rise; after it they fall linearly to zero.
     """
 
@@ -42,6 +39,7 @@ class OptimConfig:
     rate: float = 3e-3
     head_decay: float = 0.1
     mixing_rate: float = 1e-3
+    bits_rate: float = 1e-2
     warmup: float = 0.02
 
 
@@ -51,9 +49,10 @@ class TrainConfig:
 
     Attributes:
         ngram_sizes: character n-grams of a token, empty for none; None decides by script (`default_ngrams`).
-        bigrams: whether pairs of neighbouring tokens have rows of their own.
+        bigrams: whether pairs of neighbouring tokens have rows of their own. Without rows neither counts.
         model: what the model is made of.
         optim: rates and sizes of the loop.
+        mixing_rate: learning rate of the mixing layer, in the place of that of `optim`.
         epochs: most passes over the data; early stopping may keep fewer.
         max_tokens: tokens of a text that are read; the rest is cut, and answers say so.
         class_weight: `balanced` weighs each row by rows / (labels x rows of its label).
@@ -67,6 +66,7 @@ class TrainConfig:
     bigrams: bool = True
     model: ModelConfig | None = None
     optim: OptimConfig | None = None
+    mixing_rate: float | None = None
     epochs: int | None = None
     max_tokens: int = 2048
     class_weight: ClassWeight = "none"
@@ -78,6 +78,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.epochs is not None and self.epochs < 1:
             raise ConfigError(f"epochs must be at least 1, not {self.epochs}.")
+        if self.mixing_rate is not None and self.mixing_rate <= 0:
+            raise ConfigError(f"mixing_rate must be more than 0, not {self.mixing_rate}.")
+        if self.model is not None and self.model.embedding == "bits" and self.ngram_sizes:
+            raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
 
@@ -101,13 +105,12 @@ class Plan:
 def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int) -> Plan:
     """Decide what `config` leaves open, by rules of the training rows alone: `tokens` in all, and distinct `labels`."""
     epochs = config.epochs or default_epochs(len(texts), labels)
+    model = default_metric(config.model or ModelConfig(dim=default_dim(labels)), config.device)
+    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs)
     return Plan(
-        features=FeatureConfig(
-            bigrams=config.bigrams,
-            ngram_sizes=default_ngrams(texts) if config.ngram_sizes is None else config.ngram_sizes,
-        ),
-        model=default_metric(config.model or ModelConfig(dim=default_dim(labels)), config.device),
-        optim=config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs),
+        features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
+        model=model,
+        optim=optim if config.mixing_rate is None else replace(optim, mixing_rate=config.mixing_rate),
         epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=config.class_weight,
@@ -116,6 +119,11 @@ def resolve(config: TrainConfig, texts: Sequence[str], tokens: int, labels: int)
         seed=config.seed,
         device=config.device,
     )
+
+
+def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
+    sizes = default_ngrams(texts) if config.ngram_sizes is None else config.ngram_sizes
+    return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes)
 
 
 def resolve_device(name: Device) -> torch.device:
@@ -130,7 +138,7 @@ def default_metric(model: ModelConfig, device: Device) -> ModelConfig:
     if model.metric is not None:
         return model
     fused = resolve_device(device).type == "cuda" and find_spec("triton") is not None
-    return replace(model, metric=fused and model.attention != "cosine")
+    return replace(model, metric=fused and model.linear_scores)
 
 
 def default_epochs(rows: int, labels: int) -> int:

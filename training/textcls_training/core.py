@@ -22,8 +22,10 @@ from torch import Tensor, nn
 
 from textcls.errors import ArtifactError
 from textcls_training import ops
+from textcls_training.choices import Attention
 from textcls_training.graph import OPSET, GraphBuilder, make_model
-from textcls_training.model import Attention, TextClassifier
+from textcls_training.mixing.parts import StaticVector
+from textcls_training.model import TextClassifier
 from textcls_training.views import Fitted
 
 INPUTS = ("padding", "token")
@@ -188,7 +190,7 @@ def _bias(classifiers: Sequence[TextClassifier], shares: Sequence[float]) -> Ten
 
 
 def _with_plain_seeds(classifier: TextClassifier) -> TextClassifier:
-    """Return a copy whose seeds are what the over-parameterised ones come to, and nothing else."""
+    """Return a copy whose seeds and static vectors are what over-parameterised ones come to, and nothing else."""
     classifier = copy.deepcopy(classifier).cpu()
     attention = classifier.attention
     attention.fold()
@@ -196,6 +198,9 @@ def _with_plain_seeds(classifier: TextClassifier) -> TextClassifier:
     for name in ("folded_SD", "seed_SD", "forget_DD", "candidate_DD"):
         delattr(attention, name)
     attention.register_buffer("folded_SD", seed_SD)
+    for module in classifier.modules():
+        if isinstance(module, StaticVector):
+            module.fold()
     return classifier
 
 

@@ -16,6 +16,7 @@ from textcls import artifact
 from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError
 from textcls_training import frontend
+from textcls_training.bits import BitLexicon
 from textcls_training.core import OUTPUTS, Core, serving_core
 from textcls_training.encoding import Corpus
 from textcls_training.graph import make_model
@@ -32,18 +33,26 @@ PARITY_TEXTS = (
     "nai\u0308ve \u0928\u092e\u0938\u094d\u0924\u0947 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35",
 )
 
+# What a front end reads.
+AnyLexicon = Lexicon | BitLexicon
 
-def build_graph(lexicon: Lexicon, core: Core, max_tokens: int) -> onnx.ModelProto:
+
+def build_graph(lexicon: AnyLexicon, core: Core, max_tokens: int) -> onnx.ModelProto:
     """Return the whole graph: raw text in, every output of `textcls.artifact` out.
 
     Args:
-        lexicon: tables of the front end.
+        lexicon: tables of the front end, or the matrix of the bits.
         core: from the token sums on.
         max_tokens: tokens of a text that are read.
     """
-    front, back = frontend.build_frontend(lexicon, max_tokens).graph, core.graph().graph
+    if isinstance(lexicon, Lexicon):
+        front = frontend.build_frontend(lexicon, max_tokens).graph
+        row_outputs = artifact.ROW_OUTPUTS if lexicon.folded else ()
+    else:
+        front, row_outputs = lexicon.frontend(max_tokens).graph, ()
+    back = core.graph().graph
     made = {output.name: output for output in (*front.output, *back.output)}
-    names = [*artifact.OUTPUTS, *(artifact.ROW_OUTPUTS if lexicon.folded else ())]
+    names = [*artifact.OUTPUTS, *row_outputs]
     graph = helper.make_graph(
         [*front.node, *back.node],
         "textcls",
@@ -54,7 +63,7 @@ def build_graph(lexicon: Lexicon, core: Core, max_tokens: int) -> onnx.ModelProt
     return make_model(graph)
 
 
-def save(fitted: Fitted, lexicon: Lexicon, temperature: float, info: ModelInfo, path: Path) -> None:
+def save(fitted: Fitted, lexicon: AnyLexicon, temperature: float, info: ModelInfo, path: Path) -> None:
     """Join, check against PyTorch, and write to `path`.
 
     Raises:
@@ -70,7 +79,7 @@ def save(fitted: Fitted, lexicon: Lexicon, temperature: float, info: ModelInfo, 
         file.write(content)
 
 
-def _check_parity(content: bytes, lexicon: Lexicon, core: Core, texts: Sequence[str], max_tokens: int) -> None:
+def _check_parity(content: bytes, lexicon: AnyLexicon, core: Core, texts: Sequence[str], max_tokens: int) -> None:
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
     padding_BT, token_BTGX = lexicon.read(Corpus.of(texts, max_tokens))

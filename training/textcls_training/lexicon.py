@@ -9,7 +9,7 @@ Y columns of a group: C values and a score if folded, else D of the vector. X = 
 """
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from textcls import features
 from textcls.features import FeatureConfig, Uint32
 from textcls_training import ops
+from textcls_training.choices import Size
 from textcls_training.encoding import Corpus, bigram_hashes
 from textcls_training.views import Fitted, View
 
@@ -27,15 +28,12 @@ Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Float32 = NDArray[np.float32]
 
-Size = Literal["tiny", "small", "default", "full"]
-SIZES: Final[tuple[Size, ...]] = get_args(Size)
-
 FINGERPRINT: Final = 0xFF000000
 # Hashes that share a block are moved together until each has a slot of its own; see `Directory`.
 BLOCK_HASHES, SLOTS_PER_ROW = 4, 1.6
 SPREAD: Final = 0x9E3779B1
 # What stands in a file beside the tables: the token rule, the nodes, the metadata.
-OVERHEAD_BYTES: Final = 38_500
+OVERHEAD_BYTES: Final = 40_000
 # The energy of what is not in the tables: as good as nothing, and yet no text has an energy of zero.
 NOTHING_ENERGY: Final = ops.TINY
 # Of an n-gram beside a word that moves the logits as much: only words that training has not seen need it.
@@ -345,20 +343,20 @@ def _folded(fitted: Fitted) -> bool:
 
 def _candidates(fitted: Fitted, corpus: Corpus) -> list[_Candidates]:
     """Words, bigrams and, with n-grams, these."""
-    said = [_Said.of(view, share) for view, share in zip(fitted.views, fitted.shares, strict=True)]
+    said = [_Said.of(view, share) for view, share in zip(fitted.row_views, fitted.shares, strict=True)]
     count = np.bincount(corpus.token, minlength=len(corpus.types))
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     word = features.word_hashes(corpus.types)
     kinds = [_words(said, types, count[count > 0]), _features(said[0], *_unique(_bigrams(fitted, corpus, word)))]
     if len(said) == 2:
-        hashes, exist = features.ngram_hashes(types, fitted.views[1].space.config)
+        hashes, exist = features.ngram_hashes(types, fitted.row_views[1].space.config)
         hash_N, count_N = _unique(hashes[exist])
         kinds.append(_features(said[1], hash_N, np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)))
     return kinds
 
 
 def _bigrams(fitted: Fitted, corpus: Corpus, word: Uint32) -> Uint32:
-    return bigram_hashes(corpus, word) if fitted.views[0].space.config.bigrams else np.zeros(0, np.uint32)
+    return bigram_hashes(corpus, word) if fitted.row_views[0].space.config.bigrams else np.zeros(0, np.uint32)
 
 
 def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
@@ -444,7 +442,7 @@ def _lexicon(fitted: Fitted, kinds: list[_Candidates]) -> Lexicon:
     bigrams = bigrams.take(~np.isin(bigrams.hash_R, words.hash_R))
     directory, (word_W, bigram_R) = Directory.of(words.hash_R, bigrams.hash_R)
     lexicon = Lexicon(
-        features=replace(fitted.views[-1].space.config, bigrams=fitted.views[0].space.config.bigrams),
+        features=replace(fitted.row_views[-1].space.config, bigrams=fitted.row_views[0].space.config.bigrams),
         folded=_folded(fitted),
         rows=directory,
         words=words.rounded(0, word_W),

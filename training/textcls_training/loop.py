@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -21,12 +21,13 @@ from torch.nn import functional as F
 from textcls.features import FeatureConfig
 from textcls_training import calibration, ops
 from textcls_training.calibration import Calibration
-from textcls_training.config import ClassWeight, OptimConfig, Plan, resolve_device
-from textcls_training.encoding import Corpus, Encoded, FeatureSpace, epoch_batches, plain_batches
+from textcls_training.choices import ClassWeight
+from textcls_training.config import OptimConfig, Plan, resolve_device
+from textcls_training.embedding import make_embedding
+from textcls_training.encoding import Corpus, epoch_batches, plain_batches
 from textcls_training.model import TextClassifier
 from textcls_training.optim import Group
-from textcls_training.table import Batch, Table
-from textcls_training.views import Fitted, View
+from textcls_training.views import Fitted
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
@@ -121,17 +122,15 @@ def reproducible(seed: int) -> Iterator[None]:
 
 
 class Learner:
-    """One view in training: its features, its table, and its classifier."""
+    """One view in training: its embedding and its classifier."""
 
     def __init__(self, corpus: Corpus, features: FeatureConfig, classes: int, plan: Plan) -> None:
-        optim = plan.optim
-        self.space = FeatureSpace.fit(corpus, features)
-        self.table = Table(self.space.weight, plan.model.dim, optim.table_std, optim.table_accumulator)
+        self.embedding = make_embedding(corpus, features, plan)
         self.classifier = TextClassifier(plan.model, classes).to(resolve_device(plan.device))
         self.device = self.classifier.head.bias.device
 
     def logits(self, x_BTD: Tensor, energy_BT1: Tensor, mask_BT: Tensor) -> Tensor:
-        """Return the logits [B, C] on the classifier's device, of what the table says of a batch."""
+        """Return the logits [B, C] on the classifier's device, of what the embedding says of a batch."""
         logits_BC: Tensor = self.classifier(*(tensor.to(self.device) for tensor in (x_BTD, energy_BT1, mask_BT)))
         return logits_BC
 
@@ -152,15 +151,15 @@ class Trainer:
             self.learners = [Learner(rows.corpus, features, classes, plan) for features in plan.features.views()]
         self.encoded = self.encode(rows.corpus)
         self.device = self.learners[0].device
-        self.dense = _dense_groups([learner.classifier for learner in self.learners], plan.optim)
+        self.dense = _dense_groups(self.learners, plan.optim)
         self.label_weight = _label_weight(rows.labels, classes, plan.class_weight).to(self.device)
         self.steps = plan.epochs * -(-len(rows.labels) // plan.optim.batch_size)
         self.step_number = 0
         self.stopped = False
 
-    def encode(self, corpus: Corpus) -> list[Encoded]:
-        """Look up the rows of texts in each view."""
-        return [learner.space.encode(corpus) for learner in self.learners]
+    def encode(self, corpus: Corpus) -> list[Any]:
+        """Prepare texts for the embedding of each view."""
+        return [learner.embedding.encode(corpus) for learner in self.learners]
 
     def train_epoch(self, number: int, watcher: Watcher | None) -> None:
         """Pass once over all rows, or until `stopped` is set."""
@@ -177,8 +176,9 @@ class Trainer:
     def _step(self, text_B: Int64) -> float:
         factor = _schedule(self.step_number, self.steps, self.plan.optim.warmup)
         label_B = torch.from_numpy(self.rows.labels[text_B]).to(self.device)
-        batches = [Batch.of(encoded, text_B) for encoded in self.encoded]
-        read = [learner.table.read(batch) for learner, batch in zip(self.learners, batches, strict=True)]
+        given = zip(self.learners, self.encoded, strict=True)
+        batches = [learner.embedding.batch(encoded, text_B) for learner, encoded in given]
+        read = [learner.embedding.read(batch) for learner, batch in zip(self.learners, batches, strict=True)]
         logits_VBC = torch.stack(
             [
                 learner.logits(x_BTD.requires_grad_(), energy_BT1, batch.mask_BT)
@@ -197,30 +197,27 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         for learner, batch, (x_BTD, _) in zip(self.learners, batches, read, strict=True):
             if x_BTD.grad is not None:
-                learner.table.update(batch, x_BTD.grad, self.plan.optim.table_rate * factor)
+                learner.embedding.update(batch, x_BTD.grad, self.plan.optim.table_rate * factor)
         for group in self.dense:
             group.step(factor)
         self.step_number += 1
         return float(loss.detach()) / loss_VB.numel()
 
     @torch.no_grad()
-    def predict(self, encoded_V: Sequence[Encoded], batch_size: int = 256) -> Float32:
+    def predict(self, encoded_V: Sequence[Any], batch_size: int = 256) -> Float32:
         """Return the logits [V, texts, C] of each view, of what `encode` has made of texts."""
         corpus = encoded_V[0].corpus
         logits = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
         for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits, strict=True):
             learner.classifier.eval()
             for text_B in plain_batches(corpus.lengths(), batch_size):
-                batch = Batch.of(encoded, text_B)
-                logits_RC[text_B] = learner.logits(*learner.table.read(batch), batch.mask_BT).cpu()
+                batch = learner.embedding.batch(encoded, text_B)
+                logits_RC[text_B] = learner.logits(*learner.embedding.read(batch), batch.mask_BT).cpu()
         return logits
 
     def fitted(self, shares: tuple[float, ...]) -> Fitted:
         """Return what has been learned, with the shares that judging rows gave to the views."""
-        views = [
-            View(learner.space, torch.from_numpy(learner.table.row_VD), learner.classifier.cpu().eval())
-            for learner in self.learners
-        ]
+        views = [learner.embedding.view(learner.classifier.cpu().eval()) for learner in self.learners]
         return Fitted(self.rows.corpus.types, views, shares)
 
 
@@ -314,12 +311,15 @@ def _run(trainer: Trainer, epochs: int, watcher: Watcher | None) -> Trainer:
     return trainer
 
 
-def _dense_groups(models: Sequence[TextClassifier], config: OptimConfig) -> list[Group]:
+def _dense_groups(learners: Sequence[Learner], config: OptimConfig) -> list[Group]:
+    models = [learner.classifier for learner in learners]
+    embeddings = [weight for learner in learners for weight in learner.embedding.dense]
     heads = [model.head.weight for model in models]
     mixing = [p for model in models if model.mixing for p in model.mixing.parameters()]
     others = [p for model in models for p in (*model.attention.parameters(), model.head.bias)]
     groups = [Group(others, config.rate), Group(heads, config.rate, config.head_decay)]
-    return [*groups, Group(mixing, config.mixing_rate)] if mixing else groups
+    more = ((mixing, config.mixing_rate), (embeddings, config.bits_rate))
+    return [*groups, *(Group(weights, rate) for weights, rate in more if weights)]
 
 
 def _label_weight(labels: Int64, classes: int, kind: ClassWeight) -> Tensor:

@@ -15,7 +15,7 @@ Shapes: B texts, T tokens, R rows of a token, D width, S seeds, C labels, V rows
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +26,8 @@ from textcls_kernels import resolve_impl
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
 from textcls_training import ops
+from textcls_training.choices import ATTENTIONS, EMBEDDINGS, VALUES, Attention, EmbeddingKind, Values
 from textcls_training.mixing import MIXERS
-
-Attention = Literal["norm", "softmax", "cosine", "metric"]
-Values = Literal["token", "mixed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +38,10 @@ class ModelConfig:
         dim: width D of a token's vector.
         mixing: name of the mixing layer, see `textcls_training.mixing.MIXERS`.
         attention: how scores become weights. `norm` (`ops.norm_weights`) and `softmax` weigh scalar products s . x_t,
-            or metric scores; `metric` is the softmax of metric scores; `cosine` the softmax of `ops.cosine_scores`.
+            or metric scores; `metric` is the softmax of metric scores; `cosine` the softmax of `ops.cosine_scores`,
+            `kernel` that of `ops.kernel_scores`.
+        embedding: how a token gets its vector: from `rows` of a table (`textcls_training.table`), or from the `bits` of
+            its hash (`textcls_training.bits`).
         metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
             (`textcls_training.config.resolve`), and is no until then.
         values: what the attention sums up, the token's own vector or the mixed one.
@@ -53,6 +54,7 @@ class ModelConfig:
     dim: int = 32
     mixing: str = "none"
     attention: Attention = "norm"
+    embedding: EmbeddingKind = "rows"
     metric: bool | None = None
     values: Values = "token"
     seeds: int = 1
@@ -63,9 +65,11 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.mixing not in MIXERS:
             raise ConfigError(f"There is no mixing {self.mixing!r}; choose one of {', '.join(MIXERS)}.")
-        if self.attention not in get_args(Attention):
-            raise ConfigError(f"There is no attention {self.attention!r}; choose norm, softmax, cosine or metric.")
-        if self.values not in ("token", "mixed"):
+        if self.attention not in ATTENTIONS:
+            raise ConfigError(f"There is no attention {self.attention!r}; choose one of {', '.join(ATTENTIONS)}.")
+        if self.embedding not in EMBEDDINGS:
+            raise ConfigError(f"There is no embedding {self.embedding!r}; choose rows or bits.")
+        if self.values not in VALUES:
             raise ConfigError(f"values must be token or mixed, not {self.values!r}.")
         if not (1 <= self.dim <= 1024 and 1 <= self.seeds <= 64):
             raise ConfigError(f"dim must be 1 to 1024 and seeds 1 to 64, not {self.dim} and {self.seeds}.")
@@ -75,7 +79,12 @@ class ModelConfig:
     @property
     def metric_scores(self) -> bool:
         """Whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
-        return self.attention == "metric" or (bool(self.metric) and self.attention != "cosine")
+        return self.attention == "metric" or (bool(self.metric) and self.linear_scores)
+
+    @property
+    def linear_scores(self) -> bool:
+        """Whether scores are linear in what is scored."""
+        return self.attention not in ("cosine", "kernel")
 
 
 class Answer(NamedTuple):
@@ -131,6 +140,8 @@ class SeedAttention(nn.Module):
         """Return the score [B, T, S] of each token for each seed, and what a mixing layer adds to it."""
         if self.kind == "cosine":
             score_BTS = ops.cosine_scores(x_BTD, self.seeds(), self.scale)
+        elif self.kind == "kernel":
+            score_BTS = ops.kernel_scores(x_BTD, self.seeds())
         else:
             score_BTS = x_BTD @ self.seeds().T
         return score_BTS if added_BTS is None else score_BTS + added_BTS
@@ -244,7 +255,7 @@ class TextClassifier(nn.Module):
     @property
     def foldable(self) -> bool:
         """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
-        linear = self.mixing is None and self.config.attention != "cosine"
+        linear = self.mixing is None and self.config.linear_scores
         return linear and self.config.seeds * (self.head.out_features + 1) <= 2 * self.config.dim
 
     def fold(self, table_VD: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ from textcls import artifact, metrics
 from textcls.artifact import ModelInfo
 from textcls.errors import InputError
 from textcls_training import export, lexicon, loop, rationales
+from textcls_training.bits import BitLexicon
 from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
+from textcls_training.export import AnyLexicon
 from textcls_training.loop import Chosen, Fold, Rows, Watcher
 from textcls_training.rationales import Spans
 from textcls_training.split import held_out_parts
@@ -57,6 +60,8 @@ class TrainReport:
         held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
         ece_before: expected calibration error without it.
         gate: what the mixing layer's gate has become, None without mixing.
+        parameters: how many numbers were learned in all.
+        mixing_parameters: how many of them are the mixing layer's.
         file_bytes: size of the saved model.
     """
 
@@ -69,7 +74,27 @@ class TrainReport:
     held_out: metrics.Report
     ece_before: float
     gate: float | None
+    parameters: int
+    mixing_parameters: int
     file_bytes: int
+
+    @property
+    def cross_entropy(self) -> float | None:
+        """Mean negative log-likelihood, in nats, of the right labels on the held-out rows; see `textcls.metrics`."""
+        return self.held_out.cross_entropy
+
+    @property
+    def perplexity(self) -> float | None:
+        """The exponential of `cross_entropy`."""
+        return self.held_out.perplexity
+
+
+class Run(NamedTuple):
+    """A training run: its report, the model itself, and what the front end of the saved one reads."""
+
+    report: TrainReport
+    fitted: Fitted
+    lexicon: AnyLexicon
 
 
 def train(
@@ -80,7 +105,19 @@ def train(
     valid: Source | None = None,
     watcher: Watcher | None = None,
 ) -> TrainReport:
-    """Train on `source` and write the model to `output`.
+    """Train on `source` and write the model to `output`; see `run`."""
+    return run(source, output, config, valid=valid, watcher=watcher).report
+
+
+def run(
+    source: Source,
+    output: Path,
+    config: TrainConfig | None = None,
+    *,
+    valid: Source | None = None,
+    watcher: Watcher | None = None,
+) -> Run:
+    """Train on `source`, write the model to `output`, and return it beside the report.
 
     Args:
         source: the training rows.
@@ -111,13 +148,13 @@ def train(
         else:
             folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
         chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher)
-        saved = lexicon.build(fitted, everything.corpus, lexicon.budget(plan.size, len(names)))
+        saved = _lexicon(fitted, everything.corpus, plan, len(names))
         info = _model_info(source, names, plan, chosen, fitted)
         export.save(fitted, saved, chosen.calibration.temperature, info, output)
 
     temperature = chosen.calibration.temperature
     probabilities = softmax(chosen.logits / temperature, axis=1)
-    return TrainReport(
+    report = TrainReport(
         rows=len(texts),
         held_out_rows=len(chosen.labels),
         folds=len(folds),
@@ -127,8 +164,18 @@ def train(
         held_out=metrics.report(probabilities, chosen.labels, names),
         ece_before=metrics.expected_calibration_error(softmax(chosen.logits, axis=1), chosen.labels),
         gate=_learned_gate(fitted),
+        parameters=fitted.parameters,
+        mixing_parameters=fitted.mixing_parameters,
         file_bytes=output.stat().st_size,
     )
+    return Run(report, fitted, saved)
+
+
+def _lexicon(fitted: Fitted, corpus: Corpus, plan: Plan, labels: int) -> AnyLexicon:
+    """What the front end of the saved model reads; the matrix of bits is small, and always whole."""
+    if plan.model.embedding == "bits":
+        return BitLexicon.of(fitted)
+    return lexicon.build(fitted, corpus, lexicon.budget(plan.size, labels))
 
 
 def _rows(source: Source, labels: NDArray[np.int64], max_tokens: int) -> Rows:

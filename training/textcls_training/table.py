@@ -17,7 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from textcls_training.encoding import Encoded
+from textcls.features import FeatureConfig
+from textcls_training.encoding import Corpus, Encoded, FeatureSpace
+from textcls_training.model import TextClassifier
+from textcls_training.views import View
 
 Float32 = NDArray[np.float32]
 Int32 = NDArray[np.int32]
@@ -92,6 +95,44 @@ class Table:
         state = (self.weight_V, self.row_VD, self.sum_V, self.number_V)
         grad_XD = grad_BTD.flatten(0, 1).contiguous().numpy()
         _update(batch.row_R, batch.place_R, *state, grad_XD, np.float32(rate))
+
+
+class RowEmbedding:
+    """A vector for each token from rows of a table: one view of a text, and how it learns.
+
+    `textcls_training.bits.BitEmbedding` is the other embedding. Whatever has these methods can be one: `encode` texts
+    once, `batch` some of them, `read` token vectors and energies, `update` by the gradient of the vectors, name what is
+    `dense`, which the optimizer of the dense weights moves, and give the `view` that was learned.
+    """
+
+    def __init__(self, corpus: Corpus, features: FeatureConfig, dim: int, std: float, accumulator: float) -> None:
+        self.space = FeatureSpace.fit(corpus, features)
+        self.table = Table(self.space.weight, dim, std, accumulator)
+
+    @property
+    def dense(self) -> list[Tensor]:
+        """None: the table has an optimizer of its own."""
+        return []
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """Look up the rows of texts."""
+        return self.space.encode(corpus)
+
+    def batch(self, encoded: Encoded, text_B: Int64) -> Batch:
+        """Collect the texts numbered `text_B`, in that order."""
+        return Batch.of(encoded, text_B)
+
+    def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return token vectors [B, T, D] and energies [B, T, 1], both zero at padding."""
+        return self.table.read(batch)
+
+    def update(self, batch: Batch, grad_BTD: Tensor, rate: float) -> None:
+        """Move the rows of `batch` against the gradient of its token vectors."""
+        self.table.update(batch, grad_BTD, rate)
+
+    def view(self, classifier: TextClassifier) -> View:
+        """Return what has been learned, with the classifier behind it."""
+        return View(self.space, torch.from_numpy(self.table.row_VD), classifier)
 
 
 @compiled

@@ -54,6 +54,11 @@ def render(result: BenchmarkResult) -> str:
     """Return the page."""
     title = f"How good are the explanations of {result.model}?"
     body = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(note)}</p>" for note in notes(result)), *_sections(result)]
+    return document(title, body)
+
+
+def document(title: str, body: Sequence[str]) -> str:
+    """Return a page of these elements that loads nothing from anywhere and runs no script."""
     return (
         "<!DOCTYPE html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
@@ -70,10 +75,10 @@ def _sections(result: BenchmarkResult) -> list[str]:
     for removal in result.removals:
         caption = f"{GROUPS[removal]}: means and 95 % intervals."
         figures = ("comprehensiveness", "sufficiency", "loo_tau")
-        found.append(_figure(plots.bars(result, removal, figures, f"bars-{removal}"), caption))
+        found.append(figure(plots.bars(result, removal, figures, f"bars-{removal}"), caption))
         caption = f"{GROUPS[removal]}: the same over the share of tokens."
-        found.append(_figure(plots.curves(result, removal, f"curves-{removal}"), caption))
-    found.append(_figure(plots.cost(result, first, "cost"), f"{GROUPS[first]}: what an explanation costs."))
+        found.append(figure(plots.curves(result, removal, f"curves-{removal}"), caption))
+    found.append(figure(plots.cost(result, first, "cost"), f"{GROUPS[first]}: what an explanation costs."))
     found += [_table(grid) for grid in comparison_grids(result)]
     found.append(f"<p class='soft'>{_VERDICTS}</p>")
     if result.examples:
@@ -105,7 +110,8 @@ def _cells(cells: Sequence[str]) -> str:
     return "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, cells, strict=True))
 
 
-def _figure(svg: str, caption: str) -> str:
+def figure(svg: str, caption: str) -> str:
+    """Return a drawing with its caption."""
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 

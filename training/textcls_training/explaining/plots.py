@@ -37,14 +37,14 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 
 
-def require() -> None:
+def require(extra: str = "explain") -> None:
     """Find out before the work whether plots can be drawn.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: matplotlib, which `extra` brings, is not installed.
     """
     if find_spec("matplotlib") is None:
-        raise MissingExtraError("The page", "matplotlib", "explain")
+        raise MissingExtraError("The page", "matplotlib", extra)
 
 
 def bars(result: BenchmarkResult, group: str, figures: Sequence[str], name: str) -> str:
@@ -65,7 +65,7 @@ def bars(result: BenchmarkResult, group: str, figures: Sequence[str], name: str)
             ax.invert_yaxis()
             ax.set_title(TITLES[figure], fontsize=10)
 
-    return _svg(draw, len(figures), 0.6 + 0.27 * len(methods), name)
+    return svg(draw, len(figures), 0.6 + 0.27 * len(methods), name)
 
 
 def _interval(ax: "Axes", place: int, found: Estimate) -> None:
@@ -88,7 +88,7 @@ def curves(result: BenchmarkResult, removal: str, name: str) -> str:
         names = [method.name for method in reversed(result.methods)]
         axes[0].figure.legend(axes[0].lines[::-1], names[::-1], loc="outside right center", fontsize=8)
 
-    return _svg(draw, 2, 3.4, name)
+    return svg(draw, 2, 3.4, name)
 
 
 def cost(result: BenchmarkResult, removal: str, name: str) -> str:
@@ -111,14 +111,14 @@ def cost(result: BenchmarkResult, removal: str, name: str) -> str:
         ax.set_xlabel("milliseconds a text, one thread")
         ax.set_ylabel(TITLES["comprehensiveness"])
 
-    return _svg(draw, 1, 3.4, name)
+    return svg(draw, 1, 3.4, name)
 
 
 def _colour(result: BenchmarkResult, method: MethodResult) -> str:
     return PALETTE[result.methods.index(method) % len(PALETTE)]
 
 
-def _svg(draw: "Callable[[Sequence[Axes]], None]", panels: int, height: float, name: str) -> str:
+def svg(draw: "Callable[[Sequence[Axes]], None]", panels: int, height: float, name: str) -> str:
     """Draw side by side and return one <svg> element whose ids begin with `name`."""
     import matplotlib
     from matplotlib.figure import Figure

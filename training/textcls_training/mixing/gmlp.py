@@ -1,38 +1,111 @@
-"""gMLP: channel projections around one spatial gating unit.
+"""gMLP and aMLP: channel projections around one spatial gating unit.
 
-Shapes: see `textcls_training.ops`.
+Shapes: see `textcls_training.ops.mixing`.
 """
+
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from textcls_training.ops import spatial_gate
+from textcls_training.ops import dot_product_attention, full_spatial_gate, spatial_gate
+
+Gating = Literal["split", "multiplicative", "additive", "linear"]
+
+
+class ToeplitzGate(nn.Module):
+    """f(Z) = W Z + b with a banded Toeplitz W for any length, one for all channels (`ops.spatial_gate`). O(N W d)."""
+
+    def __init__(self, reach: int, bias: float) -> None:
+        super().__init__()
+        self.filter_W = nn.Parameter(torch.randn(2 * reach + 1) * 1e-3)
+        self.bias = nn.Parameter(torch.tensor(bias))
+
+    def forward(self, z_BTF: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return f(Z) [B, T, F]."""
+        return spatial_gate(z_BTF, self.filter_W, self.bias, mask_BT)
+
+
+class FullGate(nn.Module):
+    """f(Z) = W Z + b with a full W over the first `tokens` tokens, a bias a token (`ops.full_spatial_gate`)."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__()
+        self.weight_NN = nn.Parameter(torch.randn(tokens, tokens) * 1e-3)
+        self.bias_N = nn.Parameter(torch.ones(tokens))
+
+    def forward(self, z_BTF: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return f(Z) [B, T, F]."""
+        return full_spatial_gate(z_BTF, self.weight_NN, self.bias_N, mask_BT)
+
+
+class TinyAttention(nn.Module):
+    """One narrow head beside the gate (gMLP paper, arXiv 2105.08050, section 4.3). O(N^2 K)."""
+
+    def __init__(self, dim: int, out: int, width: int = 64) -> None:
+        super().__init__()
+        self.project = nn.Linear(dim, 3 * width)
+        self.leave = nn.Linear(width, out)
+
+    def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return [B, T, out]."""
+        q_BTK, k_BTK, v_BTK = torch.chunk(self.project(x_BTD), 3, -1)
+        y_BTX: Tensor = self.leave(dot_product_attention(q_BTK, k_BTK, v_BTK, mask_BT))
+        return y_BTX
 
 
 class GatedMLP(nn.Module):
-    """gMLP block (arXiv 2105.08050, section 2): Z = gelu(X U), Z = Z1 || Z2, Y = (Z1 * f(norm(Z2))) V.
+    """gMLP block (Liu et al. 2021, arXiv 2105.08050, section 2): Z = gelu(X U), Y = s(Z) V.
 
-    f mixes tokens by a banded Toeplitz matrix shared by all channels (`spatial_gate`); its weights start near zero and
-    its bias at one, so the block starts as a plain feed-forward layer. O(T W F) in the number of tokens.
+        split            s(Z) = Z1 * f(norm(Z2)), Z = Z1 || Z2       eq. 4, the default
+        multiplicative   s(Z) = Z * f(norm(Z))                       eq. 3
+        additive         s(Z) = Z + f(norm(Z))                       table 3
+        linear           s(Z) = f(norm(Z))                           table 3
+
+    f mixes tokens by a banded Toeplitz matrix shared by all channels; its weights start near zero and its bias at one,
+    so the block starts as a plain feed-forward layer. Where f is added that takes a bias of zero, and where it is all
+    there is an identity in f; both deviate. `full` has the paper's full matrix, over the first 128 tokens. W is over
+    tokens, tokens x tokens, not over the model's dimensions, as a summary of the paper has it; and padding is masked:
+    a model must not have to learn to ignore it.
+
+    O(N d^2 + N W d) in N tokens of width d with a window of W; `full` O(N d^2 + 128^2 d); `attention` adds O(N^2 64).
 
     Args:
         dim: width D of the token vectors.
         out: width of the result.
         reach: tokens to each side that the gate sees.
+        gating: what s is.
+        full: tokens that a full matrix mixes; 0 for a Toeplitz one.
+        attention: width of a tiny attention whose result is added to f, which makes an aMLP; 0 for none.
     """
 
-    def __init__(self, dim: int, out: int, reach: int = 15) -> None:
+    def __init__(
+        self, dim: int, out: int, reach: int = 15, gating: Gating = "split", full: int = 0, attention: int = 0
+    ) -> None:
         super().__init__()
+        self.gating = gating
+        width = dim if gating == "split" else 2 * dim
         self.enter = nn.Linear(dim, 2 * dim)
-        self.norm = nn.LayerNorm(dim)
-        self.filter_W = nn.Parameter(torch.randn(2 * reach + 1) * 1e-3)
-        self.bias = nn.Parameter(torch.ones(()))
-        self.leave = nn.Linear(dim, out)
+        self.norm = nn.LayerNorm(width)
+        gate = ToeplitzGate(reach, 1.0 if gating in ("split", "multiplicative") else 0.0)
+        if gating == "linear":
+            with torch.no_grad():
+                gate.filter_W[reach] += 1
+        self.gate = FullGate(full) if full else gate
+        self.attention = TinyAttention(dim, width, attention) if attention else None
+        self.leave = nn.Linear(width, out)
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
-        z1_BTF, z2_BTF = F.gelu(self.enter(x_BTD)).chunk(2, -1)
-        gate_BTF = spatial_gate(self.norm(z2_BTF), self.filter_W, self.bias, mask_BT)
-        y_BTD: Tensor = self.leave(z1_BTF * gate_BTF)
-        return y_BTD
+        z_BTF = F.gelu(self.enter(x_BTD))
+        kept_BTF, seen_BTF = z_BTF.chunk(2, -1) if self.gating == "split" else (z_BTF, z_BTF)
+        gate_BTF = self.gate(self.norm(seen_BTF), mask_BT)
+        if self.attention is not None:
+            gate_BTF = gate_BTF + self.attention(x_BTD, mask_BT)
+        if self.gating == "additive":
+            gate_BTF = kept_BTF + gate_BTF
+        elif self.gating != "linear":
+            gate_BTF = kept_BTF * gate_BTF
+        y_BTX: Tensor = self.leave(gate_BTF)
+        return y_BTX

@@ -1,6 +1,6 @@
 """Metric tensor attention: each token becomes the mean of all tokens of its text under a learned metric.
 
-Shapes: see `textcls_training.ops`.
+Shapes: see `textcls_training.ops.mixing`.
 """
 
 import torch
@@ -18,8 +18,8 @@ class MetricAttention(nn.Module):
         p = x P      r_cd = sum_kl M_kl p_ck p_dl / sqrt(K)      y_c = concat_h(sum_d softmax_d(r_cd) p_d) E
 
     Keys and values are the same tokens p, and one symmetric M a head, stored packed, stands in the place of two
-    projections. M starts as the identity: scaled dot products. O(T^2 H K) time in the number T of tokens; memory grows
-    with T^2 in PyTorch and with T in the fused kernels, which run on a GPU.
+    projections. M starts as the identity: scaled dot products. O(N^2 H K + N d H K) time in N tokens of width d; memory
+    grows with N^2 in PyTorch and with N in the fused kernels, which run on a GPU.
 
     Deviation: one narrow head of at most 32, no wider than the token vectors unless those are below the kernels' least
     width.

@@ -1,8 +1,7 @@
-"""The maths of the model as pure functions of tensors.
+"""The maths of the seed attention: scores, weights, and what each token adds.
 
-Shapes: B texts, T tokens of the longest text, D width of a token's vector, S seeds, C labels, K depth of a lambda
-layer's queries and keys and width of a head, V width of its values, W offsets of a local window, F channels of a gate,
-H heads, L = K(K + 1)/2 packed numbers of a metric. `mask_BT` is bool, True at real tokens.
+Shapes: B texts, T tokens of the longest text, D width of a token's vector, S seeds, H heads, C labels. `mask_BT` is
+bool, True at real tokens.
 """
 
 import math
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from textcls_kernels import metric_attention, seed_metric_attention
+from textcls_kernels import seed_metric_attention
 from textcls_kernels.metric_attention import Impl
 
 # The smallest divisor: keeps an empty text, and one without a single known feature, at exactly zero.
@@ -76,6 +75,19 @@ def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
     return scale * F.normalize(x_BTD, dim=-1, eps=1e-6) @ F.normalize(seed_SD, dim=-1).T
 
 
+def kernel_features(x: Tensor) -> Tensor:
+    """phi(x) = elu(x) + 1, positive (Katharopoulos et al. 2020, arXiv 2006.16236, eq. 7)."""
+    return F.elu(x) + 1
+
+
+def kernel_scores(x_BTD: Tensor, seed_SD: Tensor) -> Tensor:
+    """`kernel` attention: log(phi(s) . phi(x_t)), whose softmax is phi(s) . phi(x_t) / sum_u phi(s) . phi(x_u).
+
+    That is linear attention (Katharopoulos et al. 2020, arXiv 2006.16236, eq. 4) with the seeds as its queries.
+    """
+    return (kernel_features(x_BTD) @ kernel_features(seed_SD).T).clamp_min(TINY).log()
+
+
 def fold_seed(s_SD: Tensor, forget_DD: Tensor, candidate_DD: Tensor) -> Tensor:
     """Over-parameterised static vector, v = sigmoid(W_f s) * tanh(W_c s) (SHA-RNN, arXiv 1911.11423, section 6.4)."""
     return torch.sigmoid(s_SD @ forget_DD.T) * torch.tanh(s_SD @ candidate_DD.T)
@@ -101,43 +113,3 @@ def metric_pool(
         s_SD.unsqueeze(0), x_BTD.unsqueeze(1), metric_DD.unsqueeze(0), lengths=mask_BT.sum(1), impl=impl
     )
     return pooled_BHSD.squeeze(1), share_BHST.squeeze(1).transpose(1, 2)
-
-
-def metric_mix(p_BTHK: Tensor, metric_HL: Tensor, mask_BT: Tensor, impl: Impl = "auto") -> Tensor:
-    """Metric tensor attention of `textcls_kernels` for heads that lie beside each other, [B, T, H, K].
-
-    Zero at padding, whose values are not read. Real tokens come first.
-    """
-    t_BHTK = metric_attention(p_BTHK.transpose(1, 2), metric_HL, lengths=mask_BT.sum(1), impl=impl)
-    return t_BHTK.transpose(1, 2)
-
-
-def lambda_mix(q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor, position_KW: Tensor | None) -> Tensor:
-    """Lambda layer with one head (LambdaNetworks, arXiv 2102.08602, section 2 and eq. 1).
-
-    content lambda   l^c   = softmax_t(K)^T V                 [K, V], one for the whole text
-    position lambda  l^p_t = sum_w r_w v_{t+w}^T              [K, V], of a window around each token (r: `position_KW`)
-    output           y_t   = (l^c + l^p_t)^T q_t              [V]
-
-    `v_BTV` must be zero at padding. Deviation: positions beyond the window have no embedding, so that a text may have
-    any length (the paper's local lambda, a convolution over v); batch norm is left out. O(T W K V) time.
-    """
-    lambda_BKV = masked_softmax(k_BTK, mask_BT).transpose(1, 2) @ v_BTV
-    if position_KW is None:
-        return q_BTK @ lambda_BKV
-    window = position_KW.shape[1]
-    v_BVT = v_BTV.transpose(1, 2)
-    near_BVKT = F.conv1d(v_BVT.flatten(0, 1).unsqueeze(1), position_KW.unsqueeze(1), padding=window // 2)
-    near_BTKV = near_BVKT.view(*v_BVT.shape[:2], *near_BVKT.shape[1:]).permute(0, 3, 2, 1)
-    return (q_BTK.unsqueeze(2) @ (lambda_BKV.unsqueeze(1) + near_BTKV)).squeeze(2)
-
-
-def spatial_gate(z_BTF: Tensor, filter_W: Tensor, bias: Tensor, mask_BT: Tensor) -> Tensor:
-    """f(Z) = W Z + b over tokens with a Toeplitz W (gMLP, arXiv 2105.08050, eq. 2; W[t, u] = filter[u - t]).
-
-    Deviation: W is Toeplitz and banded, so that it serves any length; the paper finds that it learns such matrices.
-    """
-    reach = filter_W.shape[0] // 2
-    z_BFT = (z_BTF * mask_BT.unsqueeze(-1)).transpose(1, 2)
-    mixed_B1T = F.conv1d(z_BFT.flatten(0, 1).unsqueeze(1), filter_W.view(1, 1, -1), padding=reach)
-    return mixed_B1T.view_as(z_BFT).transpose(1, 2) + bias

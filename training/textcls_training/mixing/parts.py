@@ -1,0 +1,43 @@
+"""What several mixers are made of."""
+
+import torch
+from torch import Tensor, nn
+
+from textcls_training import ops
+
+
+def leave(dim: int, out: int) -> nn.Module:
+    """Return what brings mixed vectors to the width that is asked for: nothing where they have it already.
+
+    The papers' layers without weights keep the width. Where scores are mixed, one a seed, a matrix makes them.
+    """
+    return nn.Identity() if dim == out else nn.Linear(dim, out, bias=False)
+
+
+class StaticVector(nn.Module):
+    """A learned vector, over-parameterised while it is trained (SHA-RNN, arXiv 1911.11423, section 6.4).
+
+        v = sigmoid(W_f s) * tanh(W_c s)                  s starts at zero and passes a sigmoid first
+
+    Afterwards `fold` leaves nothing but v, as such a vector is alike for all texts.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.start_1D = nn.Parameter(torch.zeros(1, dim))
+        self.forget_DD = nn.Parameter(torch.randn(dim, dim) * dim**-0.5)
+        self.candidate_DD = nn.Parameter(torch.randn(dim, dim) * dim**-0.5)
+
+    def forward(self) -> Tensor:
+        """Return v [D]."""
+        if "folded_D" in self._buffers:
+            return self.get_buffer("folded_D")
+        return ops.fold_seed(torch.sigmoid(self.start_1D), self.forget_DD, self.candidate_DD)[0]
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Keep the vector alone."""
+        folded_D = self().clone()
+        for name in list(self._parameters):
+            delattr(self, name)
+        self.register_buffer("folded_D", folded_D)
