@@ -597,6 +597,22 @@ def test_without_any_writable_folder_one_sentence_says_what_to_set(
     )
 
 
+def test_what_a_killed_service_left_is_removed_by_the_next_and_what_a_living_one_uses_is_not(
+    model_path: Path, tmp_path: Path
+) -> None:
+    options: tuple[str | Path, ...] = (model_path, "--runtime-dir", tmp_path)
+    with command(*options) as (killed, _):
+        killed.kill()
+        killed.wait(20)
+    with command(*options):
+        dead, living = sorted(tmp_path.iterdir(), key=lambda folder: folder.stat().st_mtime)
+        for folder in (dead, living):
+            os.utime(folder / "owner", (0, 0))
+        with command(*options):
+            assert not dead.exists()
+            assert len(list(living.glob("*.onnx"))) == 1
+
+
 # Batches of one turn
 
 
