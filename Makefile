@@ -1,5 +1,7 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
 # make test   lint, types, tests
+# make clients  what the tests of the page and of the wire formats need and skip without: a driver for Chromium,
+#   onnxruntime for JavaScript, clients that others wrote; needs npm, downloads 300 MB
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
 # make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes
 # make image  build, start and check the image without Docker; needs root, buildah and debootstrap
@@ -15,7 +17,7 @@ TORCH_INDEX ?=
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types wheel kernels deploy image stress serving clean
+.PHONY: clients demo test lint types wheel kernels deploy image stress serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -58,8 +60,16 @@ serving: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/requirements.txt
 	$(VENV)/bin/python benchmarks/serving.py $(MODEL) $(TEXTS)
 
+clients: $(VENV)/.dev
+	$(PIP) playwright
+	cd tests/web && ONNXRUNTIME_NODE_INSTALL_CUDA=skip npm install --no-fund --no-audit --no-package-lock
+	for client in hub:huggingface_hub==2.4.0 triton:tritonclient[http]==2.73.0 kserve_sdk:kserve==0.21.0; do \
+	    $(PYTHON) -m venv .venv-clients/$${client%%:*} && \
+	    .venv-clients/$${client%%:*}/bin/python -m pip install --quiet "$${client#*:}" || exit 1; \
+	done
+
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-clients tests/web/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -309,14 +309,16 @@ class Clients:
 @main.command()
 @MODEL
 @click.option("--times", default=5)
-def rolling(model: Path, times: int) -> None:
+@click.option("--workers", default=1)
+def rolling(model: Path, times: int, workers: int) -> None:
     """Replace the whole service several times under load, as an orchestrator does: no request is lost."""
-    old = Server(model, "--drain-seconds", "1")
+    options = ("--drain-seconds", "1", "--workers", str(workers))
+    old = Server(model, *options)
     clients = Clients([old.url])
     codes = []
     for _ in range(times):
         time.sleep(1)
-        new = Server(model, "--drain-seconds", "1")
+        new = Server(model, *options)
         clients.addresses.append(new.url)
         time.sleep(0.5)
         old.process.terminate()
@@ -329,7 +331,8 @@ def rolling(model: Path, times: int) -> None:
     clients.stop()
     codes.append(old.stop())
     result = {"restarts": times, "requests": dict(clients.statuses), "lost": clients.failures, "exit_codes": codes}
-    keep("rolling", result, not clients.failures and set(clients.statuses) == {200} and set(codes) == {0})
+    name = "rolling" if workers == 1 else f"rolling, {workers} workers"
+    keep(name, result, not clients.failures and set(clients.statuses) == {200} and set(codes) == {0})
 
 
 @main.command()

@@ -61,6 +61,10 @@ def problems(base: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    wrong = problems(sys.argv[1].rstrip("/") if len(sys.argv) > 1 else "http://127.0.0.1:8000")
+    base = sys.argv[1].rstrip("/") if len(sys.argv) > 1 else "http://127.0.0.1:8000"
+    try:
+        wrong = problems(base)
+    except OSError as error:
+        wrong = [f"{base} does not answer: {getattr(error, 'reason', error)}"]
     print("\n".join(wrong) or "ok")
     sys.exit(bool(wrong))

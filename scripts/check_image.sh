@@ -83,4 +83,20 @@ B run --isolation chroot --user 10001 "$container" -- /opt/textcls/bin/python -c
 for pid in $(pgrep -g "$server"); do
     grep -qa buildah "/proc/$pid/cmdline" || awk '/^Uid|^VmRSS/{printf "%s %s  ", $1, $2}' "/proc/$pid/status"
 done
-echo; echo "image: ok"
+echo
+kill -TERM -- "-$server"; wait "$server" 2>/dev/null || true; server=
+
+# With podman and runc: in namespaces of its own, nothing writable but /dev/shm, no capabilities.
+if command -v podman >/dev/null && command -v runc >/dev/null; then
+    P() { podman --root "$CACHE/store" --runroot "$CACHE/run" --storage-driver vfs --runtime runc \
+        --cgroup-manager cgroupfs --events-backend file "$@"; }
+    P run --rm --name textcls-check --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --no-healthcheck \
+        --network host --read-only --read-only-tmpfs=false --cap-drop ALL "$TAG" --no-auth --port "$PORT" \
+        >"$TMP/run" 2>&1 &
+    for _ in $(seq 500); do curl -fs "http://127.0.0.1:$PORT/readyz" >/dev/null && break; sleep .02; done
+    python3 deploy/smoke.py "http://127.0.0.1:$PORT" || { cat "$TMP/run"; exit 1; }
+    P exec textcls-check sh -c 'echo "uid $(id -u)"; for f in / /opt/textcls /tmp /models; do touch $f/x 2>/dev/null && echo "$f is writable" && exit 1; done; true'
+    P stop -t 15 textcls-check >/dev/null
+    echo "read-only: ok"
+fi
+echo "image: ok"

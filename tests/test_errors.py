@@ -18,6 +18,7 @@ EXPECTED = {
     "ConfigError": (2, 422),
     "ArtifactError": (4, 503),
     "MissingExtraError": (5, 501),
+    "NotFoundError": (3, 404),
     "SurroundingsError": (6, 503),
 }
 

@@ -76,7 +76,7 @@ def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(content
     code = {
         path.relative_to(package.parent).as_posix()
         for package in PACKAGES
-        for path in [*package.rglob("*.py"), package / "py.typed"]
+        for path in [*package.rglob("*.py"), *package.glob("page/assets/*"), package / "py.typed"]
     }
     about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
     assert set(contents) == code | {f"textcls-{textcls.__version__}.dist-info/{name}" for name in about}
@@ -169,6 +169,7 @@ def test_public_names_stay_as_they_are() -> None:
         "LabelScore",
         "MissingExtraError",
         "ModelInfo",
+        "NotFoundError",
         "Prediction",
         "SurroundingsError",
         "TextclsError",

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from textcls import Classifier, Prediction, SurroundingsError
 from textcls.cli import main
-from textcls.server import registry
+from textcls.server import registry, wire
 from textcls.server.logs import JsonLines
 from textcls.server.run import Server, listen
 from textcls.server.schemas import ClassifyAnswer, ClassifyRequest
@@ -348,7 +348,8 @@ def test_unknown_paths_and_wrong_methods_are_answered_in_the_same_form(client: h
 def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     assert "60,000 bytes" in document["info"]["description"]
-    assert set(document["paths"]) == {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
+    own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
+    assert set(document["paths"]) == own | {route for module in wire.MODULES for _, route, _ in module.ROUTES}
     classify = document["paths"]["/v1/classify"]["post"]
     refused = {"401", "404", "408", "413", "422", "429", "500", "503", "504"}
     assert set(classify["responses"]) == {"200", *refused}

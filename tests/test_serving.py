@@ -580,6 +580,39 @@ def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("wanted", [None, Path("/nowhere")])
+def test_without_any_writable_folder_one_sentence_says_what_to_set(
+    model_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Path | None
+) -> None:
+    def refuse(**_: object) -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    options = [] if wanted is None else ["--runtime-dir", str(wanted)]
+    done = CliRunner().invoke(main, ["serve", str(model_path), "--port", "0", *options])
+    place = wanted or "/dev/shm or the temporary folder"
+    assert (done.exit_code, done.stderr) == (
+        6,
+        f"Error: No file can be made in {place}: name a writable folder with --runtime-dir.\n",
+    )
+
+
+def test_what_a_killed_service_left_is_removed_by_the_next_and_what_a_living_one_uses_is_not(
+    model_path: Path, tmp_path: Path
+) -> None:
+    options: tuple[str | Path, ...] = (model_path, "--runtime-dir", tmp_path)
+    with command(*options) as (killed, _):
+        killed.kill()
+        killed.wait(20)
+    with command(*options):
+        dead, living = sorted(tmp_path.iterdir(), key=lambda folder: folder.stat().st_mtime)
+        for folder in (dead, living):
+            os.utime(folder / "owner", (0, 0))
+        with command(*options):
+            assert not dead.exists()
+            assert len(list(living.glob("*.onnx"))) == 1
+
+
 # Batches of one turn
 
 

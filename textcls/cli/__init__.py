@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "inspect": "textcls.cli.inspect:inspect",
     "ablate": "textcls_training.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
+    "web": "textcls.cli.web:web",
 }
 # Of these commands another extra has all that they need.
 EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
@@ -107,4 +108,5 @@ def main() -> None:
     textcls inspect tickets.onnx
     textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000
+    textcls web tickets.onnx --output site
     """

@@ -4,7 +4,7 @@ The answer is built from plain objects: a response model would check each of tho
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -35,12 +35,20 @@ class Answer(NamedTuple):
         served: the model.
         outcomes: one a text.
         texts: as sent, for the log if it is told to hold them.
+        headers: what the answer needs beyond its length and who gave it.
+        kind: its content type.
     """
 
     body: bytes
     served: Served
     outcomes: Sequence[Outcome]
     texts: Sequence[str]
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    kind: bytes = b"application/json"
+
+
+# From the bytes of a request and its content type to an answer.
+Form = Callable[[Generation, Limits, bytes, bytes], Answer]
 
 
 def answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
@@ -83,8 +91,8 @@ def write(request: ClassifyRequest, served: Served, predictions: Sequence[Predic
     parts: list[bytes] = []
     outcomes: list[Outcome] = []
     for prediction in predictions:
-        result = _result(prediction, request.top_k)
-        parts.append(_encode(result))
+        result = result_of(prediction, request.top_k)
+        parts.append(encode(result))
         abstains = prediction.decision == "abstain"
         outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.heard))
     return Answer(served.head + b",".join(parts) + b"]}", served, outcomes, request.inputs)
@@ -125,7 +133,8 @@ def _check_explained(request: ClassifyRequest, limits: Limits, served: Served) -
         )
 
 
-def _result(prediction: Prediction, top_k: int | None) -> dict[str, Any]:
+def result_of(prediction: Prediction, top_k: int | None) -> dict[str, Any]:
+    """Return the answer to one text as plain data."""
     scores = prediction.probabilities.tolist()
     # As `Prediction.top`, in a fifth of its time where labels are few. Ties keep the model's order.
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
@@ -143,7 +152,8 @@ def _result(prediction: Prediction, top_k: int | None) -> dict[str, Any]:
     return result
 
 
-def _encode(value: dict[str, Any]) -> bytes:
+def encode(value: Any) -> bytes:
+    """Return plain data as JSON."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:

@@ -8,7 +8,7 @@ from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from textcls import __version__
-from textcls.server import metrics, problems
+from textcls.server import metrics, pages, problems, wire
 from textcls.server.gate import Gate
 from textcls.server.problems import RefusalError
 from textcls.server.schemas import (
@@ -66,6 +66,9 @@ def create_app(service: Service) -> ASGIApp:
     )
     app.state.service = service
     app.include_router(router)
+    if settings.page:
+        app.include_router(pages.router)
+    wire.document(app)
     problems.install(app)
     # Around the application rather than one of its middlewares: Starlette's own layers cost 4 us a request.
     gate = Gate(app, service)

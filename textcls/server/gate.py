@@ -13,10 +13,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from textcls.errors import TextclsError, http_status
-from textcls.server import auth, logs, metrics, problems
-from textcls.server.answers import Answer
+from textcls.server import auth, logs, metrics, pages, problems, wire
+from textcls.server.answers import Answer, Form
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
+from textcls.server.settings import Settings
+from textcls.server.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,10 +53,9 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, counts, path = perf_counter(), self._service.counts, scope["path"]
+        started, counts = perf_counter(), self._service.counts
         exchange = _Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
-        # Of other paths anyone can make up as many as they like.
-        route = path if path in _ROUTES else "other"
+        route = exchange.route
         counts.add(metrics.IN_PROGRESS)
         try:
             if self._service.tracing is None:
@@ -77,6 +78,8 @@ class Gate:
     async def _answer(self, exchange: "_Exchange") -> None:
         if exchange.scope["path"] == CLASSIFY and exchange.scope["method"] == "POST":
             await exchange.classify()
+        elif exchange.wire is not None:
+            await exchange.answer_wire(exchange.wire)
         else:
             await exchange.pass_on(self._app)
 
@@ -100,21 +103,41 @@ class _Exchange:
         self.answer: Answer | None = None
         self.bytes = 0
         self._started = False
+        path = scope["path"]
+        self.wire = None if path in _ROUTES else wire.find(scope["method"], path)
+        # Of other paths anyone can make up as many as they like.
+        self.route = path if path in _ROUTES else self.wire.route if self.wire else pages.route(path) or "other"
 
-    async def classify(self) -> None:
-        """Answer `POST /v1/classify`."""
+    async def answer_wire(self, wire: Wire) -> None:
+        """Answer in one of the other wire formats."""
+        if wire.tell is None:
+            await self.classify(wire.form(self.scope["headers"]))
+            return
+        extra: Headers = []
+        try:
+            self._admit()
+            status, content = wire.tell(self.service.generation, self.service.draining)
+        except TextclsError as error:
+            status, content = self._problem(http_status(error), str(error))
+        except RefusalError as refusal:
+            status, content = self._problem(refusal.status, str(refusal))
+            extra = refusal.headers
+        await self._reply(status, content, extra)
+
+    async def classify(self, form: Form | None = None) -> None:
+        """Answer `POST /v1/classify`, or a request of another form."""
         extra: Headers = []
         try:
             self._admit()
             content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
             body = await self._read()
-            self.answer = await self.service.answer(body, content_type)
-            status, content, extra = 200, self.answer.body, [self.answer.served.header]
+            self.answer = await self.service.answer(body, content_type, form)
+            status, content, extra = 200, self.answer.body, [self.answer.served.header, *self.answer.headers]
         except TextclsError as error:
-            status = http_status(error)
-            content = problems.body(status, str(error))
+            status, content = self._problem(http_status(error), str(error))
         except RefusalError as refusal:
-            status, content, extra = refusal.status, problems.body(refusal.status, str(refusal)), refusal.headers
+            status, content = self._problem(refusal.status, str(refusal))
+            extra = refusal.headers
         except (_GoneError, asyncio.CancelledError):
             raise
         except Exception as error:  # The last line of defence. The text of the error may hold that of the caller.
@@ -138,7 +161,7 @@ class _Exchange:
         service, path, headers = self.service, self.scope["path"], self.scope["headers"]
         if path.startswith(_ADMIN):
             self._check_admin()
-        elif service.keys and path not in _PUBLIC and not (path == "/metrics" and service.settings.public_metrics):
+        elif service.keys and not _is_public(self.scope["method"], path, service.settings):
             key = auth.presented(headers)
             # The admin key opens nothing but its own routes, and the metrics of which they are part.
             if key not in service.keys and not (path == "/metrics" and key in service.admin_keys):
@@ -191,9 +214,12 @@ class _Exchange:
             service.buffered -= held
         return b"".join(parts)
 
+    def _problem(self, status: int, message: str) -> tuple[int, bytes]:
+        return (status, problems.body(status, message)) if self.wire is None else self.wire.problem(status, message)
+
     async def _reply(self, status: int, content: bytes, extra: "Headers | None" = None) -> None:
         headers = [
-            _JSON,
+            _JSON if self.answer is None else (b"content-type", self.answer.kind),
             (b"content-length", b"%d" % len(content)),
             (b"x-request-id", self.request_id),
             *(extra or ()),
@@ -251,7 +277,7 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         "request_id": exchange.request_id.decode(),
         "method": exchange.scope["method"],
         # A path that is none of ours may hold anything, a text as well.
-        "path": exchange.scope["path"] if exchange.scope["path"] in _ROUTES else "other",
+        "path": exchange.route,
         "status": exchange.status,
         "milliseconds": round(seconds * 1000, 3),
         "bytes": exchange.bytes,
@@ -261,6 +287,13 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         if with_texts:
             extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
     _LOGGER.warning("request", extra=extra)
+
+
+def _is_public(method: str, path: str, settings: Settings) -> bool:
+    if path == "/metrics":
+        return settings.public_metrics
+    # By POST, / is another name of /predict.
+    return path in _PUBLIC or (method == "GET" and (path in wire.PUBLIC or pages.is_public(path)))
 
 
 def _number(value: bytes) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import fcntl
 import logging
 import os
 import shutil
@@ -38,6 +39,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 _LINGER_SECONDS: Final = 1.0
 _TICK_SECONDS: Final = 0.05
 _START_SECONDS: Final = 60.0
+_PREFIX, _OWNER = "textcls-", "owner"
+# A folder so young may be that of a service which has not yet taken its lock.
+_SETTLED_SECONDS: Final = 5.0
 
 
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
@@ -246,20 +250,38 @@ def _service(shelf: Shelf, settings: Settings) -> Service:
 @contextmanager
 def _runtime_folder(wanted: Path | None) -> Iterator[Path]:
     """Make the folder that the workers share, in memory if possible, and remove it in the end."""
-    places = [wanted] if wanted is not None else [Path("/dev/shm"), Path(tempfile.gettempdir())]
+    # None is the temporary folder, which is looked for only then: with a read-only root there may be none.
+    places = [wanted] if wanted is not None else [Path("/dev/shm"), None]
     for place in places:
         try:
-            folder = Path(tempfile.mkdtemp(prefix="textcls-", dir=place))
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         except OSError:
             continue
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        _sweep(folder.parent)
+        # Held as long as this process lives, however it ends; workers do not inherit it.
+        with (folder / _OWNER).open("w") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
         return
     raise SurroundingsError(
-        f"No file can be made in {' or '.join(map(str, places))}: name a writable folder with --runtime-dir."
+        f"No file can be made in {wanted or '/dev/shm or the temporary folder'}: "
+        "name a writable folder with --runtime-dir."
     )
+
+
+def _sweep(place: Path) -> None:
+    """Remove what services that were killed have left in memory."""
+    for owner in place.glob(f"{_PREFIX}*/{_OWNER}"):
+        try:
+            with owner.open("r+") as file:
+                if time.time() - owner.stat().st_mtime > _SETTLED_SECONDS:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(owner.parent, ignore_errors=True)
+        except OSError:  # alive, another user's, or gone meanwhile
+            continue
 
 
 def _url(host: str, listener: socket.socket) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from textcls.errors import TextclsError
 from textcls.server import answers, auth, memory, metrics
-from textcls.server.answers import Answer
+from textcls.server.answers import Answer, Form
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
 from textcls.server.metrics import Counts
@@ -60,19 +60,26 @@ class Service:
         """The folder that the workers share, if there is one."""
         return None if self.shelf is None else self.shelf.folder
 
-    async def answer(self, body: bytes, content_type: bytes) -> Answer:
+    async def answer(self, body: bytes, content_type: bytes, form: Form | None = None) -> Answer:
         """Answer a request, here if it is short, else in a thread, within the deadline.
+
+        Args:
+            body: its bytes.
+            content_type: of the body.
+            form: reads and answers it; None for that of `/v1/classify`.
 
         Raises:
             TextclsError: the request is refused.
             RefusalError: the service is too busy, or the deadline has passed.
         """
         if len(body) <= INLINE_BYTES:
+            if form is not None:
+                return form(self.generation, self.settings, body, content_type)
             request, served = answers.read(self.generation, self.settings, body, content_type)
             if len(self.tasks) > 1 and len(request.inputs) == 1 and self.settings.batching:
                 return await self._gathering.answer(request, served)
             return answers.complete(request, served)
-        job = self._submit(body, content_type)
+        job = self._submit(body, content_type, form or answers.answer)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(job), self.settings.request_seconds)
         except TimeoutError:
@@ -82,7 +89,7 @@ class Service:
                 "send fewer or shorter texts, or try later.",
             ) from None
 
-    def _submit(self, body: bytes, content_type: bytes) -> "Future[Answer]":
+    def _submit(self, body: bytes, content_type: bytes, form: Form) -> "Future[Answer]":
         if self._jobs >= self.settings.max_queue:
             raise RefusalError(
                 429,
@@ -95,7 +102,7 @@ class Service:
 
         def work() -> Answer:
             loop.call_soon_threadsafe(self.counts.observe, metrics.WAIT, time.perf_counter() - begun)
-            return answers.answer(generation, self.settings, body, content_type)
+            return form(generation, self.settings, body, content_type)
 
         job = self._threads.submit(work)
         # Not when the caller stops waiting: until the thread is done with it, it is work.

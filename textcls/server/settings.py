@@ -62,6 +62,7 @@ class Settings(Limits):
     no_auth: bool = _setting(False, "Listen beyond this machine without keys.")
     public_metrics: bool = _setting(False, "Answer /metrics without a key, also where keys are set.")
     cors_origin: tuple[str, ...] = _setting((), "Origin whose pages may ask; may be repeated. None: CORS is off.")
+    page: bool = _setting(True, "Serve a page at / on which texts can be tried.")
     docs: bool = _setting(False, "Serve /docs, a page that loads its scripts from a public network.")
     log_level: str = _setting(
         "warning", "Least level that is logged, as JSON lines on standard error.", choices=("info", "warning", "error")

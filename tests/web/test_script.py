@@ -1,0 +1,143 @@
+"""The page's modules without a page: the same tokens and the same evidence as in Python, to the last text."""
+
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from textcls import Classifier, _unicode, page, tokenizer
+from textcls.page import site
+
+Run = Callable[..., Any]
+GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8"))
+TRICKY = (
+    "aZ_09 .!'\t\n\r\x0b\x1c\x85\xa0\u2003\u2028\u3000\u200b\u200d\ufeff\0\x7f\xe9\xdf\u0130\u03a3\u2167\xb2"
+    "\u0301\ufe0f\u0915\u094d\u0e01\u0e31\u0eaa\u0eb5\u179f\u17d2\u1019\u103a\u0645\u064e\u6771\u3005\U00020000\u304b\u3099\u30fb"
+    "\uc548\u1112\u1161\U0001f469\U0001f3fd\U0001f1e9\U00010400\U000e0101\ue000\U0010ffff\ud800\udfff"
+)
+SPANS = """
+import { spans, toCodePoints, fromCodePoints } from "./page/tokens.mjs";
+found = given.map((text) => {
+  const places = spans(text);
+  const points = toCodePoints(text, places);
+  const back = fromCodePoints(text, points);
+  if (JSON.stringify(back) !== JSON.stringify(places)) throw new Error("the places do not come back");
+  return [points, places.map(([start, end]) => text.slice(start, end))];
+});
+"""
+
+
+def as_in_python(texts: list[str]) -> list[Any]:
+    found = []
+    for text in texts:
+        places = list(tokenizer.token_spans(text))
+        found.append([[list(place) for place in places], [text[start:end] for start, end in places]])
+    return found
+
+
+def test_the_golden_texts_are_cut_as_in_python(in_node: Run) -> None:
+    texts = [case["text"] for case in GOLDEN]
+    found = in_node(SPANS, texts)
+    assert [points for points, _ in found] == [[list(token[1:]) for token in case["tokens"]] for case in GOLDEN]
+    assert found == as_in_python(texts)
+
+
+def test_texts_of_all_scripts_and_of_tricky_characters_are_cut_as_in_python(
+    in_node: Run, golden_texts: list[str]
+) -> None:
+    # Two halves of a surrogate pair side by side are one character in JavaScript.
+    chance = random.Random(7)
+    texts = ["".join(chance.choices(TRICKY, k=chance.randrange(40))) for _ in range(2_000)]
+    texts = [text for text in texts if "\ud800\udfff" not in text] + golden_texts
+    assert in_node(SPANS, texts) == as_in_python(texts)
+
+
+def test_every_assigned_range_is_in_the_tables_of_the_page() -> None:
+    written = site.unicode_tables()
+    for name in ("WORD", "UNSPACED", "MARK", "SPACE"):
+        line = next(line for line in written.splitlines() if line.startswith(f"export const {name}="))
+        ranges = json.loads(line.partition("=")[2].removesuffix(";"))
+        assert [tuple(each) for each in ranges] == list(getattr(_unicode, name))
+
+
+def test_evidence_and_contrasts_are_those_of_python(
+    in_node: Run, classifier: Classifier, golden_texts: list[str]
+) -> None:
+    explanations = [e for e in classifier.explain(golden_texts) if len(e.spans)]
+    code = """
+import { view, level } from "./page/explain.mjs";
+found = given.map(([result, label, against]) => {
+  const { values, bias, total, largest, order } = view(result, label, against);
+  return { values, bias, total, order, levels: values.map((value) => level(value, largest)) };
+});
+"""
+    asked, expected = [], []
+    for explanation in explanations:
+        result = explanation.as_json() | {
+            "labels": [
+                {"label": label, "score": float(score)}
+                for label, score in zip(explanation.labels, explanation.probability_values, strict=True)
+            ]
+        }
+        for label, against in ((explanation.label, None), (explanation.labels[-1], None), ("billing", "sales")):
+            asked.append([result, label, against])
+            expected.append(explanation.view(label, against))
+    for found, view in zip(in_node(code, asked), expected, strict=True):
+        assert found["values"] == pytest.approx(view.values.tolist(), abs=1e-6)
+        assert (found["bias"], found["total"]) == pytest.approx((view.bias, view.total), abs=1e-5)
+
+
+def test_what_steers_or_cannot_be_seen_is_shown_as_in_python(in_node: Run) -> None:
+    texts = [*map(chr, range(0x300)), *map(chr, range(0x2000, 0x20A0)), "\ud800", "x\udfffy", "x" * 100, "two\nlines"]
+    code = """
+import { visible, named } from "./page/explain.mjs";
+found = given.map((text) => [visible(text), named(text)]);
+"""
+    for text, (visible, named) in zip(texts, in_node(code, texts), strict=True):
+        assert visible == page.visible(text)
+        if text.strip():
+            assert named == page.named(text), ascii(text)
+
+
+def test_the_file_says_what_it_is_without_onnx_runtime(in_node: Run, model_path: Path, classifier: Classifier) -> None:
+    code = """
+import { readInfo } from "./page/model.mjs";
+found = readInfo(readIt(given));
+"""
+    found = in_node(code, str(model_path))
+    assert tuple(found["labels"]) == classifier.labels
+    assert found["bias"] == pytest.approx(classifier.info.bias)
+    assert found["max_tokens"] == classifier.info.max_tokens
+
+
+@pytest.mark.parametrize("damage", [b"", b"no model at all", b"\x08"])
+def test_a_file_that_is_no_model_is_refused_in_a_sentence(in_node: Run, tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "model.onnx").write_bytes(damage)
+    code = """
+import { readInfo } from "./page/model.mjs";
+try { readInfo(readIt(given)); } catch (error) { found = error.message; }
+"""
+    assert in_node(code, str(tmp_path / "model.onnx")).endswith(".")
+
+
+def test_the_example_in_node_gives_the_numbers_of_python(
+    node: str, node_modules: Path, site_folder: Path, classifier: Classifier
+) -> None:
+    if not (node_modules / "onnxruntime-node").is_dir():
+        pytest.skip("onnxruntime-node is not installed: npm install in tests/web")
+    example = Path(__file__).parent.parent.parent / "examples" / "classify.mjs"
+    code = [line for line in example.read_text().splitlines() if line and not line.startswith("//")]
+    assert len(code) <= 10
+    shutil.copy(example, site_folder.parent)
+    done = subprocess.run([node, "classify.mjs"], cwd=site_folder.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = classifier.predict("my card was charged twice", explain=True)
+    assert answer.explanation is not None
+    expected = [f"{answer.label} {answer.score:.4f}"]
+    expected += [f"{token.text} {token.contributions[answer.label]:.4f}" for token in answer.explanation.tokens]
+    assert done.stdout.splitlines() == expected

@@ -1,0 +1,34 @@
+"""A server for the wire formats."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+import pytest
+
+from textcls import Classifier
+from textcls.server import registry
+from textcls.server.auth import Keys
+from textcls.server.service import Service
+from textcls.server.settings import Settings
+
+Serving = Callable[[Service], AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="module")
+def service(classifier: Classifier) -> Service:
+    models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
+    return Service(models, Settings(max_inputs=4, max_characters=200))
+
+
+@pytest.fixture(scope="module")
+def address(service: Service, serving: Serving) -> Iterator[str]:
+    with serving(service) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def locked_address(classifier: Classifier, serving: Serving) -> Iterator[str]:
+    """The address of a server that wants a key."""
+    models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
+    with serving(Service(models, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
+        yield found

@@ -1,0 +1,187 @@
+"""Other wire formats, exchange by exchange: what clients of other servers send, and what they must get back."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from textcls.errors import TextclsError
+from textcls.server import wire
+from textcls.server.service import Service
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
+EXCHANGES = [
+    pytest.param(exchange, id=f"{path.stem}: {exchange['name']}")
+    for path in sorted(GOLDEN.glob("*.json"))
+    for exchange in json.loads(path.read_text(encoding="utf-8"))
+]
+INFER = "/v2/models/tickets/infer"
+LENGTH = "inference-header-content-length"
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=20, trust_env=False) as found:
+        yield found
+
+
+def alike(found: Any, expected: Any) -> bool:
+    """Say whether two answers are the same, numbers to rounding; `*` stands for anything."""
+    if expected == "*":
+        return True
+    if isinstance(expected, float):
+        return bool(found == pytest.approx(expected, abs=1e-5))
+    if isinstance(expected, dict):
+        return list(found) == list(expected) and all(alike(found[name], expected[name]) for name in expected)
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(alike, found, expected))
+    if isinstance(expected, str) and expected.startswith("{"):
+        # An explanation is JSON within JSON.
+        return alike(json.loads(found), json.loads(expected))
+    return bool(found == expected)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_a_golden_exchange_is_as_ever(client: httpx.Client, exchange: dict[str, Any]) -> None:
+    body = exchange["body"]
+    content = body if body is None or isinstance(body, str) else json.dumps(body)
+    headers = {"content-type": "application/json"} if content is not None else {}
+    response = client.request(exchange["method"], exchange["path"], content=content, headers=headers)
+    assert response.status_code == exchange["status"], response.text
+    assert response.headers["content-type"] == "application/json"
+    assert "x-request-id" in response.headers
+    assert alike(response.json(), exchange["answer"]), response.text
+
+
+def binary(*texts: bytes, size: int | None = None, **fields: Any) -> tuple[bytes, bytes]:
+    """The JSON and the tail of a request with binary texts."""
+    tail = b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+    parameters = {"binary_data_size": len(tail) if size is None else size}
+    tensor = {"name": "text", "shape": [len(texts)], "datatype": "BYTES", "parameters": parameters}
+    return json.dumps({"inputs": [tensor], **fields}).encode(), tail
+
+
+def test_binary_tensors_go_both_ways(client: httpx.Client) -> None:
+    head, tail = binary(b"my card", "où?".encode(), parameters={"binary_data_output": True})
+    response = client.post(INFER, content=head + tail, headers={LENGTH: str(len(head))})
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/octet-stream"
+    length = int(response.headers[LENGTH])
+    outputs = json.loads(response.content[:length])["outputs"]
+    assert [output["name"] for output in outputs] == ["label", "score", "probabilities"]
+    assert sum(output["parameters"]["binary_data_size"] for output in outputs) == len(response.content) - length
+    assert response.content[length + 4 : length + 11] == b"returns"
+
+
+@pytest.mark.parametrize(
+    ("sent", "length", "said"),
+    [
+        (binary(b"card", size=5), None, "binary_data_size is 5, and 8 bytes follow the body's JSON."),
+        (binary(b"\xff\xfe"), None, "Text 0 of the binary data is not UTF-8."),
+        ((binary(b"card")[0], b"\xff\xff\xff\xff\0\0\0\0"), None, "The binary data of the input end within a text."),
+        ((binary(b"card")[0], b"\0\0\0\0\1\0\0\0"), None, "The binary data of the input end within a text."),
+        (binary(b"card"), "9" * 30, "The header Inference-Header-Content-Length is not the length of the body's JSON."),
+        (binary(b"card"), "x", "The header Inference-Header-Content-Length is not the length of the body's JSON."),
+    ],
+)
+def test_binary_data_that_are_wrong_are_refused_in_a_sentence(
+    client: httpx.Client, sent: tuple[bytes, bytes], length: str | None, said: str
+) -> None:
+    head, tail = sent
+    response = client.post(INFER, content=head + tail, headers={LENGTH: length or str(len(head))})
+    assert (response.status_code, response.json()) == (400, {"error": said})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/"), ("POST", "/predict"), ("POST", "/models/tickets"), ("GET", "/v1/models/tickets"), ("POST", INFER)],
+)
+def test_where_keys_are_set_every_format_wants_one_and_says_so_in_its_own_form(
+    locked_address: str, method: str, path: str
+) -> None:
+    with httpx.Client(base_url=locked_address, trust_env=False) as client:
+        response = client.request(method, path, content=b"{}" if method == "POST" else None)
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert response.json()["error"].startswith("A key is needed")
+        for public in ("/v2/health/live", "/v2/health/ready", "/", "/page/page.mjs"):
+            assert client.get(public).status_code == 200
+        assert client.post("/v2/health/live").status_code == 401
+
+
+def test_limits_and_counts_are_those_of_the_service(client: httpx.Client, service: Service) -> None:
+    before = client.get("/metrics").text.count('textcls_requests_total{route="/predict"')
+    huge = client.post("/predict", content=iter([b'{"inputs": "', b"x" * 2_000_001, b'"}']))
+    assert (huge.status_code, huge.json()["error_type"]) == (413, "Validation")
+    long = client.post("/predict", json={"inputs": [["x " * 90]] * 4, "more": "x" * 5_000})
+    assert (long.status_code, len(long.json())) == (200, 4)
+    counted = client.get("/metrics").text
+    assert counted.count('textcls_requests_total{route="/predict"') >= before
+    assert 'textcls_requests_total{route="/predict",status="413"}' in counted
+    assert "textcls_predictions_total" in counted
+    assert client.post("/models/made-up-name", json={"inputs": "x"}).status_code == 404
+    assert "made-up-name" not in client.get("/metrics").text
+
+
+def test_half_a_character_survives_in_every_format(client: httpx.Client) -> None:
+    headers = {"content-type": "application/json"}
+    for path, body in (
+        ("/predict", '{"inputs": "half \\ud83d"}'),
+        ("/models/tickets", '{"inputs": "half \\ud83d"}'),
+        ("/v1/models/tickets:explain", '{"instances": ["half \\ud83d"]}'),
+        (INFER, '{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["half \\ud83d"]}],'
+                '"outputs":[{"name":"explanation","parameters":{"binary_data":true}}]}'),
+        ("/vllm/classify", '{"input": "half \\ud83d"}'),
+    ):  # fmt: skip
+        assert client.post(path, content=body, headers=headers).status_code == 200, path
+
+
+def test_a_service_that_is_stopping_says_so(service: Service) -> None:
+    for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):
+        found = wire.find("GET", path)
+        assert found is not None
+        assert found.tell is not None
+        status, body = found.tell(service.generation, True)
+        assert (status, json.loads(body)["ready"]) == (503, False)
+
+
+PATHS = [
+    "/predict",
+    "/models/tickets",
+    "/v1/models/tickets:predict",
+    "/v1/models/tickets:explain",
+    INFER,
+    "/vllm/classify",
+]
+WORDS = (
+    "inputs input instances parameters outputs name shape datatype data text top_k id function_to_apply raw_scores "
+    "model binary_data_size binary_data binary_data_output"
+)
+NAMES = st.sampled_from(WORDS.split())
+VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(["BYTES", "label"])
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(path=st.sampled_from(PATHS), body=st.one_of(st.dictionaries(NAMES, VALUES, max_size=5), VALUES))
+def test_whatever_is_sent_is_answered_or_refused_in_a_sentence(service: Service, path: str, body: Any) -> None:
+    found = wire.find("POST", path)
+    assert found is not None
+    form, said = found.form([]), "."
+    try:
+        answer = form(service.generation, service.settings, json.dumps(body).encode(), b"application/json")
+        length = int(answer.headers[0][1]) if answer.headers else len(answer.body)
+        json.loads(answer.body[:length])
+    except TextclsError as error:
+        said = str(error)
+    assert said.endswith(".")

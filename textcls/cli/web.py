@@ -1,0 +1,31 @@
+"""`textcls web`: the page as static files that run the model in the browser."""
+
+from pathlib import Path
+
+import click
+
+from textcls.classifier import Classifier
+from textcls.cli.options import model_argument
+from textcls.page import site
+
+
+@click.command(epilog="Example: textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist")
+@model_argument
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write; is made."
+)
+@click.option(
+    "--runtime",
+    type=click.Path(path_type=Path),
+    help="Folder with the files of onnxruntime-web: node_modules/onnxruntime-web/dist after npm install "
+    "onnxruntime-web. They are not part of textcls for their size, 14 MB.",
+)
+def web(model: Path, output: Path, runtime: Path | None) -> None:
+    """Write the page of textcls serve as static files that run MODEL in the browser: no server, nothing is sent.
+
+    Any web server can serve the folder. The file of the model is copied as it is.
+    """
+    site.check_runtime(runtime)
+    Classifier.load(model)
+    size = site.write(model, output, runtime)
+    click.echo(f"{output}, {size / 1e6:.1f} MB. Look at it: python -m http.server --directory {output}")

@@ -1,0 +1,35 @@
+// Runs the model in this browser, with onnxruntime-web. Nothing leaves the machine.
+import * as ort from "./ort/ort.wasm.min.mjs";
+import { load } from "./model.mjs";
+
+export const where = "browser";
+const NAME = "model";
+let model;
+
+/** Load the model, and say what it is. */
+export async function models() {
+  ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
+  // More threads need headers that static hosts do not send, and one text is faster with one.
+  ort.env.wasm.numThreads = 1;
+  const response = await fetch("model.onnx");
+  if (!response.ok) throw new Error(`model.onnx cannot be fetched: the host answers ${response.status}.`);
+  model = await load(ort, new Uint8Array(await response.arrayBuffer()));
+  const { labels, max_tokens, threshold } = model.info;
+  return [{ name: NAME, default: true, labels, max_tokens, threshold }];
+}
+
+/** Answer texts: the `results` of POST /v1/classify. */
+export async function classify(texts, { explain, signal }) {
+  // Let the page draw, and notice a click on Stop.
+  await new Promise((resolve) => setTimeout(resolve));
+  signal?.throwIfAborted();
+  return model.classify(texts, { explain });
+}
+
+/** There is nothing to unlock here. */
+export function unlock() {}
+
+export const command = {
+  name: "Copy as command",
+  of: (text) => `textcls explain model.onnx -- '${text.replaceAll("'", "'\\''")}'`,
+};

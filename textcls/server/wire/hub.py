@@ -1,0 +1,57 @@
+"""The inference interface of the Hugging Face clients for text classification: `POST /models/{name}`.
+
+Always a list of lists: one list of labels and scores a text.
+"""
+
+from functools import partial
+from math import exp
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.results import Prediction
+from textcls.server.answers import Answer
+from textcls.server.registry import Generation
+from textcls.server.settings import Limits
+from textcls.server.wire import common
+from textcls.server.wire.common import Route, Wire
+
+_FUNCTIONS: Final = ("softmax", "sigmoid", "none")
+
+
+def _wire(route: str, name: str) -> Wire:
+    return Wire(
+        route=route,
+        problem=lambda status, message: (status, common.said(message)),
+        form=lambda headers: partial(_answer, name),
+    )
+
+
+ROUTES: Final[list[Route]] = [("POST", "/models/{name}", _wire)]
+
+
+def _answer(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
+    given = common.read(body)
+    texts = common.texts(given.get("inputs"), "inputs")
+    parameters = common.field(given, "parameters", dict, default={})
+    function = common.field(parameters, "function_to_apply", str, default="softmax")
+    if function not in _FUNCTIONS:
+        raise InputError(f"function_to_apply must be one of {', '.join(_FUNCTIONS)}.")
+    top_k = common.field(parameters, "top_k", int)
+    if top_k is not None and top_k < 1:
+        raise InputError("top_k must be 1 or more.")
+    served = generation.get(name)
+    predictions = common.ask(served, limits, texts, explain=function != "softmax", top_k=1)
+    found = [_scored(prediction, function)[:top_k] for prediction in predictions]
+    return common.written(found, served, texts, predictions)
+
+
+def _scored(prediction: Prediction, function: str) -> list[dict[str, Any]]:
+    if prediction.explanation is None:
+        return [{"label": label, "score": score} for label, score in prediction.top()]
+    logits = prediction.explanation.logits
+    order = sorted(logits, key=lambda label: -logits[label])
+    return [{"label": x, "score": logits[x] if function == "none" else _sigmoid(logits[x])} for x in order]
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + exp(-value)) if value >= 0 else exp(value) / (1 + exp(value))

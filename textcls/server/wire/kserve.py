@@ -1,0 +1,62 @@
+"""KServe's version 1: `POST /v1/models/{name}:predict` and `:explain`, `GET /v1/models/{name}`.
+
+An instance is a text, or an object with the field `text`. What comes back are results of `/v1/classify`.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.server import answers
+from textcls.server.answers import Answer
+from textcls.server.registry import Generation
+from textcls.server.settings import Limits
+from textcls.server.wire import common
+from textcls.server.wire.common import Route, Wire
+
+
+def problem(status: int, message: str) -> tuple[int, bytes]:
+    """Write an error as KServe does, which knows 400 but not 422."""
+    return 400 if status == 422 else status, common.said(message)
+
+
+def _asking(route: str, name: str, *, explain: bool) -> Wire:
+    return Wire(route=route, problem=problem, form=lambda headers: partial(_answer, name, explain))
+
+
+def _telling(route: str, name: str) -> Wire:
+    def tell(generation: Generation, draining: bool) -> tuple[int, bytes]:
+        return 503 if draining else 200, answers.encode({"name": generation.get(name).name, "ready": not draining})
+
+    return Wire(route=route, problem=problem, tell=tell)
+
+
+ROUTES: Final[list[Route]] = [
+    ("POST", "/v1/models/{name}:predict", partial(_asking, explain=False)),
+    ("POST", "/v1/models/{name}:explain", partial(_asking, explain=True)),
+    ("GET", "/v1/models/{name}", _telling),
+]
+
+
+def _answer(
+    name: str, explain: bool, generation: Generation, limits: Limits, body: bytes, content_type: bytes
+) -> Answer:
+    texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body)))]
+    served = generation.get(name)
+    predictions = common.ask(served, limits, texts, explain=explain)
+    found = [answers.result_of(prediction, None) for prediction in predictions]
+    return common.written({"explanations" if explain else "predictions": found}, served, texts, predictions)
+
+
+def _instances(given: dict[str, Any]) -> list[Any]:
+    found = given.get("instances")
+    if not isinstance(found, list) or not found:
+        raise InputError('The body must hold a list of texts: {"instances": ["a text"]}.')
+    return found
+
+
+def _text(instance: Any, i: int) -> str:
+    text = instance.get("text") if isinstance(instance, dict) else instance
+    if not isinstance(text, str):
+        raise InputError(f'instances[{i}] must be a text, or an object such as {{"text": "a text"}}.')
+    return text

@@ -1,0 +1,74 @@
+"""text-embeddings-inference: `POST /predict`, by its other names `/` and `/invocations`.
+
+Of a text the scores of all labels as one flat list, best first; of a batch, which is a list of lists of one text each,
+a list of such lists. A list of two texts is a pair there, for models that compare; these classify single texts.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.results import Prediction
+from textcls.server import answers
+from textcls.server.answers import Answer
+from textcls.server.registry import Generation
+from textcls.server.settings import Limits
+from textcls.server.wire import common
+from textcls.server.wire.common import Route, Wire
+
+_TYPES: Final = {429: "Overloaded", 503: "Unhealthy", 500: "Backend", 504: "Backend"}
+_SHAPE: Final = 'inputs must be a text, or a batch as a list of lists of one text each: [["a text"], ["another"]].'
+_PAIR: Final = (
+    "is a pair of texts, and this model classifies single texts: send a batch as a list of lists of one text each, "
+    'as in [["a text"], ["another"]].'
+)
+
+
+def _wire(route: str) -> Wire:
+    return Wire(route=route, problem=_problem, form=lambda headers: _answer)
+
+
+ROUTES: Final[list[Route]] = [("POST", route, partial(_wire)) for route in ("/predict", "/", "/invocations")]
+
+
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    return status, answers.encode({"error": message, "error_type": _TYPES.get(status, "Validation")})
+
+
+def _answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
+    given = common.read(body)
+    raw = common.field(given, "raw_scores", bool, default=False)
+    texts, batch = _texts(given.get("inputs"))
+    served = generation.get(None)
+    # Only an explained answer holds logits.
+    predictions = common.ask(served, limits, texts, explain=raw, top_k=1)
+    found = [scored(prediction, raw=raw) for prediction in predictions]
+    return common.written(found if batch else found[0], served, texts, predictions)
+
+
+def scored(prediction: Prediction, *, raw: bool) -> list[dict[str, Any]]:
+    """Return labels and scores, or logits, best first."""
+    if not raw or prediction.explanation is None:
+        return [{"score": score, "label": label} for label, score in prediction.top()]
+    logits = prediction.explanation.logits
+    return [{"score": logits[label], "label": label} for label in sorted(logits, key=lambda x: -logits[x])]
+
+
+def _texts(inputs: Any) -> tuple[list[str], bool]:
+    """Return the texts, and whether they are a batch."""
+    if isinstance(inputs, str):
+        return [inputs], False
+    if not isinstance(inputs, list) or not inputs:
+        raise InputError(_SHAPE)
+    if isinstance(inputs[0], str):
+        return [_single(inputs, "inputs")], False
+    return [_single(one, f"inputs[{i}]") for i, one in enumerate(inputs)], True
+
+
+def _single(given: Any, where: str) -> str:
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given) or len(given) not in (1, 2):
+        raise InputError(_SHAPE)
+    if len(given) == 2:
+        raise InputError(f"{where} {_PAIR}")
+    text: str = given[0]
+    return text

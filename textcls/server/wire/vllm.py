@@ -1,0 +1,63 @@
+"""vLLM's classifiers: `POST /vllm/classify`, and as OpenAI's clients ask, `/vllm/v1/classify`.
+
+Below a prefix, since `/v1/classify` is the server's own.
+"""
+
+import secrets
+import time
+from typing import Final
+
+from textcls.errors import InputError
+from textcls.server import answers
+from textcls.server.answers import Answer
+from textcls.server.registry import Generation
+from textcls.server.settings import Limits
+from textcls.server.wire import common
+from textcls.server.wire.common import Route, Wire
+
+_TYPES: Final = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 413: "BadRequestError"}
+
+
+def _wire(route: str) -> Wire:
+    return Wire(route=route, problem=_problem, form=lambda headers: _answer)
+
+
+ROUTES: Final[list[Route]] = [("POST", route, _wire) for route in ("/vllm/classify", "/vllm/v1/classify")]
+
+
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    status = 400 if status == 422 else status
+    error = {"message": message, "type": _TYPES.get(status, "InternalServerError"), "param": None, "code": status}
+    return status, answers.encode({"error": error})
+
+
+def _answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
+    given = common.read(body)
+    if isinstance(given.get("input"), list) and given["input"] and not isinstance(given["input"][0], str):
+        raise InputError("input must be a text or a list of texts; the numbers of tokens are another model's.")
+    texts = common.texts(given.get("input"), "input")
+    served = generation.get(common.field(given, "model", str))
+    predictions = common.ask(served, limits, texts)
+    tokens = sum(prediction.heard for prediction in predictions)
+    answer = {
+        "id": f"classify-{secrets.token_hex(16)}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": served.name,
+        "data": [
+            {
+                "index": i,
+                "label": prediction.label,
+                "probs": prediction.probabilities.tolist(),
+                "num_classes": len(prediction.label_names),
+            }
+            for i, prediction in enumerate(predictions)
+        ],
+        "usage": {
+            "prompt_tokens": tokens,
+            "total_tokens": tokens,
+            "completion_tokens": 0,
+            "prompt_tokens_details": None,
+        },
+    }
+    return common.written(answer, served, texts, predictions)
