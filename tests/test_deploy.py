@@ -50,11 +50,11 @@ def test_dashboard_and_alerts_name_metrics_that_there_are() -> None:
 
 
 def test_manifests_name_settings_that_there_are() -> None:
-    known = {f"TEXTCLS_{name.upper()}" for name in Settings.__dataclass_fields__}
-    known |= {"TEXTCLS_MODELS", "TEXTCLS_CONFIG", "TEXTCLS_API_KEYS", "TEXTCLS_ADMIN_KEY", "TEXTCLS_API_KEY"}
+    known = {f"TEXTCLS_SERVE_{name.upper()}" for name in Settings.__dataclass_fields__}
+    known |= {"TEXTCLS_SERVE_MODELS", "TEXTCLS_CONFIG", "TEXTCLS_API_KEYS", "TEXTCLS_ADMIN_KEY", "TEXTCLS_API_KEY"}
     files = [*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.md"), ROOT / "Dockerfile", ROOT / "deploy" / "settings.md"]
     named = {name for path in files for name in re.findall(r"\bTEXTCLS_[A-Z_]+[A-Z]", path.read_text())}
-    assert {"TEXTCLS_WORKERS", "TEXTCLS_API_KEYS_FILE"} <= named
+    assert {"TEXTCLS_SERVE_WORKERS", "TEXTCLS_SERVE_API_KEYS_FILE"} <= named
     assert named <= known
 
 

@@ -176,6 +176,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TokenAttribution",
         "TooLargeError",
         "__version__",
+        "train",
     }
 
 

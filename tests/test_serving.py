@@ -547,7 +547,7 @@ def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_fi
 ) -> None:
     path = tmp_path / "textcls.toml"
     path.write_text(
-        'models = ["c.onnx", "d.onnx"]\nmax_inputs = 3\nmax_queue = 4\nmax_characters = 5\ncors_origin = ["https://a.example"]\n'
+        '[serve]\nmodels = ["c.onnx", "d.onnx"]\nmax_inputs = 3\nmax_queue = 4\nmax_characters = 5\ncors_origin = ["https://a.example"]\n'
     )
     seen: list[Settings] = []
     named: list[tuple[str, ...]] = []
@@ -557,10 +557,10 @@ def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_fi
         seen.append(settings)
 
     monkeypatch.setattr("textcls.server.run.serve", serve)
-    monkeypatch.setenv("TEXTCLS_MAX_QUEUE", "40")
-    monkeypatch.setenv("TEXTCLS_MAX_CHARACTERS", "50")
+    monkeypatch.setenv("TEXTCLS_SERVE_MAX_QUEUE", "40")
+    monkeypatch.setenv("TEXTCLS_SERVE_MAX_CHARACTERS", "50")
     assert CliRunner().invoke(main, ["serve", "--config", str(path)]).exit_code == 0
-    monkeypatch.setenv("TEXTCLS_MODELS", "a=a.onnx b=b.onnx")
+    monkeypatch.setenv("TEXTCLS_SERVE_MODELS", "a=a.onnx b=b.onnx")
     done = CliRunner().invoke(main, ["serve", "--config", str(path), "--max-characters", "500"])
     assert done.exit_code == 0, done.output
     assert named == [("c.onnx", "d.onnx"), ("a=a.onnx", "b=b.onnx")]
@@ -572,11 +572,11 @@ def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_fi
 
 def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "textcls.toml"
-    path.write_text("max_input = 3\n")
+    path.write_text("[serve]\nmax_input = 3\n")
     done = CliRunner().invoke(main, ["serve", "a.onnx", "--config", str(path)])
     assert (done.exit_code, done.stderr) == (
         2,
-        f"Error: {path} sets 'max_input', which is no setting; see textcls serve --help.\n",
+        f"Error: {path}, [serve]: there is no option 'max_input'; did you mean 'max-inputs'?\n",
     )
 
 

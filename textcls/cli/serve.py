@@ -1,6 +1,5 @@
 """`textcls serve`: models over HTTP. Every setting of `textcls.server.settings` is an option here."""
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from textcls.errors import ConfigError, MissingExtraError
+from textcls.errors import MissingExtraError
 from textcls.server.settings import ENVIRONMENT, Settings
 
 _PACKAGES: Final = ("fastapi", "httptools", "orjson", "prometheus_client", "pydantic", "uvicorn")
@@ -40,7 +39,6 @@ def _option(field: Field[Any]) -> Callable[[Any], Any]:
         default=field.default,
         is_flag=field.type is bool,
         multiple=several,
-        envvar=f"{ENVIRONMENT}{field.name.upper()}",
         show_default=field.default not in (None, False, ()),
         help=field.metadata["about"],
     )
@@ -52,38 +50,15 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _read_file(context: click.Context, _: click.Parameter, path: Path | None) -> None:
-    """Take defaults from a TOML file: below flags and environment, above what is built in."""
-    if path is None:
-        return
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"The settings in {path} cannot be read: {error}.") from error
-    known = {field.name for field in fields(Settings)} | {"models"}
-    unknown = sorted(given.keys() - known)
-    if unknown:
-        raise ConfigError(f"{path} sets {unknown[0]!r}, which is no setting; see textcls serve --help.")
-    context.default_map = {**(context.default_map or {}), **given}
-
-
 @click.command(epilog="Example: textcls serve tickets.onnx --port 8000")
 @click.argument("models", nargs=-1, required=True, envvar=f"{ENVIRONMENT}MODELS", metavar="MODEL...")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    envvar=f"{ENVIRONMENT}CONFIG",
-    is_eager=True,
-    expose_value=False,
-    callback=_read_file,
-    help="TOML file of settings, by their names with '_'. Flags and environment variables count for more.",
-)
 @_options
 def serve(models: tuple[str, ...], **given: Any) -> None:
     """Answer POST /v1/classify with MODEL until Ctrl-C or SIGTERM.
 
     MODEL is a file, NAME=FILE, NAME@VERSION=FILE, or a folder of *.onnx; several are served by their names. Each option
-    can be set by an environment variable, TEXTCLS_ and its name: TEXTCLS_MAX_INPUTS. SIGUSR1 reads the files anew.
+    can be set by an environment variable, TEXTCLS_SERVE_ and its name: TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reads the
+    files anew.
     """
     try:
         from textcls.server import run

@@ -20,7 +20,7 @@ NAME: Final = "textcls.toml"
 PREFIX: Final = "TEXTCLS"
 
 
-def key_of(option: click.Option) -> str:
+def key_of(option: click.Parameter) -> str:
     """Return the name of `option` in the file: its long name without hyphens before it."""
     return max(option.opts, key=len).lstrip("-")
 
@@ -71,11 +71,7 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
             raise ConfigError(f"{path}: there is no command {name!r}{_meant(name, commands)}")
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {name!r} is no table; write [{name}], and its options below.")
-    options = {
-        key_of(option): option
-        for option in command.params
-        if isinstance(option, click.Option) and option.name != "config"
-    }
+    options = {key_of(option): option for option in command.params if _is_settable(option)}
     found = {}
     for key, value in tables.get(command.name or "", {}).items():
         option = options.get(key.replace("_", "-"))
@@ -88,6 +84,12 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
         except click.BadParameter as error:
             raise ConfigError(f"{where}: {error.message.removesuffix('.')}.") from error
     return found
+
+
+def _is_settable(parameter: click.Parameter) -> bool:
+    """Whether a file may have it: options, and arguments that may come from a variable, too."""
+    is_option = isinstance(parameter, click.Option) and parameter.name != "config"
+    return is_option or (isinstance(parameter, click.Argument) and parameter.envvar is not None)
 
 
 def told(error: click.BadParameter) -> str:
@@ -109,18 +111,19 @@ def _tables(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is no TOML: {error}.") from error
 
 
-def _value(option: click.Option, value: Any, where: str) -> Any:
+def _value(option: click.Parameter, value: Any, where: str) -> Any:
     """Return `value` as click takes it: as it would stand on the command line."""
-    if option.is_flag:
+    several = option.multiple or option.nargs == -1
+    if isinstance(option, click.Option) and option.is_flag:
         if not isinstance(value, bool):
             raise ConfigError(f"{where}: true or false is needed, not {value!r}.")
         return value
-    values = value if isinstance(value, list) and option.multiple else [value]
+    values = value if isinstance(value, list) and several else [value]
     if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
-        kinds = "a string, a number or a list of them" if option.multiple else "a string or a number"
+        kinds = "a string, a number or a list of them" if several else "a string or a number"
         raise ConfigError(f"{where}: {kinds} is needed, not {value!r}.")
     words = [str(one) for one in values]
-    return words if option.multiple else words[0]
+    return words if several else words[0]
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What an operator chooses: one table, read by flag, by environment variable and from a TOML file."""
+"""What an operator chooses: one table, read as the options of every command are."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from textcls.errors import ConfigError
 
-ENVIRONMENT: Final = "TEXTCLS_"
+ENVIRONMENT: Final = "TEXTCLS_SERVE_"
 
 
 def _setting(default: Any, about: str, *, least: float = 1, choices: tuple[str, ...] = ()) -> Any:
