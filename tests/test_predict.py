@@ -33,7 +33,24 @@ def run(*args: str | Path, **options: Any) -> Result:
 
 def start(*args: str | Path, **options: Any) -> "subprocess.Popen[bytes]":
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*PROGRAM, *map(str, args)], **{**pipes, **options})
+
+    def listen() -> None:  # Whoever started the tests in the background may have switched Ctrl-C off.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    return subprocess.Popen([*PROGRAM, *map(str, args)], **{"preexec_fn": listen, **pipes, **options})
+
+
+def interrupt(process: "subprocess.Popen[bytes]") -> None:
+    """Press Ctrl-C; once more if the first came in the moment before a read, which then does not hear it."""
+    for _ in range(10):
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(5)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
 
 
 def write(path: Path, texts: list[str]) -> Path:
@@ -186,7 +203,7 @@ def test_ctrl_c_leaves_whole_rows_on_standard_output(model_path: Path) -> None:
         process.stdin.write(b'{"text": "my card"}\n{"text": "my')
         process.stdin.flush()
         first = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         rest, said = process.stdout.read(), process.stderr.read()
         assert process.wait() == 130
     assert json.loads(first)["text"] == "my card"

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,12 +39,13 @@ def answered(
             yield chunk, asked.of(classifier, [item.text for item in chunk])
         return
     # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"))
     waiting: deque[tuple[list[Item], Future[list[Answer]]]] = deque()
     try:
         for chunk in chunks:
             texts = [item.text for item in chunk]
-            waiting.append((chunk, pool.submit(_answer, classifier.path, asked, texts)))
+            with _interrupts_held_back():
+                waiting.append((chunk, pool.submit(_answer, classifier.path, asked, texts)))
             if len(waiting) >= AHEAD * workers:
                 yield _first(waiting)
         while waiting:
@@ -61,9 +63,17 @@ def _first(waiting: "deque[tuple[list[Item], Future[list[Answer]]]]") -> tuple[l
     return chunk, future.result()
 
 
-def _start() -> None:
-    # Ctrl-C reaches every process of the terminal; the one that reads and writes decides what ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait, so that the processes that are started meanwhile never hear it.
+
+    It reaches every process of the terminal, from their first moment; the one that reads and writes decides what ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache
