@@ -242,12 +242,12 @@ def test_several_processes_give_the_same_answers_in_the_same_order(model_path: P
 
 def test_a_worker_that_dies_is_told_in_one_sentence(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = [TextRow("a", Row(1, {}))]
-    monkeypatch.setattr(workers, "_start", _die)
+    monkeypatch.setattr(workers, "_answer", _die)
     with pytest.raises(SurroundingsError, match=r"A worker process ended unexpectedly.*use fewer --workers\."):
         list(answered(classifier, [chunk], Asked(), 2))
 
 
-def _die() -> None:
+def _die(*_: object) -> None:
     os._exit(1)
 
 
