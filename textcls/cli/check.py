@@ -11,7 +11,14 @@ from rich.text import Text
 
 from textcls.check import Report, Survey, report
 from textcls.cli import render
-from textcls.cli.options import Reading, data_argument, once, reading_options
+from textcls.cli.options import (
+    Reading,
+    data_argument,
+    new_label_column_option,
+    new_text_column_option,
+    once,
+    reading_options,
+)
 from textcls.data import open_labelled
 from textcls.errors import InputError
 
@@ -22,14 +29,8 @@ LEAST_SHARE: Final = 0.001
 @click.command(epilog="Example: textcls check tickets.csv --valid heldout.csv")
 @data_argument
 @click.option("--valid", type=click.Path(path_type=Path), help="Also look for rows that DATA shares with this file.")
-@click.option(
-    "--text-column",
-    "text_columns",
-    multiple=True,
-    metavar="NAME",
-    help="Column of the text; several are joined.  [default: text, or of a well-known name]",
-)
-@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]")
+@new_text_column_option
+@new_label_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def check(

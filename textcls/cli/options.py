@@ -36,6 +36,17 @@ html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a pa
 label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]"
 )
+# Where there is no training whose columns could be meant.
+new_text_column_option = click.option(
+    "--text-column",
+    "text_columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column of the text; several are joined.  [default: text, or of a well-known name]",
+)
+new_label_column_option = click.option(
+    "--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]"
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
 
 

@@ -21,22 +21,7 @@ def train(
     rationales: Sequence[object] | None = None,
     **options: Any,
 ) -> Classifier:
-    """Train on `texts` and their `labels`, write the model to `output`, and return it.
-
-    Args:
-        texts: the training texts.
-        labels: the label of each.
-        output: the ONNX file to write; it appears whole, or not at all.
-        valid: texts and labels that choose epoch and temperature, instead of a part of `texts`.
-        rationales: what people marked in each text, as a column of `--rationale-column` may hold it.
-        options: those of `textcls train`, with an underscore for each hyphen: `epochs=3`, `size="small"`; `ngrams` is
-            a tuple of sizes.
-
-    Raises:
-        InputError: nothing can be learned from this.
-        ConfigError: there is no such option, or no such value.
-        SurroundingsError: `output` cannot be written.
-    """
+    """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     source = _source(texts, labels, "texts")
     if rationales is not None:
         if len(rationales) != len(source.texts):

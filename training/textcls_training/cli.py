@@ -19,7 +19,15 @@ from rich.text import Text
 from textcls import artifact
 from textcls.check import Survey, find
 from textcls.cli import INTERRUPTED, render
-from textcls.cli.options import PATH, Reading, data_argument, once, reading_options
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    data_argument,
+    new_label_column_option,
+    new_text_column_option,
+    once,
+    reading_options,
+)
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError, InputError
@@ -51,14 +59,8 @@ ngrams_option = click.option(
 @click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
 @data_argument
 @click.option("--output", "-o", type=PATH, help="The ONNX file to write.  [default: DATA with the suffix .onnx]")
-@click.option(
-    "--text-column",
-    "text_columns",
-    multiple=True,
-    metavar="NAME",
-    help="Column of the text; several are joined.  [default: text, or of a well-known name]",
-)
-@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]")
+@new_text_column_option
+@new_label_column_option
 @click.option(
     "--valid",
     type=click.Path(path_type=Path, allow_dash=True),

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from textcls import artifact, metrics
-from textcls.cli.options import PATH, Reading, reading_options
+from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
 from textcls_training.ablation import measure, page, report, tasks
@@ -31,10 +31,8 @@ VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 )
 @click.option("--test", type=PATH, help="Labelled rows to judge by.  [default: a fifth of DATA, by a hash of the text]")
 @click.option("--output", "-o", type=PATH, default=Path("ablation"), show_default=True, help="Without suffix.")
-@click.option(
-    "--text-column", "text_columns", multiple=True, metavar="NAME", help="Column of the text.  [default: text]"
-)
-@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: label]")
+@new_text_column_option
+@new_label_column_option
 @click.option("--mixing", default="all", show_default=True, metavar="A,B", help="Mixing layers.")
 @click.option("--attention", default="norm", show_default=True, metavar="A,B", help="How scores become weights.")
 @click.option("--embedding", default="rows", show_default=True, metavar="A,B", help="What token vectors are made of.")

@@ -14,6 +14,30 @@ def leave(dim: int, out: int) -> nn.Module:
     return nn.Identity() if dim == out else nn.Linear(dim, out, bias=False)
 
 
+class SelfAttention(nn.Module):
+    """Queries, keys and values of one projection, and a way to attend: one head.
+
+    Args:
+        dim: width D of the token vectors, and of queries, keys and values.
+        out: width of the result.
+    """
+
+    def __init__(self, dim: int, out: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(dim, 3 * dim, bias=False)
+        self.leave = nn.Linear(dim, out, bias=False)
+
+    def attend(self, q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return [B, T, D]."""
+        raise NotImplementedError
+
+    def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return [B, T, out]."""
+        q_BTK, k_BTK, v_BTV = torch.chunk(self.project(x_BTD), 3, -1)
+        y_BTX: Tensor = self.leave(self.attend(q_BTK, k_BTK, v_BTV, mask_BT))
+        return y_BTX
+
+
 class StaticVector(nn.Module):
     """A learned vector, over-parameterised while it is trained (SHA-RNN, arXiv 1911.11423, section 6.4).
 
