@@ -14,7 +14,7 @@ from textcls import Classifier, Explanation, Prediction, artifact
 ANSWERS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "golden" / "answers_v1.json").read_text(encoding="utf-8")
 )
-SHA256 = "adc24bdd357ac5b72c58cf8810457981cc0f5b745b0310f45a70fb418eae3d05"
+SHA256 = "f723ce49e05c994defb7619c7f29683e3a35a2fc43456078f5e47ce8ef0acf99"
 TOLERANCE = 1e-5
 
 

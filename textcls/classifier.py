@@ -215,7 +215,10 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        # Kept for a change of providers, which nobody asks for; it is as large as the file.
+        session._model_bytes = None
+        return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
         raise ArtifactError(
             f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."

@@ -9,7 +9,7 @@ it), C labels; X = C + 2: a value for each label, a score, and the square of the
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ Float32 = NDArray[np.float32]
 Span = tuple[int, int]
 Kind = Literal["word", "pair", "ngram"]
 Edge = Literal["start", "end"]
-
-# The square of the weight of a row that the file does not have is 1e-12: as good as nothing, and yet not zero.
-_THERE: Final = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +112,11 @@ class _Credit:
 
     def of(self, rows: Float32, weights: Float32) -> Float32:
         """Return what rows [..., G, X] at weights [..., G] add [..., C]; the last groups where there are fewer."""
-        added = (weights[..., None] * rows[..., : self.labels]).sum(-2)
+        added: Float32 = (weights[..., None] * rows[..., : self.labels]).sum(-2)
         if self.norm:
             norm_share = weights**2 * rows[..., -1]
             added = 1.5 * added - 0.5 * norm_share @ self.sum_GC[-rows.shape[-2] :]
-        return np.where(rows[..., -1].max(-1, keepdims=True) > _THERE, added, np.float32(0))
+        return added
 
 
 def _pairs(left_TC: Float32, right_TC: Float32, spans: tuple[Span, ...], labels: tuple[str, ...]) -> Iterator[Part]:

@@ -19,8 +19,9 @@ from onnx import TensorProto, helper
 
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
+from textcls_training import lexicon as tables
 from textcls_training.graph import GraphBuilder, make_model
-from textcls_training.lexicon import FINGERPRINT, KNOWN_ENERGY, SPREAD, Directory, Lexicon, Rounded
+from textcls_training.lexicon import FINGERPRINT, SPREAD, Directory, Lexicon, Rounded
 
 OUTPUTS = ("tokens", "known", "padding", "token", "rows", "ngram_rows")
 
@@ -58,7 +59,7 @@ def build_frontend(lexicon: Lexicon, max_tokens: int) -> onnx.ModelProto:
     table_RGX = _table(g, lexicon)
     hash_KBT = word_hashes(g, tokens_1BT, lexicon.features)
     row_KBT = _rows(g, hash_KBT, _directory(g, lexicon.rows, "row"), lexicon.rows)
-    said_KBTGX = g.node("Gather", table_RGX, row_KBT, name="rows")
+    said_KBTGX = _said(g, table_RGX, row_KBT, name="rows")
     unknown_1BT11 = _unknown(g, said_KBTGX)
     g.node("Not", g.node("Squeeze", unknown_1BT11, g.integers(0, 3, 4)), name="known")
     last = None if lexicon.ngrams else "token"
@@ -114,9 +115,9 @@ def word_hashes(g: StringGraphBuilder, tokens_1BT: str, config: FeatureConfig) -
     return g.node("Concat", word_1BT, left_1BT, g.shift(left_1BT, -1, 0), axis=0)
 
 
-def _rows(g: GraphBuilder, hashes: str, tables: tuple[str, str], directory: Directory) -> str:
+def _rows(g: GraphBuilder, hashes: str, places: tuple[str, str], directory: Directory) -> str:
     """Return the row of each hash, the last one (or -1, which is the same) if it is not in the directory."""
-    displacement, entry_of_slot = tables
+    displacement, entry_of_slot = places
     hashes = g.node("Cast", hashes, to=TensorProto.INT32)
     block = g.node("BitwiseAnd", hashes, g.constant(len(directory.displacement) - 1, np.int32))
     moved = g.node("BitwiseXor", hashes, g.node("Gather", displacement, block))
@@ -166,13 +167,17 @@ def _directory(g: GraphBuilder, directory: Directory, name: str) -> tuple[str, s
     return displacement_B, g.node("ScatterElements", entry, place, g.constant(padding, np.int32))
 
 
+def _held(g: GraphBuilder, x: str) -> str:
+    return g.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(tables.HELD)))
+
+
 def _unrounded(g: GraphBuilder, rows: Rounded, name: str) -> str:
     """Return columns and energies [R, G, X] as `Rounded.rows` does."""
     share_RG1 = g.constant(rows.scale_RG[..., None], np.float16, f"{name}_scales")
     scale_RG1 = g.node("Mul", g.node("Cast", share_RG1, to=TensorProto.FLOAT), g.constant(rows.largest, np.float32))
-    column_RGY = g.node("Mul", _steps(g, rows, name), scale_RG1)
+    column_RGY = _held(g, g.node("Mul", _steps(g, rows, name), scale_RG1))
     energy_R11 = g.constant(rows.energy_R[:, None, None], np.float16, f"{name}_energies")
-    energy_RG1 = g.node("Expand", g.node("Cast", energy_R11, to=TensorProto.FLOAT), g.integers(*rows.scale_RG.shape, 1))
+    energy_RG1 = g.node("Expand", _held(g, energy_R11), g.integers(*rows.scale_RG.shape, 1))
     return g.node("Concat", column_RGY, energy_RG1, axis=2)
 
 
@@ -194,15 +199,20 @@ def _steps(g: GraphBuilder, rows: Rounded, name: str) -> str:
 
 def _table(g: GraphBuilder, lexicon: Lexicon) -> str:
     """Return what words and bigrams say in all views [R + 2, G, X]."""
-    mark_2GX = g.constant(lexicon.marks(), np.float32)
-    bigram_RGX = _unrounded(g, lexicon.bigrams, "bigram")
-    word_RGX = g.node("Concat", _unrounded(g, lexicon.words, "word"), bigram_RGX, mark_2GX, axis=0)
+    word_RGX, bigram_RGX = _unrounded(g, lexicon.words, "word"), _unrounded(g, lexicon.bigrams, "bigram")
+    mark_2GX = g.constant(lexicon.marks(), tables.HELD)
     if lexicon.pieces is None:
-        return word_RGX
+        return g.node("Concat", word_RGX, bigram_RGX, mark_2GX, axis=0)
+    word_RGX = g.node("Concat", word_RGX, _unrounded(g, lexicon.pieces, "piece"), axis=1)
     # A bigram is nothing to the second view.
-    zero_RGX = g.node("Expand", g.constant(0, np.float32), g.integers(*lexicon.bigrams.shape))
-    piece_RGX = g.node("Concat", _unrounded(g, lexicon.pieces, "piece"), zero_RGX, mark_2GX, axis=0)
-    return g.node("Concat", word_RGX, piece_RGX, axis=1)
+    zero_RGX = g.node("Expand", g.constant(0, tables.HELD), g.integers(*lexicon.bigrams.shape))
+    bigram_RGX = g.node("Concat", bigram_RGX, zero_RGX, axis=1)
+    return g.node("Concat", word_RGX, bigram_RGX, g.node("Concat", mark_2GX, mark_2GX, axis=1), axis=0)
+
+
+def _said(g: GraphBuilder, table_RGX: str, rows: str, name: str | None = None) -> str:
+    """Return what `rows` of a table say, in 32 bits."""
+    return g.node("Cast", g.node("Gather", table_RGX, rows), to=TensorProto.FLOAT, name=name)
 
 
 def _unknown(g: GraphBuilder, said_KBTGX: str) -> str:
@@ -210,7 +220,7 @@ def _unknown(g: GraphBuilder, said_KBTGX: str) -> str:
     # A known word has an energy in the last view, and so has padding.
     from_, to = g.integers(0, -1, -1), g.integers(1, 2**31, 2**31)
     energy_1BT11 = g.node("Slice", said_KBTGX, from_, to, g.integers(0, 3, 4))
-    return g.node("Less", energy_1BT11, g.constant(KNOWN_ENERGY, np.float32))
+    return g.node("Equal", energy_1BT11, g.constant(0, np.float32))
 
 
 def _add_ngrams(
@@ -223,8 +233,8 @@ def _add_ngrams(
     tokens_BT: str,
 ) -> None:
     """Name `token` what the tokens say [B, T, G, X] with the n-grams of those that are unknown."""
-    ngram_RGX = g.node("Concat", _unrounded(g, rows, "ngram"), g.constant(lexicon.marks(), np.float32), axis=0)
-    tables = _directory(g, directory, "ngram")
+    ngram_RGX = g.node("Concat", _unrounded(g, rows, "ngram"), g.constant(lexicon.marks(), tables.HELD), axis=0)
+    places = _directory(g, directory, "ngram")
     some = g.node("ReduceMax", unknown_1BT11, keepdims=0)
 
     inner = StringGraphBuilder("ngram")
@@ -232,9 +242,9 @@ def _add_ngrams(
     index_2U = inner.node("Slice", index_5U, inner.integers(1), inner.integers(3))
     index_U2 = inner.node("Transpose", index_2U, perm=[1, 0])
     hash_UN, exist_UN = ngram_hashes(inner, inner.node("GatherND", tokens_BT, index_U2), lexicon.features)
-    row_UN = _rows(inner, hash_UN, tables, directory)
+    row_UN = _rows(inner, hash_UN, places, directory)
     row_UN = inner.node("Where", exist_UN, row_UN, inner.constant(directory.nothing, np.int32))
-    said_UNGX = inner.node("Gather", ngram_RGX, row_UN)
+    said_UNGX = _said(inner, ngram_RGX, row_UN)
     sum_UGX = inner.node("ReduceSum", said_UNGX, inner.integers(1), keepdims=0)
     # The first view, of as many groups, has no n-grams.
     both_UGX = inner.node("Pad", sum_UGX, inner.integers(0, rows.shape[1], 0, 0, 0, 0))
