@@ -1,8 +1,20 @@
 #!/bin/sh
-# Checks what is deployed: manifests against the schemas of Kubernetes, the Dockerfile by its linter. tests/test_deploy.py
-# holds manifests, dashboard and alerts against the code.
+# Checks what is deployed: manifests against the schemas of Kubernetes, the Dockerfile by its linter; where they are at
+# hand, Prometheus' settings and alerts by its promtool, and the services by docker-compose, which needs no daemon for it.
+# tests/test_deploy.py holds manifests, dashboard and alerts against the code.
 #   scripts/check_deploy.sh FOLDER_OF_PROGRAMS
 set -eu
 "$1/hadolint" Dockerfile
 "$1/kubernetes-validate" --quiet --strict deploy/kubernetes/textcls.yaml
+if command -v promtool > /dev/null; then
+    promtool check config --syntax-only deploy/prometheus.yaml
+    promtool test rules deploy/alerts_test.yaml
+else
+    echo "deploy: no promtool on the PATH (Debian: prometheus); the alerts were not tried" >&2
+fi
+if command -v docker-compose > /dev/null; then
+    docker-compose --file deploy/compose.yaml config --quiet
+else
+    echo "deploy: no docker-compose on the PATH; compose.yaml was not tried" >&2
+fi
 echo "deploy: ok"

@@ -432,6 +432,15 @@ def test_metrics_count_requests_texts_tokens_labels_and_scores(classifier: Class
     assert sum(value for name, value in found.items() if name.startswith("textcls_model_info")) == 1
 
 
+def test_what_alerts_wait_for_is_counted_from_zero_before_it_happens(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        found = numbers(client)
+    for result in ("done", "refused"):
+        assert found[f'textcls_reloads_total{{result="{result}"}}'] == 0
+    for reason in ("400", "408", "429", "answer not taken"):
+        assert found[f'textcls_connections_closed_total{{reason="{reason}"}}'] == 0
+
+
 def test_metrics_are_public_only_if_told(classifier: Classifier) -> None:
     settings = Settings(public_metrics=True)
     with serving(service(classifier, settings, keys=Keys(KEYS))) as client:

@@ -31,13 +31,18 @@ _SCORES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
 class Family(NamedTuple):
-    """A metric: its name, what it means, the names of its labels, and its bounds if it is a histogram."""
+    """A metric: its name, what it means, the names of its labels, and its bounds if it is a histogram.
+
+    Values of a label that are known beforehand are counted from 0 on: of a counter that comes up with its first event
+    `increase` sees nothing, and the alert that waits for that event would miss it.
+    """
 
     name: str
     about: str
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
     gauge: bool = False
+    values: tuple[str, ...] = ()
 
 
 REQUESTS: Final = Family("textcls_requests", "Requests answered.", ("route", "status"))
@@ -50,8 +55,15 @@ TOKENS: Final = Family("textcls_tokens", "Tokens read.", ("model",))
 PREDICTIONS: Final = Family("textcls_predictions", "Texts by the label answered.", ("model", "label"))
 ABSTENTIONS: Final = Family("textcls_abstentions", "Texts whose score was below the threshold.", ("model",))
 SCORES: Final = Family("textcls_score", "Score of the label answered; its drift is the data's.", ("model",), _SCORES)
-RELOADS: Final = Family("textcls_reloads", "Exchanges of the models, tried by this service.", ("result",))
-CLOSED: Final = Family("textcls_connections_closed", "Connections that the server gave up.", ("reason",))
+RELOADS: Final = Family(
+    "textcls_reloads", "Exchanges of the models, tried by this service.", ("result",), values=("done", "refused")
+)
+CLOSED: Final = Family(
+    "textcls_connections_closed",
+    "Connections that the server gave up.",
+    ("reason",),
+    values=("400", "408", "429", "answer not taken"),
+)
 GENERATION: Final = Family("textcls_generation", "Generation of the models, the least of all workers.", gauge=True)
 
 _FAMILIES: Final = (
@@ -77,6 +89,9 @@ class Counts:
             self._places, self._used = _places(self._path)
         for family in (IN_PROGRESS, QUEUE, GENERATION):
             self.set(family, 0)
+        for family in (RELOADS, CLOSED):
+            for value in family.values:
+                self.add(family, value, by=0)
 
     def close(self) -> None:
         """Leave the numbers to whoever comes next."""
