@@ -191,7 +191,7 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(self, value, np.float32 if wide else dtype, name)
 
     plain = GraphBuilder.constant
-    monkeypatch.setattr(lexicon, "HELD", np.float32)
+    monkeypatch.setattr(lexicon.rounding, "HELD", np.float32)
     monkeypatch.setattr(lexicon.Rounded, "of", of)
     monkeypatch.setattr(GraphBuilder, "constant", constant)
 

@@ -19,9 +19,8 @@ from onnx import TensorProto, helper
 
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
-from textcls_training import lexicon as tables
 from textcls_training.graph import GraphBuilder, make_model
-from textcls_training.lexicon import FINGERPRINT, SPREAD, Directory, Lexicon, Rounded
+from textcls_training.lexicon import FINGERPRINT, SPREAD, Directory, Lexicon, Rounded, rounding
 
 OUTPUTS = ("tokens", "known", "padding", "token", "rows", "ngram_rows")
 
@@ -168,7 +167,7 @@ def _directory(g: GraphBuilder, directory: Directory, name: str) -> tuple[str, s
 
 
 def _held(g: GraphBuilder, x: str) -> str:
-    return g.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(tables.HELD)))
+    return g.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(rounding.HELD)))
 
 
 def _unrounded(g: GraphBuilder, rows: Rounded, name: str) -> str:
@@ -200,12 +199,12 @@ def _steps(g: GraphBuilder, rows: Rounded, name: str) -> str:
 def _table(g: GraphBuilder, lexicon: Lexicon) -> str:
     """Return what words and bigrams say in all views [R + 2, G, X]."""
     word_RGX, bigram_RGX = _unrounded(g, lexicon.words, "word"), _unrounded(g, lexicon.bigrams, "bigram")
-    mark_2GX = g.constant(lexicon.marks(), tables.HELD)
+    mark_2GX = g.constant(lexicon.marks(), rounding.HELD)
     if lexicon.pieces is None:
         return g.node("Concat", word_RGX, bigram_RGX, mark_2GX, axis=0)
     word_RGX = g.node("Concat", word_RGX, _unrounded(g, lexicon.pieces, "piece"), axis=1)
     # A bigram is nothing to the second view.
-    zero_RGX = g.node("Expand", g.constant(0, tables.HELD), g.integers(*lexicon.bigrams.shape))
+    zero_RGX = g.node("Expand", g.constant(0, rounding.HELD), g.integers(*lexicon.bigrams.shape))
     bigram_RGX = g.node("Concat", bigram_RGX, zero_RGX, axis=1)
     return g.node("Concat", word_RGX, bigram_RGX, g.node("Concat", mark_2GX, mark_2GX, axis=1), axis=0)
 
@@ -233,7 +232,7 @@ def _add_ngrams(
     tokens_BT: str,
 ) -> None:
     """Name `token` what the tokens say [B, T, G, X] with the n-grams of those that are unknown."""
-    ngram_RGX = g.node("Concat", _unrounded(g, rows, "ngram"), g.constant(lexicon.marks(), tables.HELD), axis=0)
+    ngram_RGX = g.node("Concat", _unrounded(g, rows, "ngram"), g.constant(lexicon.marks(), rounding.HELD), axis=0)
     places = _directory(g, directory, "ngram")
     some = g.node("ReduceMax", unknown_1BT11, keepdims=0)
 

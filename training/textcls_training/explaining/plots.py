@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -128,7 +129,10 @@ def svg(draw: "Callable[[Sequence[Axes]], None]", panels: int, height: float, na
         draw(list(figure.subplots(1, panels, squeeze=False)[0]))
         buffer = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+        with warnings.catch_warnings():
+            # The letters are the page's, which has more of them than the font that matplotlib measures by.
+            warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+            figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     drawn = buffer.getvalue()
     drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
     return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", drawn)

@@ -1,0 +1,56 @@
+"""Rows in few bits. Shapes as in `textcls_training.lexicon`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls_training import ops
+
+Float32 = NDArray[np.float32]
+
+# What a loaded table holds; half of what 32 bits take, and exact to 1 in 2,000, where a step is 1 in 254 or in 14.
+HELD: type[np.floating] = np.float16
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Rows in 8 or 4 bits a column, with a scale for each group.
+
+    Attributes:
+        bits: of a column. The words, which are sums of many rows, have 8; bigrams and n-grams 4.
+        step_RGY: columns, in steps of the scale.
+        scale_RG: as a share of `largest`, so that no row falls below what 16 bits can tell from zero.
+        largest: the largest scale.
+        energy_R: the sum of the squared weights.
+    """
+
+    bits: Literal[4, 8]
+    step_RGY: NDArray[np.int8]
+    scale_RG: NDArray[np.float16]
+    largest: float
+    energy_R: NDArray[np.float16]
+
+    @classmethod
+    def of(cls, column_RGY: Float32, energy_R: Float32, bits: Literal[4, 8]) -> "Rounded":
+        """Round rows."""
+        step_RG = np.maximum(np.abs(column_RGY).max(2, initial=0), ops.TINY) / (2 ** (bits - 1) - 1)
+        step_RGY = np.rint(column_RGY / step_RG[..., None]).astype(np.int8)
+        largest = float(step_RG.max(initial=ops.TINY))
+        # No energy means not known, so none may vanish.
+        energy_R = np.maximum(energy_R, np.finfo(np.float16).smallest_normal)
+        return cls(bits, step_RGY, (step_RG / largest).astype(np.float16), largest, energy_R.astype(np.float16))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, groups, and columns with the energy."""
+        rows, groups, columns = self.step_RGY.shape
+        return rows, groups, columns + 1
+
+    def rows(self) -> Float32:
+        """Return the columns and the energy [R, G, X], exact to what a loaded table holds."""
+        scale_RG1 = (self.scale_RG.astype(np.float32) * np.float32(self.largest))[..., None]
+        column_RGY = self.step_RGY.astype(np.float32) * scale_RG1
+        energy_RG1 = np.broadcast_to(self.energy_R[:, None, None], scale_RG1.shape)
+        return np.concatenate([column_RGY.astype(HELD), energy_RG1], 2).astype(np.float32)
