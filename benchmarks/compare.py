@@ -2,7 +2,7 @@
 
     pip install -r benchmarks/requirements.txt
     python benchmarks/compare.py DATA/sst2 DATA/trec6
-    python benchmarks/compare.py DATA --output /tmp/results --check benchmarks/results.json
+    python benchmarks/compare.py DATA --output results --check benchmarks/results.json
 
 DATA is a folder with train.csv and test.csv (columns text, label), or a folder of such folders. textcls runs as a
 person runs it: the default command, in a process of its own, import and export counted. Each peer has a process of its
