@@ -183,6 +183,27 @@ def test_gradients_are_finite_for_empty_texts_and_unknown_tokens(config: ModelCo
     assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
 
 
+NORM = [config for config in CONFIGS if config.attention == "norm"]
+
+
+@pytest.mark.parametrize("config", NORM, ids=map(name, NORM))
+@pytest.mark.parametrize("one_pass", [False, True], ids=["scores", "one pass"])
+def test_a_text_of_unknown_words_is_answered_by_the_bias(
+    config: ModelConfig, one_pass: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(replace(config, dim=8))
+    if one_pass and model.attention.metric_DD is not None:
+        monkeypatch.setattr(model.attention, "fuses", lambda _: True)
+    _, energy_BT1, mask_BT = inputs(3, 1)
+    nothing_BTD = torch.zeros(2, T, 8, dtype=torch.float64)
+    given = nothing_BTD, torch.zeros_like(energy_BT1), mask_BT
+    answer = model.explain(*given)
+    torch.testing.assert_close(answer.logits_BC, model.head.bias.expand(2, C))
+    torch.testing.assert_close(model(*given), answer.logits_BC)
+    assert not answer.contributions_BTC.any()
+    torch.testing.assert_close(answer.attention_BT.sum(1), torch.ones(2, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("attention", ["norm", "softmax", "metric"])
 def test_metric_scores_start_as_scalar_products(attention: Attention) -> None:
     answers = []

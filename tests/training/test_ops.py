@@ -47,9 +47,14 @@ def test_norm_weights_give_orthogonal_features_a_pooled_vector_of_length_one() -
     torch.testing.assert_close(pooled_BSD.norm(dim=-1), torch.ones(1, 2, dtype=torch.float64))
 
 
-def test_norm_weights_without_any_known_feature_are_finite() -> None:
-    weight_BTS = ops.norm_weights(torch.full((1, 2, 1), 0.5), torch.zeros(1, 2, 1))
-    assert weight_BTS.isfinite().all()
+def test_norm_weights_without_energy_are_zero_with_finite_gradients() -> None:
+    share_BTS, energy_BT1 = torch.full((1, 2, 1), 0.5, requires_grad=True), torch.zeros(1, 2, 1, requires_grad=True)
+    weight_BTS = ops.norm_weights(share_BTS, energy_BT1)
+    weight_BTS.sum().backward()  # type: ignore[no-untyped-call]
+    assert not weight_BTS.any()
+    for given in (share_BTS, energy_BT1):
+        assert given.grad is not None
+        assert given.grad.isfinite().all()
 
 
 def test_norm_contributions_of_a_case_worked_by_hand() -> None:

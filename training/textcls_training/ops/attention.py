@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from textcls_kernels import seed_metric_attention
 from textcls_kernels.metric_attention import Impl
 
-# The smallest divisor: keeps an empty text, and one without a single known feature, at exactly zero.
+# The smallest divisor.
 TINY = 1e-12
 
 
@@ -28,20 +28,21 @@ def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     q_t (`energy_BT1`) is the squared length that token t's features would have if they were orthogonal. Evidence of
     k different tokens adds up to sqrt(k) of it, as in an L2-normalised TF-IDF vector, where the softmax alone would
     average it. So does the evidence of a token that is repeated k times: long and repetitive texts get surer answers.
+    In a text without energy, where nothing is known, all weights are 0.
     """
     return share_BTS / share_norm(share_BTS, energy_BT1)
 
 
 def share_norm(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
-    """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; never zero."""
+    """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; infinite for a text without energy."""
     square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
-    return square_B1S.clamp_min(TINY).sqrt()
+    return square_B1S.clamp_min(TINY).sqrt().where(square_B1S > 0, math.inf)
 
 
 def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     """r_t = p_t^2 q_t / sum_t p_t^2 q_t, each token's share of the square that `norm_weights` divides by [B, T, S].
 
-    They sum to 1 over a text that has tokens.
+    They sum to 1 over a text with energy, and are 0 without.
     """
     square_BTS = share_BTS * share_BTS * energy_BT1
     return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(TINY * TINY)
