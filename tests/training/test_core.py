@@ -141,6 +141,19 @@ def test_the_core_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig
         assert_same(run(session, given[0], token_BTGX), expected)
 
 
+@pytest.mark.parametrize("score", [-16.0, -30.0])
+def test_a_known_token_far_below_an_unknown_one_has_its_whole_weight_in_the_core_and_its_graph(score: float) -> None:
+    fitted = random_model(ModelConfig(dim=8, attention="norm"), 1)
+    core = serving_core(fitted, TEMPERATURE)
+    # Values, score and energy: first a token without any, then a known one.
+    token_BTGX = torch.tensor([[[[0.0] * LABELS + [0.0, 0.0]], [[1.0, -2.0, 3.0, score, 2.0]]]])
+    padding_BT = torch.zeros(1, 2, dtype=torch.bool)
+    said_C = torch.tensor([1.0, -2.0, 3.0]) / 2**0.5
+    for answers in (core(padding_BT, token_BTGX), run(session_of(core), padding_BT, token_BTGX)):
+        np.testing.assert_allclose(answers[1][0], said_C + torch.tensor(empty_text_logits(fitted)), rtol=1e-5)
+        np.testing.assert_allclose(answers[3][0, 1], said_C, rtol=1e-5)
+
+
 # Exporting takes seconds, so several mixers stand beside each other in one core, each as a view.
 OTHERS = [name for name in MIXERS if name not in ("none", "lambda", "gmlp", "metric")]
 

@@ -75,7 +75,7 @@ class FoldedCore(nn.Module):
         share_BTG1 = g.node("Softmax", score_BTG1, axis=1, name=None if self.kind == "norm" else "weights")
         if self.kind == "norm":
             square_BTG1 = g.node("Mul", g.node("Mul", share_BTG1, share_BTG1), energy_BTG1)
-            square_B1G1 = g.node("Max", g.node("ReduceSum", square_BTG1, g.integers(1)), number(ops.TINY))
+            square_B1G1 = g.node("Max", g.node("ReduceSum", square_BTG1, g.integers(1)), number(ops.LEAST_SQUARE))
             weight_BTG1 = g.node("Div", share_BTG1, g.node("Sqrt", square_B1G1), name="weights")
             said_BTGC = g.node("Mul", weight_BTG1, value_BTGC)
             said_BTC = g.node("ReduceSum", said_BTGC, g.integers(2), keepdims=0)

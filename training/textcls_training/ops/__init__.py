@@ -1,6 +1,7 @@
 """The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers."""
 
 from textcls_training.ops.attention import (
+    LEAST_SQUARE,
     TINY,
     cosine_scores,
     fold_seed,
@@ -32,6 +33,7 @@ from textcls_training.ops.mixing import (
 )
 
 __all__ = [
+    "LEAST_SQUARE",
     "TINY",
     "average_pool",
     "boom",

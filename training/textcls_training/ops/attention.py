@@ -13,8 +13,11 @@ from torch.nn import functional as F
 from textcls_kernels import seed_metric_attention
 from textcls_kernels.metric_attention import Impl
 
-# The smallest divisor.
+# The smallest divisor of what is about 1.
 TINY = 1e-12
+# The smallest square of a norm of shares. Beside unknown tokens of score 0, known ones of -16 have shares of 1e-7 and
+# squares of 1e-14: far above it. The gradient divides by the square, and 1e30 is still a number of 32 bits.
+LEAST_SQUARE = 1e-30
 
 
 def masked_softmax(score_BTX: Tensor, mask_BT: Tensor) -> Tensor:
@@ -36,7 +39,7 @@ def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
 def share_norm(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; infinite for a text without energy."""
     square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
-    return square_B1S.clamp_min(TINY).sqrt().where(square_B1S > 0, math.inf)
+    return square_B1S.clamp_min(LEAST_SQUARE).sqrt().where(square_B1S > 0, math.inf)
 
 
 def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
@@ -45,7 +48,7 @@ def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     They sum to 1 over a text with energy, and are 0 without.
     """
     square_BTS = share_BTS * share_BTS * energy_BT1
-    return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(TINY * TINY)
+    return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
 
 
 def norm_contributions(said_BTSC: Tensor, norm_share_BTS: Tensor) -> Tensor:
