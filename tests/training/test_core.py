@@ -68,10 +68,9 @@ def token_sums(fitted: Fitted, padding_BT: Tensor, x_BTVD: Tensor, energy_BTV1: 
         return torch.cat([x_BTVD, energy_BTV1], -1)
     seeds, parts = first.config.seeds, []
     for i, view in enumerate(fitted.views):
-        said_BTY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, -1)
-        value_BTX, score_BTS = torch.split(said_BTY, [seeds * LABELS, seeds], -1)
-        value_BTSC = value_BTX.reshape(*padding_BT.shape, seeds, LABELS) * fitted.shares[i]
-        score_BTS = score_BTS.masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
+        said_BTSY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, seeds, -1)
+        value_BTSC = said_BTSY[..., :-1] * fitted.shares[i]
+        score_BTS = said_BTSY[..., -1].masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
         energy_BTS1 = energy_BTV1[:, :, i].unsqueeze(2).expand(*score_BTS.shape, 1)
         parts.append(torch.cat([value_BTSC, score_BTS.unsqueeze(-1), energy_BTS1], -1))
     return torch.cat(parts, 2)

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import features
+from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 from textcls_training import lexicon
 from textcls_training.choices import Size
+from textcls_training.core import serving_core
 from textcls_training.encoding import Corpus, FeatureSpace
 from textcls_training.lexicon import Directory, Lexicon, Rounded
 from textcls_training.model import ModelConfig, TextClassifier
@@ -25,14 +27,15 @@ def hashes(count: int, seed: int = 0) -> features.Uint32:
     return found.astype(np.uint32)
 
 
-def random_model(corpus: Corpus, config: FeatureConfig = NGRAMS) -> Fitted:
+def random_model(corpus: Corpus, config: FeatureConfig = NGRAMS, model: ModelConfig | None = None) -> Fitted:
+    model = model or ModelConfig(dim=8, mixing="none")
     torch.manual_seed(0)
     views = []
     for of_view in config.views():
         space = FeatureSpace.fit(corpus, of_view)
-        table_VD = torch.randn(len(space.weight), 8)
+        table_VD = torch.randn(len(space.weight), model.dim)
         table_VD[0] = 0
-        views.append(View(space, table_VD, TextClassifier(ModelConfig(dim=8, mixing="none"), LABELS).eval()))
+        views.append(View(space, table_VD, TextClassifier(model, LABELS).eval()))
     return Fitted(corpus.types, views, (0.4, 0.6) if len(views) == 2 else (1.0,))
 
 
@@ -115,7 +118,7 @@ def test_a_known_word_says_what_all_its_rows_say(corpus: Corpus, whole: Lexicon)
     rows = view.space.rows(np.append(features.word_hashes([word]), grams[exist]))
     weight = torch.from_numpy(view.space.weight)[rows]
     with torch.no_grad():
-        folded = (view.classifier.fold(view.table_VD[rows]) * weight.unsqueeze(1)).sum(0).numpy()
+        (folded,) = (view.classifier.fold(view.table_VD[rows]) * weight.view(-1, 1, 1)).sum(0).numpy()
     found = reads(whole, word)[0, 1]
     expected = np.append(folded[:LABELS] * fitted.shares[1], folded[LABELS])
     np.testing.assert_allclose(found[:-1], expected, atol=np.abs(expected).max() / 100)
@@ -186,10 +189,57 @@ def test_ngrams_of_one_word_alone_are_the_first_to_go(corpus: Corpus, whole: Lex
     assert here[count > 1].mean() > 0.9 > here[count == 1].mean()
 
 
-def test_a_budget_that_holds_nothing_leaves_tables_that_can_be_read(corpus: Corpus) -> None:
-    kept = lexicon.build(random_model(corpus), corpus, 0)
+def test_a_budget_that_holds_not_one_row_is_an_error(corpus: Corpus) -> None:
+    with pytest.raises(ConfigError, match=r"^A file of 40,000 bytes has no room for a single row at dim 8 with 3"):
+        lexicon.build(random_model(corpus), corpus, 40_000)
+
+
+def test_texts_without_words_leave_tables_that_can_be_read() -> None:
+    nothing = Corpus.of(["", " "], MAX_TOKENS)
+    kept = lexicon.build(random_model(nothing), nothing, 300_000)
     assert kept.rows.kinds == (0, 0)
     assert not reads(kept, "my card was charged")[..., :-1].any()
+
+
+WIDE = [
+    (ModelConfig(dim=512, attention="cosine"), "default"),
+    (ModelConfig(dim=128, attention="cosine"), "tiny"),
+    (ModelConfig(dim=512, metric=True, mixing="pool"), "default"),
+    (ModelConfig(dim=128, mixing="sha", attention="kernel"), "default"),
+]
+
+
+@pytest.mark.parametrize(("config", "size"), WIDE, ids=str)
+def test_what_is_folded_before_saving_takes_no_room_from_the_rows(
+    config: ModelConfig, size: Size, corpus: Corpus
+) -> None:
+    fitted, max_bytes = random_model(corpus, model=config), lexicon.budget(size, LABELS)
+    assert not fitted.row_views[0].classifier.foldable
+    kept = lexicon.build(fitted, corpus, max_bytes)
+    core = sum(weight.numel() for weight in serving_core(fitted, 1.0).state_dict().values())
+    assert max_bytes is not None
+    assert 0 < 4 * core < max_bytes
+    assert sum(kept.rows.kinds) > 20
+
+
+@pytest.mark.parametrize("model", [None, ModelConfig(dim=8, attention="cosine")], ids=["folded", "vectors"])
+def test_rows_are_folded_some_at_a_time_to_the_same_tables(
+    model: ModelConfig | None, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = random_model(corpus, model=model)
+    expected = lexicon.build(fitted, corpus, 60_000).table()
+    most: list[int] = []
+
+    class Seen(TextClassifier):
+        def fold(self, table_VD: torch.Tensor) -> torch.Tensor:
+            most.append(len(table_VD))
+            return super().fold(table_VD)
+
+    monkeypatch.setattr(lexicon.candidates, "SLICE", 100)
+    for view in fitted.row_views:
+        view.classifier.__class__ = Seen
+    np.testing.assert_allclose(lexicon.build(fitted, corpus, 60_000).table(), expected, rtol=1e-3, atol=1e-5)
+    assert max(most) == 100
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,7 @@ class BitLexicon:
         classifier, matrix_KD = view.classifier, view.matrix_KD
         if not classifier.foldable:
             return cls(matrix_KD.unsqueeze(1).numpy(), False)
-        seeds, labels = classifier.config.seeds, classifier.head.out_features
-        value_KX, score_KS = torch.split(classifier.fold(matrix_KD), [seeds * labels, seeds], 1)
-        return cls(torch.cat([value_KX.view(-1, seeds, labels), score_KS.unsqueeze(2)], 2).numpy(), True)
+        return cls(classifier.fold(matrix_KD).numpy(), True)
 
     def mark(self) -> Float32:
         """Return what padding says [G, X], as `Lexicon.marks` has it."""

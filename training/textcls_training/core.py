@@ -25,7 +25,7 @@ from textcls_training import ops
 from textcls_training.choices import Attention
 from textcls_training.graph import OPSET, GraphBuilder, make_model
 from textcls_training.mixing.parts import StaticVector
-from textcls_training.model import TextClassifier
+from textcls_training.model import SeedAttention, TextClassifier
 from textcls_training.views import Fitted
 
 INPUTS = ("padding", "token")
@@ -116,7 +116,7 @@ class VectorCore(nn.Module):
 
     def __init__(self, classifiers: Sequence[TextClassifier], shares: Sequence[float], temperature: float) -> None:
         super().__init__()
-        self.views = [_with_plain_seeds(classifier) for classifier in classifiers]
+        self.views = [folded_copy(classifier) for classifier in classifiers]
         self.classifiers = nn.ModuleList(self.views)  # so that their weights are those of this module
         self.register_buffer("share_V", torch.tensor(shares))
         self.register_buffer("temperature", torch.tensor(temperature))
@@ -189,17 +189,11 @@ def _bias(classifiers: Sequence[TextClassifier], shares: Sequence[float]) -> Ten
     return torch.tensor(shares) @ bias_VC
 
 
-def _with_plain_seeds(classifier: TextClassifier) -> TextClassifier:
-    """Return a copy whose seeds and static vectors are what over-parameterised ones come to, and nothing else."""
+def folded_copy(classifier: TextClassifier) -> TextClassifier:
+    """Return a copy on the CPU, as it is saved: of seeds and static vectors it has nothing but what they come to."""
     classifier = copy.deepcopy(classifier).cpu()
-    attention = classifier.attention
-    attention.fold()
-    seed_SD = attention.folded_SD
-    for name in ("folded_SD", "seed_SD", "forget_DD", "candidate_DD"):
-        delattr(attention, name)
-    attention.register_buffer("folded_SD", seed_SD)
     for module in classifier.modules():
-        if isinstance(module, StaticVector):
+        if isinstance(module, SeedAttention | StaticVector):
             module.fold()
     return classifier
 
