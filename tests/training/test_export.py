@@ -14,7 +14,7 @@ import torch
 
 from textcls import features, tokenizer
 from textcls.artifact import OUTPUTS, ModelInfo
-from textcls.errors import ArtifactError
+from textcls.errors import ArtifactError, ConfigError
 from textcls.features import FeatureConfig
 from textcls_training import export, lexicon
 from textcls_training.core import empty_text_logits, serving_core
@@ -345,6 +345,15 @@ def test_a_graph_that_answers_otherwise_is_not_written(
         save(fitted, known, tmp_path / "other.onnx")
     assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
     assert path.read_bytes() == good
+
+
+def test_a_model_whose_answers_are_not_finite_is_not_written(sample: Source, tmp_path: Path) -> None:
+    fitted = random_model(small(MODELS[0][0]), FeatureConfig(bigrams=False), sample)
+    with torch.no_grad():
+        fitted.views[0].classifier.head.bias[0] = torch.nan
+    with pytest.raises(ConfigError, match=r"^Training diverged: answers are not finite, so nothing was written; lower"):
+        save(fitted, tables(fitted, sample), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_check_before_writing_reads_awkward_texts() -> None:

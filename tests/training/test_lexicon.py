@@ -110,6 +110,27 @@ def test_rows_are_rounded_by_half_a_step_at_most(bits: int, steps: int) -> None:
     assert (found[..., -1] > 0).all()
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 65_505, -1e6])
+@pytest.mark.parametrize("place", ["column", "energy"])
+def test_numbers_that_a_loaded_table_could_not_hold_are_an_error(number: float, place: str) -> None:
+    column_rgy, energy_r = np.ones((2, 1, 3), np.float32), np.ones(2, np.float32)
+    Rounded.of(65_504 * column_rgy, 65_504 * energy_r, 8)
+    (column_rgy if place == "column" else energy_r)[1] = number
+    with pytest.raises(
+        ConfigError, match=r"^Training diverged: a row .* not finite or above 65,504; lower the learning"
+    ):
+        Rounded.of(column_rgy, energy_r, 8)
+
+
+def test_the_scale_of_a_row_is_exact_to_a_share_of_the_largest() -> None:
+    largest = np.float32(60_000)
+    column_rgy = largest * np.array([1, 1e-3, 1e-5, 1e-7, 1e-9], np.float32).reshape(-1, 1, 1)
+    rounded = Rounded.of(column_rgy, np.ones(5, np.float32), 8)
+    found = rounded.scale_RG[:, 0].astype(np.float32) * rounded.largest
+    np.testing.assert_allclose(found, column_rgy[:, 0, 0] / 127, rtol=1 / 2000, atol=3e-8 * rounded.largest)
+    assert found[-1] == 0
+
+
 def test_a_known_word_says_what_all_its_rows_say(corpus: Corpus, whole: Lexicon) -> None:
     fitted = random_model(corpus)
     view = fitted.row_views[1]

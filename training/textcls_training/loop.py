@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 from textcls_training import calibration, ops
 from textcls_training.calibration import Calibration
@@ -180,7 +181,11 @@ class Trainer:
         return [learner.embedding.encode(corpus) for learner in self.learners]
 
     def train_epoch(self, number: int, watcher: Watcher | None) -> None:
-        """Pass once over all rows, or until `stopped` is set, or somebody asks for it."""
+        """Pass once over all rows, or until `stopped` is set, or somebody asks for it.
+
+        Raises:
+            ConfigError: the loss is not finite.
+        """
         for learner in self.learners:
             learner.classifier.train()
         rng = np.random.default_rng([self.plan.seed, number])
@@ -220,11 +225,20 @@ class Trainer:
         for group in self.dense:
             group.step(factor)
         self.step_number += 1
-        return float(loss.detach()) / loss_VB.numel()
+        mean = float(loss.detach()) / loss_VB.numel()
+        if not math.isfinite(mean):
+            raise ConfigError(
+                f"Training diverged at step {self.step_number}: the loss is not finite; lower the learning rate."
+            )
+        return mean
 
     @torch.no_grad()
     def predict(self, encoded_V: Sequence[Any], batch_size: int = 256) -> Float32:
-        """Return the logits [V, texts, C] of each view, of what `encode` has made of texts."""
+        """Return the logits [V, texts, C] of each view, of what `encode` has made of texts.
+
+        Raises:
+            ConfigError: they are not finite.
+        """
         corpus = encoded_V[0].corpus
         logits = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
         for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits, strict=True):
@@ -232,6 +246,8 @@ class Trainer:
             for text_B in plain_batches(corpus.lengths(), batch_size):
                 batch = learner.embedding.batch(encoded, text_B)
                 logits_RC[text_B] = learner.logits(*learner.embedding.read(batch), batch.mask_BT).cpu()
+        if not np.isfinite(logits).all():
+            raise ConfigError("Training diverged: answers are not finite; lower the learning rate.")
         return logits
 
     def fitted(self, shares: tuple[float, ...]) -> Fitted:

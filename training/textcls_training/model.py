@@ -68,11 +68,16 @@ class ModelConfig:
         if self.attention not in ATTENTIONS:
             raise ConfigError(f"There is no attention {self.attention!r}; choose one of {', '.join(ATTENTIONS)}.")
         if self.embedding not in EMBEDDINGS:
-            raise ConfigError(f"There is no embedding {self.embedding!r}; choose rows or bits.")
+            raise ConfigError(f"There is no embedding {self.embedding!r}; choose one of {', '.join(EMBEDDINGS)}.")
         if self.values not in VALUES:
-            raise ConfigError(f"values must be token or mixed, not {self.values!r}.")
+            raise ConfigError(f"There are no values {self.values!r}; choose one of {', '.join(VALUES)}.")
         if not (1 <= self.dim <= 1024 and 1 <= self.seeds <= 64):
             raise ConfigError(f"dim must be 1 to 1024 and seeds 1 to 64, not {self.dim} and {self.seeds}.")
+        for name, share in (("dropout", self.dropout), ("seed_dropout", self.seed_dropout)):
+            if not 0 <= share < 1:
+                raise ConfigError(f"{name} must be a share from 0 and below 1, not {share}.")
+        if not math.isfinite(self.gate):
+            raise ConfigError(f"gate must be a finite number, not {self.gate}.")
         if self.seed_dropout and self.seeds == 1:
             raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
 

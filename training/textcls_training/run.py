@@ -142,6 +142,7 @@ def run(
 
     Raises:
         InputError: nothing can be learned from the rows.
+        ConfigError: training diverged, or not a single row fits into the size.
         SurroundingsError: `output` cannot be written.
         ArtifactError: the exported model does not answer as PyTorch does.
     """
