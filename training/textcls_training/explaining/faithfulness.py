@@ -97,8 +97,7 @@ def ferret_sets(scores: Float) -> list[Int]:
 
 
 def _count(share: float, tokens: int) -> int:
-    # 0.2 * 15 is 3.0000000000000004 in binary: what is an integer on paper stays one.
-    return max(1, math.ceil(round(share * tokens, 9)))
+    return max(1, math.ceil(share * tokens))
 
 
 def tau(one: Float, other: Float) -> float:

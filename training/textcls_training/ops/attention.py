@@ -54,11 +54,11 @@ def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
 def norm_contributions(said_BTSC: Tensor, norm_share_BTS: Tensor) -> Tensor:
     """What each token adds under `norm` attention [B, T, C]: 3/2 said_t - 1/2 r_t sum_t said_t, summed over seeds.
 
-    A token says `said_t`, and by taking a share r_t of the norm it weakens what all say, L = sum_t said_t. Taken out,
-    it changes the logit by said_t - r_t L / 2 + O(r_t^2). Twice that sums to L again: 2 said_t - r_t L is the
-    Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each token is there with the same
-    chance. Halfway between it and what the token says is where comprehensiveness and sufficiency together are best
-    (training/README.md); the sum over tokens is L for each of the three.
+    A token says `said_t`, and by taking a share r_t of the norm's square it weakens what all say, L = sum_t said_t.
+    Taken out, it changes the logit by said_t - r_t L / 2, up to r_t said_t / 2 + O(r_t^2 L). Twice that sums to L
+    again: 2 said_t - r_t L is the Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each
+    token is there with the same chance. Halfway between it and what the token says is where comprehensiveness and
+    sufficiency together are best (training/README.md); the sum over tokens is L for each of the three.
     """
     sum_BSC = said_BTSC.sum(1)
     return 1.5 * said_BTSC.sum(2) - 0.5 * norm_share_BTS @ sum_BSC
