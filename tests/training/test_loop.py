@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls_training import loop
+from textcls_training.arrays import Float32
 from textcls_training.calibration import Calibration
 from textcls_training.config import OptimConfig, Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
@@ -20,8 +20,6 @@ from textcls_training.table import RowEmbedding
 from textcls_training.views import Fitted
 
 TINY = ModelConfig(dim=8)
-
-Float32 = NDArray[np.float32]
 
 
 class Recorder:

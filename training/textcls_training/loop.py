@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 from textcls_training import calibration, ops
+from textcls_training.arrays import Bools, Float32, Int64
 from textcls_training.calibration import Calibration
 from textcls_training.choices import ClassWeight
 from textcls_training.config import OptimConfig, Plan, resolve_device
@@ -32,10 +32,6 @@ from textcls_training.views import Fitted
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
-
-Bools = NDArray[np.bool_]
-Int64 = NDArray[np.int64]
-Float32 = NDArray[np.float32]
 
 
 class EpochScore(NamedTuple):

@@ -14,13 +14,10 @@ from torch.nn import functional as F
 
 from textcls import features
 from textcls.features import Uint32
+from textcls_training.arrays import Bools, Float32, Int64
 from textcls_training.encoding import Corpus, bigram_hashes
 from textcls_training.lexicon.rounding import Rounded
 from textcls_training.views import Fitted, View
-
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Float32 = NDArray[np.float32]
 
 # Of an n-gram beside a word that moves the logits as much: only words that training has not seen need it.
 NGRAM_WORTH: Final = 0.3

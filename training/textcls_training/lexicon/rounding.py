@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls_training import ops
-
-Float32 = NDArray[np.float32]
+from textcls_training.arrays import Float32
 
 # What a loaded table holds; half of what 32 bits take, and exact to 1 in 2,000 from 6e-5 up, to 3e-8 below it, where a
 # step is 1 in 254 or in 14 of the largest column.
