@@ -15,9 +15,9 @@ import pytest
 from tests.test_cli import succeed, write_rows
 from tests.training.conftest import SMALL
 from textcls import Classifier
-from textcls_training.loop import EpochScore, Stop
 from textcls_training.run import Source, train
 from textcls_training.stopping import stopped_by_ctrl_c
+from textcls_training.watching import EpochScore, Stop
 
 ROWS = 3000
 ROOT = Path(__file__).parent.parent.parent

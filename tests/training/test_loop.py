@@ -13,11 +13,14 @@ from textcls_training.arrays import Float32
 from textcls_training.calibration import Calibration
 from textcls_training.config import OptimConfig, Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import EpochScore, Fold, Rows, Trainer, best_epoch
+from textcls_training.loop import best_epoch
 from textcls_training.model import ModelConfig
+from textcls_training.rows import Fold, Rows
 from textcls_training.run import Source
 from textcls_training.table import RowEmbedding
+from textcls_training.trainer import Trainer
 from textcls_training.views import Fitted
+from textcls_training.watching import EpochScore
 
 TINY = ModelConfig(dim=8)
 

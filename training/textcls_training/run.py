@@ -22,10 +22,12 @@ from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
 from textcls_training.export import AnyLexicon
-from textcls_training.loop import Chosen, Fold, Rows, Stop, Watcher
+from textcls_training.loop import Chosen
 from textcls_training.rationales import Spans
+from textcls_training.rows import Fold, Rows
 from textcls_training.split import held_out_parts
 from textcls_training.views import Fitted
+from textcls_training.watching import Stop, Watcher
 
 VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
