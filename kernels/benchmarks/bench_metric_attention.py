@@ -35,7 +35,8 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from textcls_kernels import metric_attention
-from textcls_kernels.testing import make_inputs, symmetric_metric
+from textcls_kernels.packing import full_metric, symmetric
+from textcls_kernels.testing import make_inputs
 
 SHAPES = ((256, 4, 128, 32), (64, 8, 512, 64), (8, 16, 4096, 64))
 RAGGED = (256, 4, 512, 32)  # texts, heads, longest, width
@@ -106,7 +107,7 @@ def competitors(case: Case) -> list[Competitor]:
     def sdpa(backend: SDPBackend) -> Function:
         def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
             with sdpa_kernel(backend):
-                return scaled_dot_product_attention(p @ symmetric_metric(metric), p, p, attn_mask=mask)
+                return scaled_dot_product_attention(p @ symmetric(full_metric(metric)), p, p, attn_mask=mask)
 
         return run
 
@@ -139,7 +140,7 @@ def flex(case: Case) -> Function:
 
     def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
         p_BHNK = p if p.dim() == 4 else p.transpose(0, 1)[None]
-        out = compiled(p_BHNK @ symmetric_metric(metric), p_BHNK, p_BHNK, block_mask=block_mask)
+        out = compiled(p_BHNK @ symmetric(full_metric(metric)), p_BHNK, p_BHNK, block_mask=block_mask)
         return out if p.dim() == 4 else out[0].transpose(0, 1)
 
     return run

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from textcls_kernels.packing import pack_metric, unpack_metric
+from textcls_kernels.packing import full_metric, pack_metric, symmetric
 
 
 def _row_shape(p: torch.Tensor) -> list[int]:
@@ -146,9 +146,8 @@ def seed_metric_attention_backward(
         _launch.seed_backward(dpooled, dweight, seeds, p, metric, lengths, cu_lengths, weight, dp, dq_BHSK)
     # q = seeds M: what is left is a product of S x K and K x K numbers a head.
     packed = metric.dim() == 2
-    full_HKK = (unpack_metric(metric) if packed else metric).float()
     dq_HSK = dq_BHSK.sum(0)
-    dseeds = dq_HSK @ ((full_HKK + full_HKK.mT) / 2)
+    dseeds = dq_HSK @ symmetric(full_metric(metric).float())
     both_HKK = seeds.float().mT @ dq_HSK
     both_HKK = both_HKK + both_HKK.mT
     # A number off the diagonal stands in two places of M, one on it in one.

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 import torch
 
 from textcls_kernels import _ops, reference
-from textcls_kernels.packing import unpack_metric
+from textcls_kernels.packing import full_metric, unpack_metric
 from textcls_kernels.validation import check_arguments
 
 Impl = Literal["auto", "reference", "triton"]
@@ -63,10 +63,6 @@ def _product_with_transpose(factor: torch.Tensor) -> torch.Tensor:
     return lower_HKK @ lower_HKK.mT
 
 
-def _full(metric: torch.Tensor) -> torch.Tensor:
-    return metric if metric.dim() == 3 else unpack_metric(metric)
-
-
 def metric_attention(
     p: torch.Tensor,
     metric: torch.Tensor,
@@ -102,8 +98,8 @@ def metric_attention(
         t: torch.Tensor = _ops.metric_attention(p, metric, lengths, cu_lengths)[0]
         return t
     if cu_lengths is not None:
-        return reference.packed_metric_attention(p, _full(metric), cu_lengths)
-    return reference.metric_attention(p, _full(metric), lengths)
+        return reference.packed_metric_attention(p, full_metric(metric), cu_lengths)
+    return reference.metric_attention(p, full_metric(metric), lengths)
 
 
 def seed_metric_attention(
@@ -141,5 +137,5 @@ def seed_metric_attention(
         pooled_BHSK, weight = _ops.seed_metric_attention(seeds, p, metric, lengths, cu_lengths)
         return pooled_BHSK, weight.to(p.dtype)
     if cu_lengths is not None:
-        return reference.packed_seed_metric_attention(seeds, p, _full(metric), cu_lengths)
-    return reference.seed_metric_attention(seeds, p, _full(metric), lengths)
+        return reference.packed_seed_metric_attention(seeds, p, full_metric(metric), cu_lengths)
+    return reference.seed_metric_attention(seeds, p, full_metric(metric), lengths)

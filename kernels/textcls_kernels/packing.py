@@ -23,6 +23,11 @@ def _places(width: int, device: torch.device) -> torch.Tensor:
     return low * width - low * (low - 1) // 2 + high - low
 
 
+def symmetric(metric_HKK: torch.Tensor) -> torch.Tensor:
+    """Return the symmetric part (M + M^T) / 2 of a full metric [H, K, K], same type."""
+    return (metric_HKK + metric_HKK.mT) / 2
+
+
 def pack_metric(metric_HKK: torch.Tensor) -> torch.Tensor:
     """Return the packed numbers of a full metric.
 
@@ -63,3 +68,12 @@ def unpack_metric(metric_HL: torch.Tensor) -> torch.Tensor:
         )
     flat = _places(width, metric_HL.device).flatten()
     return metric_HL.index_select(1, flat).view(-1, width, width)
+
+
+def full_metric(metric: torch.Tensor) -> torch.Tensor:
+    """Return a metric, packed [H, K(K + 1)/2] or full [H, K, K] already, as the full one [H, K, K], same type.
+
+    Raises:
+        ValueError: the packed numbers are not K(K + 1)/2 for any K.
+    """
+    return metric if metric.dim() == 3 else unpack_metric(metric)

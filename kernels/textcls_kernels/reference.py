@@ -20,9 +20,7 @@ import math
 
 import torch
 
-
-def _symmetric(metric_HKK: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return ((metric_HKK + metric_HKK.mT) / 2).to(dtype)
+from textcls_kernels.packing import symmetric
 
 
 def _masked_softmax(r: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
@@ -57,7 +55,7 @@ def metric_attention(
         valid_BN = torch.arange(p_BHNK.shape[2], device=p_BHNK.device) < lengths_B[:, None]
         p_BHNK = p_BHNK.masked_fill(~valid_BN[:, None, :, None], 0)
         pair_BHCD = (valid_BN[:, :, None] & valid_BN[:, None, :])[:, None]
-    q_BHNK = p_BHNK @ _symmetric(metric_HKK, p_BHNK.dtype)
+    q_BHNK = p_BHNK @ symmetric(metric_HKK).to(p_BHNK.dtype)
     r_BHCD = q_BHNK @ p_BHNK.mT / math.sqrt(p_BHNK.shape[-1])
     return _masked_softmax(r_BHCD, pair_BHCD) @ p_BHNK
 
@@ -77,7 +75,7 @@ def packed_metric_attention(p_THK: torch.Tensor, metric_HKK: torch.Tensor, cu_le
     inside_T = text_T < cu_lengths.shape[0] - 1
     p_HTK = p_THK.masked_fill(~inside_T[:, None, None], 0).transpose(0, 1)
     pair_CD = (text_T[:, None] == text_T[None, :]) & inside_T
-    r_HCD = p_HTK @ _symmetric(metric_HKK, p_THK.dtype) @ p_HTK.mT / math.sqrt(p_THK.shape[-1])
+    r_HCD = p_HTK @ symmetric(metric_HKK).to(p_THK.dtype) @ p_HTK.mT / math.sqrt(p_THK.shape[-1])
     return (_masked_softmax(r_HCD, pair_CD) @ p_HTK).transpose(0, 1)
 
 
@@ -100,7 +98,7 @@ def seed_metric_attention(
         valid_BN = torch.arange(p_BHNK.shape[2], device=p_BHNK.device) < lengths_B[:, None]
         p_BHNK = p_BHNK.masked_fill(~valid_BN[:, None, :, None], 0)
         valid_BHSN = valid_BN[:, None, None]
-    q_HSK = seeds_HSK.to(p_BHNK.dtype) @ _symmetric(metric_HKK, p_BHNK.dtype)
+    q_HSK = seeds_HSK.to(p_BHNK.dtype) @ symmetric(metric_HKK).to(p_BHNK.dtype)
     weight_BHSN = _masked_softmax(q_HSK @ p_BHNK.mT / math.sqrt(p_BHNK.shape[-1]), valid_BHSN)
     return weight_BHSN @ p_BHNK, weight_BHSN
 
@@ -123,7 +121,7 @@ def packed_seed_metric_attention(
     texts = cu_lengths.shape[0] - 1
     p_HTK = p_THK.masked_fill((text_T == texts)[:, None, None], 0).transpose(0, 1)
     member_BHST = (text_T == torch.arange(texts, device=text_T.device)[:, None])[:, None, None]
-    q_HSK = seeds_HSK.to(p_THK.dtype) @ _symmetric(metric_HKK, p_THK.dtype)
+    q_HSK = seeds_HSK.to(p_THK.dtype) @ symmetric(metric_HKK).to(p_THK.dtype)
     r_HST = q_HSK @ p_HTK.mT / math.sqrt(p_THK.shape[-1])
     weight_BHST = _masked_softmax(r_HST.expand(texts, -1, -1, -1), member_BHST)
     return weight_BHST @ p_HTK, weight_BHST.sum(0)

@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 from textcls_kernels.metric_attention import seed_metric_attention
-from textcls_kernels.packing import pack_metric, unpack_metric
+from textcls_kernels.packing import full_metric, pack_metric, symmetric
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -97,7 +97,7 @@ def fused_pytorch(
     PyTorch's other way to the same numbers, and a fused one: its backward, as the kernels', takes rowsum(dt * t) for
     the sum of S D over a row, whose roundings then do not cancel. In float32 that alone doubles the error of gradients.
     """
-    metric_HKK = symmetric_metric(metric)
+    metric_HKK = symmetric(full_metric(metric))
     done = [_fused(p_HNK @ metric_HKK, p_HNK) for p_HNK in _texts(p, lengths, cu_lengths)]
     if cu_lengths is None:
         return torch.stack([pad(t_HNK, (0, 0, 0, p.shape[2] - t_HNK.shape[1])) for t_HNK in done])
@@ -113,16 +113,10 @@ def fused_seed_pytorch(
     cu_lengths: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Seed attention likewise; the weights, which the fused function keeps to itself, are the twin's."""
-    q_HSK = seeds @ symmetric_metric(metric)
+    q_HSK = seeds @ symmetric(full_metric(metric))
     pooled = torch.stack([_fused(q_HSK, p_HNK) for p_HNK in _texts(p, lengths, cu_lengths)])
     _, weight = seed_metric_attention(seeds, p, metric, lengths=lengths, cu_lengths=cu_lengths, impl="reference")
     return pooled, weight
-
-
-def symmetric_metric(metric: torch.Tensor) -> torch.Tensor:
-    """Return the symmetric part [H, K, K] of a packed or full metric."""
-    full_HKK = metric if metric.dim() == 3 else unpack_metric(metric)
-    return (full_HKK + full_HKK.mT) / 2
 
 
 def _texts(p: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None) -> list[torch.Tensor]:

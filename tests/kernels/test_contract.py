@@ -44,7 +44,8 @@ def test_broken_rule_is_named_with_expected_and_got(error: type[Exception], chan
 
 
 def test_broken_rule_of_seeds_is_named() -> None:
-    with pytest.raises(ValueError, match=re.escape(["seeds are [H, S, K]", " expected [3, 'S', 8], got [2, 2, 8]"][1])):
+    message = "seeds are [H, S, K] for p's H and K; expected [3, 'S', 8], got [2, 2, 8]"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         seed_metric_attention(SEEDS[:2], P, METRIC)
     with pytest.raises(ValueError, match="expected 1 <= S <= 16, got S = 17"):
         seed_metric_attention(torch.zeros(3, 17, 8), P, METRIC)
@@ -93,7 +94,7 @@ print(textcls_kernels.resolve_impl(p.device))
     assert (done.returncode, done.stdout) == (0, "reference\n"), done.stderr
 
 
-def test_public_names() -> None:
+def test_public_names_are_the_five_of_the_readme() -> None:
     assert textcls_kernels.__all__ == [
         "metric_attention",
         "pack_metric",

@@ -85,7 +85,7 @@ def test_bfloat16_runs_and_is_near() -> None:
 
 @TYPES
 @pytest.mark.parametrize("semidefinite", [False, True], ids=["metric", "L-LT"])
-def test_full_metric_and_non_contiguous_p(dtype: torch.dtype, semidefinite: bool) -> None:
+def test_full_metric_and_non_contiguous_p_keep_to_the_error_budget(dtype: torch.dtype, semidefinite: bool) -> None:
     base = make_inputs((2, 65, 2, 48), dtype)[0]  # read as [B, N, H, 2 K] below
     metric = unpack_metric(make_inputs((1, 2, 1, 24), dtype)[1])
     lengths = torch.tensor([65, 40], device=DEVICE)
@@ -104,7 +104,7 @@ def test_full_metric_and_non_contiguous_p(dtype: torch.dtype, semidefinite: bool
     assert_within_budget(partial(run, "triton"), [partial(run, "reference"), fused], inputs, ("t", "dp", "dmetric"))
 
 
-def test_float32_parameters_beside_float16_p() -> None:
+def test_float32_parameters_beside_float16_p_keep_their_types() -> None:
     p, metric, seeds = on_device(*make_inputs((2, 2, 5, 24), torch.float16), torch.ones(2, 1, 24))
     kernel, twin = (partial(seed_metric_attention, impl=impl) for impl in ("triton", "reference"))
     got, wanted = (values_and_gradients(f, (seeds, p, metric.float())) for f in (kernel, twin))
@@ -190,7 +190,7 @@ def test_tiles_of_one_program_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(apart[2], together[2], rtol=1e-5, atol=1e-5)
 
 
-def test_nothing_to_attend_to() -> None:
+def test_where_there_is_nothing_to_attend_to_shapes_stay_and_gradients_are_zero() -> None:
     metric = make_inputs((1, 2, 1, 8))[1].to(DEVICE)
     for shape in ((2, 2, 0, 8), (0, 2, 5, 8)):
         out, dp, dmetric = values_and_gradients(

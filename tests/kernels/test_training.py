@@ -17,10 +17,11 @@ from textcls_training import loop
 from textcls_training.choices import Device
 from textcls_training.config import TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Learner, Rows, Trainer
 from textcls_training.mixing.metric import MetricAttention
 from textcls_training.model import ModelConfig, SeedAttention
+from textcls_training.rows import Rows
 from textcls_training.table import RowEmbedding, Table
+from textcls_training.trainer import Learner, Trainer
 
 DEVICE: Device = "cuda" if torch.cuda.is_available() else "cpu"
 TEXTS = ["my card was charged twice", "where is it", "", "a refund, please: " * 18, "parcel", "is it my parcel or not"]

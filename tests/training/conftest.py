@@ -29,11 +29,15 @@ class Trained:
     report: TrainReport
 
 
-def plain_bigrams(tokens: list[str]) -> list[int]:
-    """The hash of START and the first token, of each two neighbours, and of the last token and END."""
+def plain_bigrams(tokens: list[str], full: bool = False) -> list[int]:
+    """The hash of START and the first token, of each two neighbours, and of the last token and END.
+
+    The last one is 0 where the text is `full`: there may have been more tokens than are read.
+    """
     word = features.word_hashes(tokens)
     left = np.append(np.uint32(features.START), word)
-    return [int(h) for h in features.bigram_hashes(left, np.append(word, np.uint32(features.end_hash())))]
+    pairs = features.bigram_hashes(left, np.append(word, np.uint32(features.end_hash()))).tolist()
+    return [*pairs[:-1], 0] if full else pairs
 
 
 def plain_features(text: str, config: FeatureConfig) -> Iterator[list[tuple[str, int]]]:

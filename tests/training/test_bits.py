@@ -11,7 +11,6 @@ import torch
 from textcls import tokenizer
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError
-from textcls_training import bits
 from textcls_training.bits import BITS, SEEDS, BitEmbedding, BitLexicon, codes
 from textcls_training.choices import Attention
 from textcls_training.config import TrainConfig
@@ -147,7 +146,3 @@ def test_ngrams_of_an_embedding_by_bits_are_refused() -> None:
 def test_an_embedding_that_does_not_exist_is_named() -> None:
     with pytest.raises(ConfigError, match="'bytes'"):
         ModelConfig(embedding="bytes")  # type: ignore[arg-type]
-
-
-def test_the_number_of_bits_is_within_what_the_source_names() -> None:
-    assert 128 <= bits.BITS <= 256

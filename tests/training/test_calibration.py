@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import check_grad, minimize
 
 from textcls_training import calibration
+from textcls_training.arrays import Float32, Int64
 from textcls_training.calibration import Calibration, log_loss
 
-Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 
 def sampled(*weights: float, rows: int = 4000) -> tuple[Float32, Int64]:

@@ -1,5 +1,8 @@
 """The rules that decide what a training run is not told."""
 
+import math
+from typing import Any
+
 import pytest
 import torch
 
@@ -96,12 +99,29 @@ def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
     [
         ({"epochs": 0}, r"epochs must be at least 1, not 0\."),
         ({"max_tokens": 0}, r"max_tokens must be at least 1, not 0\."),
+        ({"mixing_rate": 0.0}, r"mixing_rate must be a finite number above 0, not 0\.0\."),
+        ({"mixing_rate": math.nan}, r"mixing_rate must be a finite number above 0, not nan\."),
+        ({"mixing_rate": math.inf}, r"mixing_rate must be a finite number above 0, not inf\."),
+        ({"seed": -1}, r"seed must be 0 to 9223372036854775807, not -1\."),
+        ({"seed": 2**63}, r"seed must be 0 to 9223372036854775807, not 9223372036854775808\."),
     ],
-    ids=["epochs", "max_tokens"],
+    ids=str,
 )
-def test_a_bad_value_is_named_in_the_error(fields: dict[str, int], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        TrainConfig(**fields)  # type: ignore[arg-type]
+def test_a_bad_value_is_named_in_the_error(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}$"):
+        TrainConfig(**fields)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["table_rate", "rate", "mixing_rate", "bits_rate"])
+def test_a_rate_is_finite_and_above_zero(name: str, rate: float) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name} must be a finite number above 0, not {rate}\.$"):
+        OptimConfig(**{name: rate})  # type: ignore[arg-type]
+
+
+def test_a_step_needs_a_text() -> None:
+    with pytest.raises(ConfigError, match=r"^batch_size must be at least 1, not 0\.$"):
+        OptimConfig(batch_size=0)
 
 
 def test_metric_scores_are_for_a_gpu_unless_told() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.training.models import LABELS, random_model
 from textcls.errors import ArtifactError
 from textcls.features import FeatureConfig
 from textcls_training.choices import Attention, Values
@@ -23,30 +24,19 @@ from textcls_training.core import (
     empty_text_logits,
     serving_core,
 )
-from textcls_training.encoding import Corpus, FeatureSpace
+from textcls_training.encoding import Corpus
 from textcls_training.lexicon import NO_SCORE
 from textcls_training.mixing import MIXERS
-from textcls_training.model import ModelConfig, TextClassifier
+from textcls_training.model import ModelConfig
 from textcls_training.views import Fitted, View
 
-LABELS, TOKENS, TEMPERATURE = 3, 7, 1.7
+TOKENS, TEMPERATURE = 7, 1.7
 LENGTHS = (7, 3, 1, 0)
-SHARES = {1: (1.0,), 2: (0.3, 0.7)}
 
 
-def random_model(config: ModelConfig, views: int) -> Fitted:
-    """A model with random weights."""
-    torch.manual_seed(0)
-    corpus = Corpus.of(["some words of a text"], TOKENS)
-    found = []
-    for _ in range(views):
-        space = FeatureSpace.fit(corpus, FeatureConfig())
-        classifier = TextClassifier(config, LABELS).eval()
-        with torch.no_grad():
-            for parameter in classifier.parameters():
-                parameter.add_(torch.randn_like(parameter), alpha=0.3)
-        found.append(View(space, torch.randn(len(space.weight), config.dim), classifier))
-    return Fitted(corpus.types, found, SHARES[views])
+def model_with(config: ModelConfig, views: int) -> Fitted:
+    """A random model of so many views."""
+    return random_model(config, [FeatureConfig()] * views, Corpus.of(["some words of a text"], TOKENS))
 
 
 def vectors(config: ModelConfig, views: int, *lengths: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,10 +58,9 @@ def token_sums(fitted: Fitted, padding_BT: Tensor, x_BTVD: Tensor, energy_BTV1: 
         return torch.cat([x_BTVD, energy_BTV1], -1)
     seeds, parts = first.config.seeds, []
     for i, view in enumerate(fitted.views):
-        said_BTY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, -1)
-        value_BTX, score_BTS = torch.split(said_BTY, [seeds * LABELS, seeds], -1)
-        value_BTSC = value_BTX.reshape(*padding_BT.shape, seeds, LABELS) * fitted.shares[i]
-        score_BTS = score_BTS.masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
+        said_BTSY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, seeds, -1)
+        value_BTSC = said_BTSY[..., :-1] * fitted.shares[i]
+        score_BTS = said_BTSY[..., -1].masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
         energy_BTS1 = energy_BTV1[:, :, i].unsqueeze(2).expand(*score_BTS.shape, 1)
         parts.append(torch.cat([value_BTSC, score_BTS.unsqueeze(-1), energy_BTS1], -1))
     return torch.cat(parts, 2)
@@ -127,7 +116,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_the_core_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, views: int) -> None:
-    fitted = random_model(config, views)
+    fitted = model_with(config, views)
     core = serving_core(fitted, TEMPERATURE)
     assert isinstance(core, FoldedCore if (config, views) in FOLDED else VectorCore)
     session = session_of(core)
@@ -141,6 +130,19 @@ def test_the_core_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig
         assert_same(run(session, given[0], token_BTGX), expected)
 
 
+@pytest.mark.parametrize("score", [-16.0, -30.0])
+def test_a_known_token_far_below_an_unknown_one_has_its_whole_weight_in_the_core_and_its_graph(score: float) -> None:
+    fitted = model_with(ModelConfig(dim=8, attention="norm"), 1)
+    core = serving_core(fitted, TEMPERATURE)
+    # Values, score and energy: first a token without any, then a known one.
+    token_BTGX = torch.tensor([[[[0.0] * LABELS + [0.0, 0.0]], [[1.0, -2.0, 3.0, score, 2.0]]]])
+    padding_BT = torch.zeros(1, 2, dtype=torch.bool)
+    said_C = torch.tensor([1.0, -2.0, 3.0]) / 2**0.5
+    for answers in (core(padding_BT, token_BTGX), run(session_of(core), padding_BT, token_BTGX)):
+        np.testing.assert_allclose(answers[1][0], said_C + torch.tensor(empty_text_logits(fitted)), rtol=1e-5)
+        np.testing.assert_allclose(answers[3][0, 1], said_C, rtol=1e-5)
+
+
 # Exporting takes seconds, so several mixers stand beside each other in one core, each as a view.
 OTHERS = [name for name in MIXERS if name not in ("none", "lambda", "gmlp", "metric")]
 
@@ -151,7 +153,7 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
     views: list[View] = []
     for name in names:
         config = ModelConfig(dim=8, mixing=name, attention="norm", values=values, gate=1.0)
-        views += random_model(config, 1).row_views
+        views += model_with(config, 1).row_views
     fitted = Fitted([], views, (1 / len(views),) * len(views))
     core = serving_core(fitted, TEMPERATURE)
     session = session_of(core)
@@ -170,7 +172,7 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_padding_says_nothing_and_an_empty_text_the_biases(config: ModelConfig, views: int) -> None:
-    fitted = random_model(config, views)
+    fitted = model_with(config, views)
     given = vectors(config, views, *LENGTHS)
     padding = given[0].numpy()
     probabilities, logits, attention, contributions = run(
@@ -187,7 +189,7 @@ def test_padding_says_nothing_and_an_empty_text_the_biases(config: ModelConfig, 
 
 @pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2], VECTORS[4]], ids=str)
 def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
-    graph = serving_core(random_model(config, views), TEMPERATURE).graph()
+    graph = serving_core(model_with(config, views), TEMPERATURE).graph()
     assert tuple(value.name for value in graph.graph.input) == INPUTS
     weights = ("weights",) if (config, views) in FOLDED else ()
     assert tuple(value.name for value in graph.graph.output) == (*OUTPUTS, *weights)
@@ -204,12 +206,12 @@ def test_a_folded_core_is_as_few_nodes_whatever_the_seeds_and_views(attention: A
     models = [(config, views) for config, views in FOLDED if config.attention == attention]
     assert len(models) == (16 if attention == "norm" else 8)
     for config, views in models:
-        assert len(serving_core(random_model(config, views), TEMPERATURE).graph().graph.node) <= nodes
+        assert len(serving_core(model_with(config, views), TEMPERATURE).graph().graph.node) <= nodes
 
 
 @pytest.mark.parametrize(("config", "views"), [FOLDED[0], VECTORS[0]], ids=["folded", "vectors"])
 def test_serving_leaves_the_trained_classifiers_alone(config: ModelConfig, views: int) -> None:
-    fitted = random_model(config, views)
+    fitted = model_with(config, views)
     given = vectors(config, views, *LENGTHS)
     before = unfolded(fitted, *given)
     names = list(fitted.views[0].classifier.state_dict())
@@ -221,18 +223,18 @@ def test_serving_leaves_the_trained_classifiers_alone(config: ModelConfig, views
 
 def test_a_core_is_in_the_mode_of_serving() -> None:
     config = replace(VECTORS[0][0], dropout=0.5, seed_dropout=0.5)
-    core = serving_core(random_model(config, 1), TEMPERATURE)
+    core = serving_core(model_with(config, 1), TEMPERATURE)
     assert not any(module.training for module in core.modules())
 
 
 def test_the_logits_of_an_empty_text_are_the_biases_weighed_by_the_shares() -> None:
-    fitted = random_model(FOLDED[1][0], 2)
+    fitted = model_with(FOLDED[1][0], 2)
     first, second = (view.classifier.head.bias.tolist() for view in fitted.views)
     assert empty_text_logits(fitted) == pytest.approx([0.3 * a + 0.7 * b for a, b in zip(first, second, strict=True)])
 
 
 def test_an_exporter_that_gives_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    core = serving_core(random_model(VECTORS[0][0], 1), TEMPERATURE)
+    core = serving_core(model_with(VECTORS[0][0], 1), TEMPERATURE)
     monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: None)
     with pytest.raises(ArtifactError, match="nothing was written"):
         core.graph()
@@ -240,4 +242,4 @@ def test_an_exporter_that_gives_nothing_is_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_a_folded_core_needs_no_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.onnx, "export")
-    assert serving_core(random_model(FOLDED[0][0], 1), TEMPERATURE).graph().graph.node
+    assert serving_core(model_with(FOLDED[0][0], 1), TEMPERATURE).graph().graph.node

@@ -6,17 +6,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.training.models import LABELS, random_model
 from textcls import features
+from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 from textcls_training import lexicon
 from textcls_training.choices import Size
-from textcls_training.encoding import Corpus, FeatureSpace
+from textcls_training.core import serving_core
+from textcls_training.encoding import Corpus
 from textcls_training.lexicon import Directory, Lexicon, Rounded
 from textcls_training.model import ModelConfig, TextClassifier
 from textcls_training.run import Source
-from textcls_training.views import Fitted, View
+from textcls_training.views import Fitted
 
-LABELS, MAX_TOKENS = 3, 48
+MAX_TOKENS = 48
 NGRAMS = FeatureConfig(ngram_sizes=(3, 5))
 
 
@@ -25,15 +28,9 @@ def hashes(count: int, seed: int = 0) -> features.Uint32:
     return found.astype(np.uint32)
 
 
-def random_model(corpus: Corpus, config: FeatureConfig = NGRAMS) -> Fitted:
-    torch.manual_seed(0)
-    views = []
-    for of_view in config.views():
-        space = FeatureSpace.fit(corpus, of_view)
-        table_VD = torch.randn(len(space.weight), 8)
-        table_VD[0] = 0
-        views.append(View(space, table_VD, TextClassifier(ModelConfig(dim=8, mixing="none"), LABELS).eval()))
-    return Fitted(corpus.types, views, (0.4, 0.6) if len(views) == 2 else (1.0,))
+def model_of(corpus: Corpus, model: ModelConfig | None = None) -> Fitted:
+    """A random model of words and pieces."""
+    return random_model(model or ModelConfig(dim=8), NGRAMS.views(), corpus)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +40,7 @@ def corpus(sample: Source) -> Corpus:
 
 @pytest.fixture(scope="module")
 def whole(corpus: Corpus) -> Lexicon:
-    return lexicon.build(random_model(corpus), corpus)
+    return lexicon.build(model_of(corpus), corpus)
 
 
 def reads(tables: Lexicon, text: str) -> np.ndarray:
@@ -107,15 +104,36 @@ def test_rows_are_rounded_by_half_a_step_at_most(bits: int, steps: int) -> None:
     assert (found[..., -1] > 0).all()
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 65_505, -1e6])
+@pytest.mark.parametrize("place", ["column", "energy"])
+def test_numbers_that_a_loaded_table_could_not_hold_are_an_error(number: float, place: str) -> None:
+    column_rgy, energy_r = np.ones((2, 1, 3), np.float32), np.ones(2, np.float32)
+    Rounded.of(65_504 * column_rgy, 65_504 * energy_r, 8)
+    (column_rgy if place == "column" else energy_r)[1] = number
+    with pytest.raises(
+        ConfigError, match=r"^Training diverged: a row .* not finite or above 65,504; lower the learning"
+    ):
+        Rounded.of(column_rgy, energy_r, 8)
+
+
+def test_the_scale_of_a_row_is_exact_to_a_share_of_the_largest() -> None:
+    largest = np.float32(60_000)
+    column_rgy = largest * np.array([1, 1e-3, 1e-5, 1e-7, 1e-9], np.float32).reshape(-1, 1, 1)
+    rounded = Rounded.of(column_rgy, np.ones(5, np.float32), 8)
+    found = rounded.scale_RG[:, 0].astype(np.float32) * rounded.largest
+    np.testing.assert_allclose(found, column_rgy[:, 0, 0] / 127, rtol=1 / 2000, atol=3e-8 * rounded.largest)
+    assert found[-1] == 0
+
+
 def test_a_known_word_says_what_all_its_rows_say(corpus: Corpus, whole: Lexicon) -> None:
-    fitted = random_model(corpus)
+    fitted = model_of(corpus)
     view = fitted.row_views[1]
     word = max(corpus.types, key=len)
     grams, exist = features.ngram_hashes([word], view.space.config)
     rows = view.space.rows(np.append(features.word_hashes([word]), grams[exist]))
     weight = torch.from_numpy(view.space.weight)[rows]
     with torch.no_grad():
-        folded = (view.classifier.fold(view.table_VD[rows]) * weight.unsqueeze(1)).sum(0).numpy()
+        (folded,) = (view.classifier.fold(view.table_VD[rows]) * weight.view(-1, 1, 1)).sum(0).numpy()
     found = reads(whole, word)[0, 1]
     expected = np.append(folded[:LABELS] * fitted.shares[1], folded[LABELS])
     np.testing.assert_allclose(found[:-1], expected, atol=np.abs(expected).max() / 100)
@@ -150,7 +168,7 @@ def test_a_word_that_meets_the_row_of_a_bigram_is_unknown_all_the_same(whole: Le
 
 
 def test_nothing_is_left_out_where_all_fits(corpus: Corpus, whole: Lexicon) -> None:
-    fits = lexicon.build(random_model(corpus), corpus, 3_000_000)
+    fits = lexicon.build(model_of(corpus), corpus, 3_000_000)
     np.testing.assert_array_equal(fits.table(), whole.table())
     assert whole.ngrams
     assert fits.ngrams
@@ -160,7 +178,7 @@ def test_nothing_is_left_out_where_all_fits(corpus: Corpus, whole: Lexicon) -> N
 
 @pytest.mark.parametrize("max_bytes", [100_000, 60_000])
 def test_a_budget_keeps_the_words_that_matter(corpus: Corpus, whole: Lexicon, max_bytes: int) -> None:
-    fitted = random_model(corpus)
+    fitted = model_of(corpus)
     kept = lexicon.build(fitted, corpus, max_bytes)
     assert kept.ngrams
     assert whole.ngrams
@@ -180,16 +198,63 @@ def test_a_budget_keeps_the_words_that_matter(corpus: Corpus, whole: Lexicon, ma
 def test_ngrams_of_one_word_alone_are_the_first_to_go(corpus: Corpus, whole: Lexicon) -> None:
     grams, exist = features.ngram_hashes(corpus.types, NGRAMS)
     found, count = np.unique(grams[exist], return_counts=True)
-    kept = lexicon.build(random_model(corpus), corpus, 110_000)
+    kept = lexicon.build(model_of(corpus), corpus, 110_000)
     assert kept.ngrams
     here = kept.ngrams.rows(found) != kept.ngrams.nothing
     assert here[count > 1].mean() > 0.9 > here[count == 1].mean()
 
 
-def test_a_budget_that_holds_nothing_leaves_tables_that_can_be_read(corpus: Corpus) -> None:
-    kept = lexicon.build(random_model(corpus), corpus, 0)
+def test_a_budget_that_holds_not_one_row_is_an_error(corpus: Corpus) -> None:
+    with pytest.raises(ConfigError, match=r"^A file of 40,000 bytes has no room for a single row at dim 8 with 3"):
+        lexicon.build(model_of(corpus), corpus, 40_000)
+
+
+def test_texts_without_words_leave_tables_that_can_be_read() -> None:
+    nothing = Corpus.of(["", " "], MAX_TOKENS)
+    kept = lexicon.build(model_of(nothing), nothing, 300_000)
     assert kept.rows.kinds == (0, 0)
     assert not reads(kept, "my card was charged")[..., :-1].any()
+
+
+WIDE = [
+    (ModelConfig(dim=512, attention="cosine"), "default"),
+    (ModelConfig(dim=128, attention="cosine"), "tiny"),
+    (ModelConfig(dim=512, metric=True, mixing="pool"), "default"),
+    (ModelConfig(dim=128, mixing="sha", attention="kernel"), "default"),
+]
+
+
+@pytest.mark.parametrize(("config", "size"), WIDE, ids=str)
+def test_what_is_folded_before_saving_takes_no_room_from_the_rows(
+    config: ModelConfig, size: Size, corpus: Corpus
+) -> None:
+    fitted, max_bytes = model_of(corpus, model=config), lexicon.budget(size, LABELS)
+    assert not fitted.row_views[0].classifier.foldable
+    kept = lexicon.build(fitted, corpus, max_bytes)
+    core = sum(weight.numel() for weight in serving_core(fitted, 1.0).state_dict().values())
+    assert max_bytes is not None
+    assert 0 < 4 * core < max_bytes
+    assert sum(kept.rows.kinds) > 20
+
+
+@pytest.mark.parametrize("model", [None, ModelConfig(dim=8, attention="cosine")], ids=["folded", "vectors"])
+def test_rows_are_folded_some_at_a_time_to_the_same_tables(
+    model: ModelConfig | None, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = model_of(corpus, model=model)
+    expected = lexicon.build(fitted, corpus, 60_000).table()
+    most: list[int] = []
+
+    class Seen(TextClassifier):
+        def fold(self, table_VD: torch.Tensor) -> torch.Tensor:
+            most.append(len(table_VD))
+            return super().fold(table_VD)
+
+    monkeypatch.setattr(lexicon.candidates, "SLICE", 100)
+    for view in fitted.row_views:
+        view.classifier.__class__ = Seen
+    np.testing.assert_allclose(lexicon.build(fitted, corpus, 60_000).table(), expected, rtol=1e-3, atol=1e-5)
+    assert max(most) == 100
 
 
 @pytest.mark.parametrize(
@@ -202,6 +267,6 @@ def test_the_budget_of_a_size(size: Size, labels: int, expected: int) -> None:
 
 
 def test_the_same_model_has_the_same_tables(corpus: Corpus, whole: Lexicon) -> None:
-    again = lexicon.build(random_model(corpus), corpus)
+    again = lexicon.build(model_of(corpus), corpus)
     np.testing.assert_array_equal(again.table(), whole.table())
     np.testing.assert_array_equal(again.rows.displacement, whole.rows.displacement)

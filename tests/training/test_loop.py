@@ -6,21 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
+from textcls.errors import ConfigError
 from textcls_training import loop
+from textcls_training.arrays import Float32
 from textcls_training.calibration import Calibration
 from textcls_training.config import OptimConfig, Plan, TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import EpochScore, Fold, Rows, Trainer, best_epoch
+from textcls_training.loop import best_epoch
 from textcls_training.model import ModelConfig
+from textcls_training.rows import Fold, Rows
 from textcls_training.run import Source
 from textcls_training.table import RowEmbedding
+from textcls_training.trainer import Trainer
 from textcls_training.views import Fitted
+from textcls_training.watching import EpochScore
 
 TINY = ModelConfig(dim=8)
-
-Float32 = NDArray[np.float32]
 
 
 class Recorder:
@@ -337,6 +339,31 @@ def test_a_watcher_follows_what_the_main_thread_does(
         loop.choose_and_fit(rows, folds, classes_of(rows), plan, watcher)
     assert [name for name, _ in watcher.phases] == phases
     assert sum(n for n, _ in watcher.steps) == sum(n for _, n in watcher.phases)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"mixing_rate": 1e30, "model": ModelConfig(dim=8, mixing="lambda")},
+        {"optim": OptimConfig(rate=1e30)},
+        {"optim": OptimConfig(table_rate=1e38)},
+    ],
+    ids=["mixing_rate", "rate", "table_rate"],
+)
+def test_a_training_that_diverges_ends_with_advice(told: dict[str, Any], rows: Rows) -> None:
+    plan = plan_of(rows, **told)
+    with pytest.raises(
+        ConfigError, match=r"^Training diverged at step \d+: the loss is not finite; lower the learning"
+    ):
+        fit(rows, plan)
+
+
+def test_answers_that_are_not_finite_are_no_judgement(rows: Rows) -> None:
+    trainer = Trainer(rows, classes_of(rows), plan_of(rows))
+    with torch.no_grad():
+        trainer.learners[1].classifier.head.bias[0] = torch.inf
+    with pytest.raises(ConfigError, match=r"^Training diverged: answers are not finite; lower the learning rate\.$"):
+        logits_of(trainer, rows.corpus)
 
 
 def test_when_choosing_breaks_off_fitting_beside_it_stops(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

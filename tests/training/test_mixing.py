@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from textcls_training.mixing import MIXERS
-from textcls_training.mixing.gmlp import FullGate, GatedMLP, Gating, ToeplitzGate
+from textcls_training.mixing.gmlp import FullGate, GatedMLP, Gating
 from textcls_training.mixing.lambda_layer import LambdaLayer
 from textcls_training.mixing.metric import MetricAttention
 from textcls_training.mixing.mixer import TokenMLP
@@ -126,13 +126,6 @@ def test_gmlp_sees_no_further_than_its_reach() -> None:
     moved_T = (mixer(other_BTD, mask_BT) - mixer(x_BTD, mask_BT))[0].abs().amax(-1)
     assert moved_T[2] > 1e-6
     assert not moved_T[3:].any()
-
-
-def test_gmlp_starts_as_a_layer_that_hardly_mixes() -> None:
-    mixer = GatedMLP(D, OUT)
-    assert isinstance(mixer.gate, ToeplitzGate)
-    assert mixer.gate.filter_W.abs().max() < 0.01
-    assert mixer.gate.bias.item() == 1
 
 
 def test_what_lambda_returns_is_bounded_by_one() -> None:

@@ -115,11 +115,8 @@ def test_folding_the_seeds_changes_no_answer(config: ModelConfig) -> None:
     model = build(config)
     before = model.explain(*inputs(*LENGTHS))
     model.attention.fold()
-    with torch.no_grad():
-        attention = model.attention
-        for part in (attention.seed_SD, attention.forget_DD, attention.candidate_DD, attention.metric_DD):
-            if part is not None:
-                part.fill_(float("nan"))
+    left = {"folded_SD", "scale"} if config.attention == "cosine" else {"folded_SD"}
+    assert set(model.attention.state_dict()) == left
     for ours, theirs in zip(model.explain(*inputs(*LENGTHS)), before, strict=True):
         torch.testing.assert_close(ours, theirs)
 
@@ -181,6 +178,27 @@ def test_gradients_are_finite_for_empty_texts_and_unknown_tokens(config: ModelCo
     assert x_BTD.grad[0, :3].any()
     assert x_BTD.grad.isfinite().all()
     assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+NORM = [config for config in CONFIGS if config.attention == "norm"]
+
+
+@pytest.mark.parametrize("config", NORM, ids=map(name, NORM))
+@pytest.mark.parametrize("one_pass", [False, True], ids=["scores", "one pass"])
+def test_a_text_of_unknown_words_is_answered_by_the_bias(
+    config: ModelConfig, one_pass: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(replace(config, dim=8))
+    if one_pass and model.attention.metric_DD is not None:
+        monkeypatch.setattr(model.attention, "fuses", lambda _: True)
+    _, energy_BT1, mask_BT = inputs(3, 1)
+    nothing_BTD = torch.zeros(2, T, 8, dtype=torch.float64)
+    given = nothing_BTD, torch.zeros_like(energy_BT1), mask_BT
+    answer = model.explain(*given)
+    torch.testing.assert_close(answer.logits_BC, model.head.bias.expand(2, C))
+    torch.testing.assert_close(model(*given), answer.logits_BC)
+    assert not answer.contributions_BTC.any()
+    torch.testing.assert_close(answer.attention_BT.sum(1), torch.ones(2, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("attention", ["norm", "softmax", "metric"])
@@ -314,12 +332,12 @@ def test_folded_rows_summed_up_give_the_same_answer_as_vectors(config: ModelConf
     _, energy_BT1, mask_BT = inputs(*LENGTHS)
     energy_BT1 = energy_BT1.float()
     use_BTV = torch.randint(0, 3, (*mask_BT.shape, V), generator=generator) * weight_V * mask_BT.unsqueeze(-1)
-    said_VY = model.fold(table_VD)
-    assert said_VY.shape == (V, S * (C + 1))
-    value_BTX, score_BTS = torch.split(use_BTV @ said_VY, [S * C, S], -1)
-    score_BTS = score_BTS.masked_fill(~mask_BT.unsqueeze(-1), NO_SCORE)
-    energy_BTS1 = energy_BT1.masked_fill(~mask_BT.unsqueeze(-1), 1.0).unsqueeze(2).expand(*score_BTS.shape, 1)
-    token_BTSX = torch.cat([value_BTX.reshape(*mask_BT.shape, S, C), score_BTS.unsqueeze(-1), energy_BTS1], -1)
+    said_VSY = model.fold(table_VD)
+    assert said_VSY.shape == (V, S, C + 1)
+    value_BTSC, score_BTS1 = torch.tensor_split(torch.einsum("btv,vsy->btsy", use_BTV, said_VSY), [C], -1)
+    score_BTS1 = score_BTS1.masked_fill(~mask_BT[..., None, None], NO_SCORE)
+    energy_BTS1 = energy_BT1.masked_fill(~mask_BT.unsqueeze(-1), 1.0).unsqueeze(2).expand_as(score_BTS1)
+    token_BTSX = torch.cat([value_BTSC, score_BTS1, energy_BTS1], -1)
     _, *found = FoldedCore([model], [1.0], 1.0)(~mask_BT, token_BTSX)
     for ours, theirs in zip(found, model.explain(use_BTV @ table_VD, energy_BT1, mask_BT), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
@@ -342,12 +360,19 @@ def test_a_model_is_foldable_where_it_is_linear_up_to_the_attention_and_says_at_
     [
         ({"mixing": "furrier"}, r"no mixing 'furrier'; choose one of none, pool, fourier, mixer, lambda"),
         ({"attention": "dot"}, r"no attention 'dot'; choose one of norm, softmax, cosine, kernel, metric"),
-        ({"values": "both"}, r"values must be token or mixed, not 'both'"),
+        ({"values": "both"}, r"no values 'both'; choose one of token, mixed"),
+        ({"embedding": "letters"}, r"no embedding 'letters'; choose one of rows, bits"),
         ({"dim": 0}, r"dim must be 1 to 1024 and seeds 1 to 64, not 0 and 1"),
         ({"dim": 1025}, r"not 1025 and 1"),
         ({"seeds": 0}, r"not 32 and 0"),
         ({"seeds": 65}, r"not 32 and 65"),
         ({"seed_dropout": 0.5}, r"seed_dropout .* at least two"),
+        ({"dropout": 1.0}, r"dropout must be a share from 0 and below 1, not 1\.0"),
+        ({"dropout": -0.1}, r"dropout must be a share from 0 and below 1, not -0\.1"),
+        ({"seed_dropout": 1.0, "seeds": 2}, r"seed_dropout must be a share from 0 and below 1, not 1\.0"),
+        ({"seed_dropout": float("nan"), "seeds": 2}, r"seed_dropout must be a share from 0 and below 1, not nan"),
+        ({"gate": float("nan")}, r"gate must be a finite number, not nan"),
+        ({"gate": float("inf")}, r"gate must be a finite number, not inf"),
     ],
     ids=str,
 )

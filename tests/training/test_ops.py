@@ -47,9 +47,23 @@ def test_norm_weights_give_orthogonal_features_a_pooled_vector_of_length_one() -
     torch.testing.assert_close(pooled_BSD.norm(dim=-1), torch.ones(1, 2, dtype=torch.float64))
 
 
-def test_norm_weights_without_any_known_feature_are_finite() -> None:
-    weight_BTS = ops.norm_weights(torch.full((1, 2, 1), 0.5), torch.zeros(1, 2, 1))
-    assert weight_BTS.isfinite().all()
+@pytest.mark.parametrize("score", [-1.0, -16.0, -30.0])
+def test_a_known_token_has_one_weight_however_far_its_score_is_below_that_of_an_unknown_one(score: float) -> None:
+    share_BTS = ops.masked_softmax(torch.tensor([[[0.0], [score]]]), masks(2, width=2))
+    energy_BT1 = torch.tensor([[[0.0], [2.0]]])
+    weight_BTS = ops.norm_weights(share_BTS, energy_BT1)
+    assert weight_BTS[0, 1].item() == pytest.approx(math.sqrt(0.5), rel=1e-5)
+    torch.testing.assert_close(ops.norm_shares(share_BTS, energy_BT1)[0, :, 0], torch.tensor([0.0, 1.0]))
+
+
+def test_norm_weights_without_energy_are_zero_with_finite_gradients() -> None:
+    share_BTS, energy_BT1 = torch.full((1, 2, 1), 0.5, requires_grad=True), torch.zeros(1, 2, 1, requires_grad=True)
+    weight_BTS = ops.norm_weights(share_BTS, energy_BT1)
+    weight_BTS.sum().backward()  # type: ignore[no-untyped-call]
+    assert not weight_BTS.any()
+    for given in (share_BTS, energy_BT1):
+        assert given.grad is not None
+        assert given.grad.isfinite().all()
 
 
 def test_norm_contributions_of_a_case_worked_by_hand() -> None:

@@ -12,8 +12,8 @@ from textcls.errors import InputError
 from textcls_training import rationales
 from textcls_training.config import TrainConfig
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Rows
 from textcls_training.model import ModelConfig
+from textcls_training.rows import Rows
 from textcls_training.run import Source, train
 
 TEXT = "My card was charged twice, twice!"

@@ -21,8 +21,8 @@ from textcls_training import loop
 from textcls_training.calibration import Calibration
 from textcls_training.config import TrainConfig, resolve
 from textcls_training.encoding import Corpus
-from textcls_training.loop import Rows
 from textcls_training.model import ModelConfig
+from textcls_training.rows import Rows
 from textcls_training.run import Source, train
 
 ROOT = Path(__file__).parent.parent.parent

@@ -168,6 +168,19 @@ def test_options_that_make_no_sense_are_told_when_fitting() -> None:
         TextClassifier(size="big").fit(TEXTS, LABELS)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_random_state_out_of_range_is_told_by_its_own_name(seed: int) -> None:
+    with pytest.raises(ValueError, match=rf"^random_state must be 0 to 9223372036854775807, not {seed}\.$"):
+        TextClassifier(**SMALL, random_state=seed).fit(TEXTS, LABELS)
+
+
+def test_embedding_and_mixing_rate_are_options() -> None:
+    model = TextClassifier(**SMALL, embedding="bits", mixing="pool", mixing_rate=0.25).fit(TEXTS, LABELS)
+    info = model.classifier_.info
+    assert (info.model["embedding"], info.model["mixing"]) == ("bits", "pool")
+    assert info.training["optim"]["mixing_rate"] == 0.25
+
+
 def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:
     model = TextClassifier()
     for call in (lambda: model.predict(TEXTS), lambda: model.save(tmp_path / "m.onnx"), lambda: model.classifier_):

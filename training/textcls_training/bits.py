@@ -22,21 +22,17 @@ import mmh3
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from torch import Tensor
 
 from textcls import features
+from textcls_training.arrays import Bools, Float32, Int64
 from textcls_training.encoding import Corpus
 from textcls_training.frontend import StringGraphBuilder, token_strings
 from textcls_training.graph import make_model
 from textcls_training.lexicon import NO_SCORE
 from textcls_training.model import TextClassifier
 from textcls_training.views import BitView, Fitted
-
-Bools = NDArray[np.bool_]
-Float32 = NDArray[np.float32]
-Int64 = NDArray[np.int64]
 
 BITS: Final = 256
 WORD_BITS: Final = 32
@@ -138,9 +134,7 @@ class BitLexicon:
         classifier, matrix_KD = view.classifier, view.matrix_KD
         if not classifier.foldable:
             return cls(matrix_KD.unsqueeze(1).numpy(), False)
-        seeds, labels = classifier.config.seeds, classifier.head.out_features
-        value_KX, score_KS = torch.split(classifier.fold(matrix_KD), [seeds * labels, seeds], 1)
-        return cls(torch.cat([value_KX.view(-1, seeds, labels), score_KS.unsqueeze(2)], 2).numpy(), True)
+        return cls(classifier.fold(matrix_KD).numpy(), True)
 
     def mark(self) -> Float32:
         """Return what padding says [G, X], as `Lexicon.marks` has it."""

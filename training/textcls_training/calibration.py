@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-Float32 = NDArray[np.float32]
-Int64 = NDArray[np.int64]
+from textcls_training.arrays import Float32, Int64
 
 MIN_ROWS = 50
 LOG_RANGE = (-4.0, 3.0)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import torch
 
@@ -16,6 +16,9 @@ from textcls.errors import ConfigError, SurroundingsError
 from textcls.features import FeatureConfig
 from textcls_training.choices import ClassWeight, Device, Size
 from textcls_training.model import ModelConfig
+
+# How many seeds there are: those that the generators of PyTorch and NumPy both take.
+SEEDS: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,17 @@ class OptimConfig:
     mixing_rate: float = 1e-3
     bits_rate: float = 1e-2
     warmup: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ConfigError(f"batch_size must be at least 1, not {self.batch_size}.")
+        for name in ("table_rate", "rate", "mixing_rate", "bits_rate"):
+            _check_rate(name, getattr(self, name))
+
+
+def _check_rate(name: str, rate: float) -> None:
+    if not 0 < rate < math.inf:
+        raise ConfigError(f"{name} must be a finite number above 0, not {rate}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +94,16 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.epochs is not None and self.epochs < 1:
             raise ConfigError(f"epochs must be at least 1, not {self.epochs}.")
-        if self.mixing_rate is not None and self.mixing_rate <= 0:
-            raise ConfigError(f"mixing_rate must be more than 0, not {self.mixing_rate}.")
+        if self.mixing_rate is not None:
+            _check_rate("mixing_rate", self.mixing_rate)
         if self.model is not None and self.model.embedding == "bits" and self.ngram_sizes:
             raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}.")
         if not 0 <= self.rationale_weight < math.inf:
             raise ConfigError(f"rationale_weight must be a number from 0, not {self.rationale_weight}.")
+        if not 0 <= self.seed < SEEDS:
+            raise ConfigError(f"seed must be 0 to {SEEDS - 1}, not {self.seed}.")
 
 
 _OF_THE_MODEL = ("mixing", "attention", "embedding", "values", "dim")

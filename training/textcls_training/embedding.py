@@ -5,9 +5,10 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from textcls.features import FeatureConfig
+from textcls_training.arrays import Int64
 from textcls_training.bits import BitEmbedding
 from textcls_training.config import Plan
-from textcls_training.encoding import Corpus, Int64
+from textcls_training.encoding import Corpus
 from textcls_training.model import TextClassifier
 from textcls_training.table import RowEmbedding
 from textcls_training.views import BitView, View

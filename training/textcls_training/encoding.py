@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
+from textcls_training.arrays import Bools, Int32, Int64
 
 # Buckets a feature, so that almost every one has a bucket of its own, and the bounds of their number.
 BUCKETS_PER_FEATURE, LEAST_BUCKETS, MOST_BUCKETS = 8, 2**12, 2**24

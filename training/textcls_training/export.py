@@ -14,7 +14,7 @@ from onnx import helper
 
 from textcls import artifact
 from textcls.artifact import ModelInfo
-from textcls.errors import ArtifactError
+from textcls.errors import ArtifactError, ConfigError
 from textcls_training import frontend
 from textcls_training.bits import BitLexicon
 from textcls_training.core import OUTPUTS, Core, serving_core
@@ -67,6 +67,7 @@ def save(fitted: Fitted, lexicon: AnyLexicon, temperature: float, info: ModelInf
     """Join, check against PyTorch, and write to `path`.
 
     Raises:
+        ConfigError: training diverged: PyTorch's answers are not finite; nothing is written.
         ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
     """
     core = serving_core(fitted, temperature)
@@ -85,6 +86,8 @@ def _check_parity(content: bytes, lexicon: AnyLexicon, core: Core, texts: Sequen
     padding_BT, token_BTGX = lexicon.read(Corpus.of(texts, max_tokens))
     with torch.no_grad():
         expected = core(torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX))
+    if not all(ours.isfinite().all() for ours in expected):
+        raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
     for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):
         padded = np.zeros_like(theirs)
         padded[tuple(slice(n) for n in ours.shape)] = ours.numpy()

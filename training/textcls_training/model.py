@@ -68,11 +68,16 @@ class ModelConfig:
         if self.attention not in ATTENTIONS:
             raise ConfigError(f"There is no attention {self.attention!r}; choose one of {', '.join(ATTENTIONS)}.")
         if self.embedding not in EMBEDDINGS:
-            raise ConfigError(f"There is no embedding {self.embedding!r}; choose rows or bits.")
+            raise ConfigError(f"There is no embedding {self.embedding!r}; choose one of {', '.join(EMBEDDINGS)}.")
         if self.values not in VALUES:
-            raise ConfigError(f"values must be token or mixed, not {self.values!r}.")
+            raise ConfigError(f"There are no values {self.values!r}; choose one of {', '.join(VALUES)}.")
         if not (1 <= self.dim <= 1024 and 1 <= self.seeds <= 64):
             raise ConfigError(f"dim must be 1 to 1024 and seeds 1 to 64, not {self.dim} and {self.seeds}.")
+        for name, share in (("dropout", self.dropout), ("seed_dropout", self.seed_dropout)):
+            if not 0 <= share < 1:
+                raise ConfigError(f"{name} must be a share from 0 and below 1, not {share}.")
+        if not math.isfinite(self.gate):
+            raise ConfigError(f"gate must be a finite number, not {self.gate}.")
         if self.seed_dropout and self.seeds == 1:
             raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
 
@@ -117,8 +122,9 @@ class SeedAttention(nn.Module):
         self.forget_DD = nn.Parameter(torch.randn(config.dim, config.dim) * config.dim**-0.5)
         self.candidate_DD = nn.Parameter(torch.randn(config.dim, config.dim) * config.dim**-0.5)
         self.metric_DD = nn.Parameter(math.sqrt(config.dim) * torch.eye(config.dim)) if config.metric_scores else None
-        self.scale = nn.Parameter(torch.tensor(5.0))
-        self.folded_SD: Tensor | None = None
+        self.scale = nn.Parameter(torch.tensor(5.0)) if self.kind == "cosine" else None
+        self.folded_SD: Tensor | None
+        self.register_buffer("folded_SD", None)
 
     def plain_seeds(self) -> Tensor:
         """Return the over-parameterised seeds [S, D] without the metric."""
@@ -133,12 +139,15 @@ class SeedAttention(nn.Module):
 
     @torch.no_grad()
     def fold(self) -> None:
-        """Replace the over-parameterised seeds by their values, once training is over."""
+        """Keep of the seeds and the metric nothing but what they come to, once training is over."""
         self.folded_SD = self.seeds().clone()
+        for name in ("seed_SD", "forget_DD", "candidate_DD"):
+            delattr(self, name)
+        self.metric_DD = None
 
     def scores(self, x_BTD: Tensor, added_BTS: Tensor | None = None) -> Tensor:
         """Return the score [B, T, S] of each token for each seed, and what a mixing layer adds to it."""
-        if self.kind == "cosine":
+        if self.scale is not None:
             score_BTS = ops.cosine_scores(x_BTD, self.seeds(), self.scale)
         elif self.kind == "kernel":
             score_BTS = ops.kernel_scores(x_BTD, self.seeds())
@@ -157,7 +166,7 @@ class SeedAttention(nn.Module):
         It is for metric scores, before seeds are folded, at widths and numbers of seeds that the kernel takes, where
         `impl` means Triton; all else is plain PyTorch.
         """
-        if self.metric_DD is None or self.folded_SD is not None:
+        if self.metric_DD is None:
             return False
         seeds, width = self.seed_SD.shape
         within = MIN_WIDTH <= width <= MAX_WIDTH and seeds <= MAX_SEEDS
@@ -259,11 +268,11 @@ class TextClassifier(nn.Module):
         return linear and self.config.seeds * (self.head.out_features + 1) <= 2 * self.config.dim
 
     def fold(self, table_VD: Tensor) -> Tensor:
-        """Return what each row of a table says itself [V, S * (C + 1)]: S * C values, one a seed and label, S scores.
+        """Return what each row of a table says itself, to each seed [V, S, C + 1]: a value for each label, and a score.
 
         Where `foldable`, a sum of such rows is all that a saved model needs of a token.
         """
-        return torch.cat([self._said(table_VD).flatten(1), self.attention.scores(table_VD)], 1)
+        return torch.cat([self._said(table_VD), self.attention.scores(table_VD).unsqueeze(2)], 2)
 
     def _said(self, value_XD: Tensor) -> Tensor:
         """The head of each seed on values [..., D]: [..., S, C]."""

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from textcls_training.loop import EpochScore
+from textcls_training.watching import EpochScore
 
 # Share of the running mean that a step's loss keeps.
 SMOOTHING = 0.98

@@ -22,10 +22,12 @@ from textcls_training.config import Plan, TrainConfig, resolve
 from textcls_training.core import empty_text_logits
 from textcls_training.encoding import Corpus
 from textcls_training.export import AnyLexicon
-from textcls_training.loop import Chosen, Fold, Rows, Stop, Watcher
+from textcls_training.loop import Chosen
 from textcls_training.rationales import Spans
+from textcls_training.rows import Fold, Rows
 from textcls_training.split import held_out_parts
 from textcls_training.views import Fitted
+from textcls_training.watching import Stop, Watcher
 
 VERSIONS_OF = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
@@ -142,6 +144,7 @@ def run(
 
     Raises:
         InputError: nothing can be learned from the rows.
+        ConfigError: training diverged, or not a single row fits into the size.
         SurroundingsError: `output` cannot be written.
         ArtifactError: the exported model does not answer as PyTorch does.
     """
@@ -149,18 +152,14 @@ def run(
     metrics.require()
     began = [time.perf_counter()]
     names = _label_names(source, valid)
-    labels, texts = _numbers(source.labels, names), source.texts
     config = config or TrainConfig()
-    everything = _rows(source, labels, config.max_tokens)
+    everything = _rows(source, _numbers(source.labels, names), config.max_tokens)
     if not len(everything.corpus.token):
         raise InputError("No training text holds a single word or sign; is the text column the right one?")
-    plan = resolve(config, texts, len(everything.corpus.token), len(names))
+    plan = resolve(config, source.texts, len(everything.corpus.token), len(names))
 
     with loop.reproducible(plan.seed):
-        if valid is None:
-            folds = [everything.split(mask) for mask in held_out_parts(texts, labels)]
-        else:
-            folds = [Fold(everything, _rows(valid, _numbers(valid.labels, names), plan.max_tokens))]
+        folds = _folds(source, everything, valid, names, plan.max_tokens)
         began.append(time.perf_counter())
         chosen, fitted = loop.choose_and_fit(everything, folds, len(names), plan, watcher, stop)
         began.append(time.perf_counter())
@@ -170,12 +169,34 @@ def run(
         export.save(fitted, saved, chosen.calibration.temperature, info, output)
         began.append(time.perf_counter())
 
+    seconds = dict(zip(("preparing", "training", "saving"), np.diff(began).tolist(), strict=True))
+    folds_used = 1 if chosen.interrupted else len(folds)
+    report = _report(chosen, fitted, names, len(learned.labels), folds_used, output.stat().st_size, seconds)
+    return Run(report, fitted, saved)
+
+
+def _folds(source: Source, everything: Rows, valid: Source | None, names: Sequence[str], max_tokens: int) -> list[Fold]:
+    """The rows that judge, and those to learn from meanwhile: those of `valid`, or else parts of the training rows."""
+    if valid is None:
+        return [everything.split(mask) for mask in held_out_parts(source.texts, everything.labels)]
+    return [Fold(everything, _rows(valid, _numbers(valid.labels, names), max_tokens))]
+
+
+def _report(
+    chosen: Chosen,
+    fitted: Fitted,
+    names: Sequence[str],
+    rows: int,
+    folds: int,
+    file_bytes: int,
+    seconds: Mapping[str, float],
+) -> TrainReport:
     temperature = chosen.calibration.temperature
     probabilities = softmax(chosen.logits / temperature, axis=1)
-    report = TrainReport(
-        rows=len(learned.labels),
+    return TrainReport(
+        rows=rows,
         held_out_rows=len(chosen.labels),
-        folds=1 if chosen.interrupted else len(folds),
+        folds=folds,
         epochs=chosen.epochs,
         temperature=temperature,
         shares=fitted.shares,
@@ -184,11 +205,10 @@ def run(
         gate=_learned_gate(fitted),
         parameters=fitted.parameters,
         mixing_parameters=fitted.mixing_parameters,
-        file_bytes=output.stat().st_size,
+        file_bytes=file_bytes,
         interrupted=chosen.interrupted,
-        seconds=dict(zip(("preparing", "training", "saving"), np.diff(began).tolist(), strict=True)),
+        seconds=seconds,
     )
-    return Run(report, fitted, saved)
 
 
 def _lexicon(fitted: Fitted, corpus: Corpus, plan: Plan, labels: int) -> AnyLexicon:

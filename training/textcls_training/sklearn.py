@@ -23,18 +23,20 @@ from textcls import artifact
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training import run
-from textcls_training.config import from_options
+from textcls_training.config import SEEDS, from_options
 from textcls_training.run import Source
 
-_SEEDS = 2**31
+# Seeds that are drawn where `random_state` is a generator.
+_DRAWN = 2**31
 _NAME = Path("model.onnx")
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """`textcls train` as a scikit-learn estimator; X is a sequence of strings.
 
-    Args are the options of `textcls train` under scikit-learn's names: `class_weight` is None or "balanced", and
-    `random_state` is the seed. `ngrams` None chooses by script, and () reads none. A mistake in X or y is a ValueError.
+    Args are the options of `textcls train`, but those on rationales, under scikit-learn's names: `class_weight` is None
+    or "balanced", and `random_state` is the seed. `ngrams` None chooses by script, and () reads none. A mistake in X, y
+    or an option is a ValueError.
 
     Attributes:
         classes_: the labels, sorted.
@@ -51,6 +53,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bigrams: bool = True,
         max_tokens: int = 2048,
         mixing: str = "none",
+        mixing_rate: float | None = None,
+        embedding: str = "rows",
         attention: str = "norm",
         values: str = "token",
         class_weight: str | None = None,
@@ -64,6 +68,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bigrams = bigrams
         self.max_tokens = max_tokens
         self.mixing = mixing
+        self.mixing_rate = mixing_rate
+        self.embedding = embedding
         self.attention = attention
         self.values = values
         self.class_weight = class_weight
@@ -133,8 +139,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(_SEEDS))
+            seed = int(self.random_state)
+            if not 0 <= seed < SEEDS:
+                raise ValueError(f"random_state must be 0 to {SEEDS - 1}, not {seed}.")
+            return seed
+        return int(check_random_state(self.random_state).randint(_DRAWN))
 
     def __getstate__(self) -> dict[str, Any]:
         # A session of ONNX Runtime stays behind; it is opened again from the bytes.

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.tokenizer import tokenize
-
-Int64 = NDArray[np.int64]
+from textcls_training.arrays import Int64
 
 SPLIT_SEED = 2021
 # One part of ten judges; with few rows each of five parts does in turn (cross-fitting).

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from textcls_training.loop import Stop
+from textcls_training.watching import Stop
 
 _SAID: Final = b"\nInterrupted: saving what has been learned so far. Ctrl-C once more ends without it.\n"
 

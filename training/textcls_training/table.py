@@ -14,17 +14,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numba
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.features import FeatureConfig
+from textcls_training.arrays import Float32, Int32, Int64
 from textcls_training.encoding import Corpus, Encoded, FeatureSpace
 from textcls_training.model import TextClassifier
 from textcls_training.views import View
-
-Float32 = NDArray[np.float32]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

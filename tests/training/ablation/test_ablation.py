@@ -19,7 +19,7 @@ from textcls_training.ablation.pictures import pictures_of
 from textcls_training.config import resolve
 from textcls_training.encoding import Corpus
 from textcls_training.experiments import CommandError, Figures
-from textcls_training.loop import Fold, Rows
+from textcls_training.rows import Fold, Rows
 from textcls_training.run import Source, run
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from textcls import Classifier, tokenizer
+from textcls_training.arrays import Float64
 from textcls_training.explaining.benchmark import explain_benchmark
-from textcls_training.explaining.cases import Case, Float, make_cases
+from textcls_training.explaining.cases import Case, make_cases
 from textcls_training.explaining.plausibility import Rationale
 from textcls_training.explaining.results import BenchmarkResult
 
@@ -17,7 +18,7 @@ TEXTS = ("my card was charged twice", "Where is my parcel? The big box.", "  ", 
 
 @dataclass
 class FakeAnswer:
-    probabilities: Float
+    probabilities: Float64
 
 
 ADDS = {"a": 0.4, "b": 0.3, "c": 0.1, "not": -0.2}

@@ -12,9 +12,9 @@ from tests.training.explaining.conftest import TEXTS
 from textcls import Classifier
 from textcls.cli import main
 from textcls.errors import ConfigError, InputError, TextclsError
+from textcls_training.arrays import Float64
 from textcls_training.explaining import page, plots
 from textcls_training.explaining.benchmark import explain_benchmark
-from textcls_training.explaining.cases import Float
 from textcls_training.explaining.methods import METHODS, Counted, Method
 from textcls_training.explaining.report import comparison_grids, grids, notes
 from textcls_training.explaining.results import BenchmarkResult, RationaleCounts
@@ -79,7 +79,7 @@ def test_a_failing_method_is_named_and_stops_the_measurement(
     classifier: Classifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_model: Counted, _seed: int) -> Method:
-        def scores(text: str, label: int) -> Float:
+        def scores(text: str, label: int) -> Float64:
             raise ZeroDivisionError("of all things")
 
         return scores

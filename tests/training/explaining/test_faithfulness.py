@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.explaining.conftest import Adder, case_of
-from textcls_training.explaining.cases import Float
+from textcls_training.arrays import Float64
 from textcls_training.explaining.faithfulness import (
     Faithfulness,
     drops,
@@ -92,7 +92,7 @@ def test_several_explanations_are_measured_as_each_alone() -> None:
 
 
 @given(st.lists(st.integers(-40, 40).map(float), min_size=1, max_size=12).map(np.array))
-def test_only_the_order_of_the_scores_counts(scores: Float) -> None:
+def test_only_the_order_of_the_scores_counts(scores: Float64) -> None:
     stretched = np.sign(scores) * (np.exp(np.abs(scores) / 40) - 1)
     for sets in (eraser_sets, ferret_sets):
         assert [w.tolist() for w in sets(scores)] == [w.tolist() for w in sets(stretched)]

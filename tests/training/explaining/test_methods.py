@@ -1,9 +1,7 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tests.training.conftest import SMALL
+from tests.training.conftest import Trained
 from textcls import Classifier
 from textcls.errors import ArtifactError, ConfigError, MissingExtraError
 from textcls_training.config import TrainConfig
@@ -106,8 +104,8 @@ def test_the_same_seed_gives_the_same_scores(name: str, classifier: Classifier) 
     assert scores(name, classifier)[0].tolist() == scores(name, classifier)[0].tolist()
 
 
-def test_the_core_in_pytorch_answers_as_the_file_does(classifier: Classifier, trained_model: Classifier) -> None:
-    for model in (classifier, trained_model):
+def test_the_core_in_pytorch_answers_as_the_file_does(classifier: Classifier, trained: Trained) -> None:
+    for model in (classifier, Classifier.load(trained.path)):
         saved = SavedCore(model)
         explanation = model.predict(TEXT, explain=True).explanation
         assert explanation is not None
@@ -144,10 +142,3 @@ def test_a_package_that_is_missing_is_named_before_the_work(monkeypatch: pytest.
     monkeypatch.setattr(methods, "find_spec", lambda _name: None)
     with pytest.raises(MissingExtraError, match=r"The method lime needs the package 'lime'.*textcls\[explain\]"):
         methods.require(["contributions", "lime"])
-
-
-@pytest.fixture(scope="module")
-def trained_model(sample: Source, tmp_path_factory: pytest.TempPathFactory) -> Classifier:
-    path: Path = tmp_path_factory.mktemp("small") / "model.onnx"
-    train(sample, path, SMALL)
-    return Classifier.load(path)

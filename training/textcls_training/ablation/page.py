@@ -5,20 +5,17 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from textcls_training.ablation.cells import AblationState
+from textcls_training.ablation.measure import FAITHFULNESS
 from textcls_training.ablation.report import COLUMNS, NOTES, Row, headline, rows_of, table
 from textcls_training.explaining import plots
 from textcls_training.explaining.page import document, figure
 from textcls_training.explaining.plots import INK, PALETTE, svg
+from textcls_training.explaining.report import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LINES: Final = ("-", "--", ":", "-.")
-FAITHFULNESS: Final = {
-    "comprehensiveness": "comprehensiveness ↑",
-    "sufficiency": "sufficiency ↓",
-    "loo_tau": "tau with leave-one-out ↑",
-}
 _DISTANCES: Final = (
     "Distances are (p - q) M (p - q): below zero where the metric is, which nothing forbids. Metrics and distances are "
     "coloured around zero, blue below it."
@@ -109,11 +106,11 @@ def _lengths(rows: Sequence[Row]) -> str:
 
 def _faithfulness(rows: Sequence[Row]) -> str:
     def draw(axes: "Sequence[Axes]") -> None:
-        for ax, (name, title) in zip(axes, FAITHFULNESS.items(), strict=True):
+        for ax, name in zip(axes, FAITHFULNESS, strict=True):
             ax.barh(range(len(rows)), [row.mean(name) or 0.0 for row in rows], color=PALETTE[0], height=0.7)
             _names(ax, rows, shown=ax is axes[0])
             ax.axvline(0, color=INK, linewidth=0.6)
-            ax.set_title(title, fontsize=10)
+            ax.set_title(TITLES[name], fontsize=10)
 
     return svg(draw, len(FAITHFULNESS), 0.8 + 0.24 * len(rows), "faithfulness")
 

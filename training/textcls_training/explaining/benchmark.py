@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
+from textcls_training.arrays import Float64
 from textcls_training.explaining import faithfulness, methods, plausibility, robustness
 from textcls_training.explaining.bootstrap import Estimate, Statistic, difference, estimate, f1_of_means, mean, verdict
-from textcls_training.explaining.cases import Case, Float, make_cases
+from textcls_training.explaining.cases import Case, make_cases
 from textcls_training.explaining.plausibility import Aligned, Rationale
 from textcls_training.explaining.removal import REMOVALS, Removal, read_part
 from textcls_training.explaining.results import BenchmarkResult, Comparison, Example, MethodResult, RationaleCounts
@@ -39,7 +40,7 @@ LOWER_IS_BETTER: Final = frozenset({"sufficiency", "relative_sufficiency", "ferr
 _STATISTIC: Final[Mapping[str, Statistic]] = {"iou_f1": f1_of_means, "iou_f1_merged": f1_of_means}
 
 # figure of a group -> values [texts, K] of a method, nan where it is not defined
-Values = dict[tuple[str, str], Float]
+Values = dict[tuple[str, str], Float64]
 
 
 class Watcher(Protocol):
@@ -160,7 +161,7 @@ class _Run:
     ) -> None:
         self.classifier, self.cases, self.names, self.seed, self.watcher = classifier, cases, names, seed, watcher
         self.runners = {name: Runner(name, classifier, seed) for name in names}
-        self.scores: dict[str, list[Float]] = {}
+        self.scores: dict[str, list[Float64]] = {}
         self.cost: dict[str, tuple[float, float]] = {}
         self.values: dict[str, Values] = {name: {} for name in names}
         self.curves: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {name: {} for name in names}
@@ -173,7 +174,7 @@ class _Run:
             self.scores[name] = [self._explain(runner, case.text, case.label, len(case.spans)) for case in self.cases]
             self.cost[name] = runner.model.calls / len(self.cases), 1e3 * runner.seconds / len(self.cases)
 
-    def _explain(self, runner: Runner, text: str, label: int, tokens: int) -> Float:
+    def _explain(self, runner: Runner, text: str, label: int, tokens: int) -> Float64:
         self.watcher.step()
         return runner.explain(text, label, tokens)
 
@@ -208,7 +209,7 @@ class _Run:
                 self.values[name]["plausibility", figure] = np.array([one[figure] for one in found], np.float64)
         return counts
 
-    def _scores_for(self, name: str, i: int, label: int) -> Float:
+    def _scores_for(self, name: str, i: int, label: int) -> Float64:
         """Scores for the class that people gave reasons for, which need not be the one that the model answered."""
         case = self.cases[i]
         if label == case.label:
@@ -235,7 +236,7 @@ class _Run:
                 self.values[name]["robustness", OTHER_MODEL] = self._taus(name, runner, [case.text for case in cases])
         return changed
 
-    def _taus(self, name: str, runner: Runner, texts: Sequence[str | None]) -> Float:
+    def _taus(self, name: str, runner: Runner, texts: Sequence[str | None]) -> Float64:
         """Return Kendall's tau [texts, 1] of the scores before and after, for the class predicted before."""
         found = np.full((len(texts), 1), math.nan)
         for i, text in enumerate(texts):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from textcls_training.explaining.cases import Float
+from textcls_training.arrays import Float64
 
 RESAMPLES: Final = 2000
 CONFIDENCE: Final = 0.95
@@ -20,7 +20,7 @@ CONFIDENCE: Final = 0.95
 BATCH: Final = 100
 
 # [..., N, K] -> [...]
-Statistic = Callable[[Float], Float]
+Statistic = Callable[[Float64], Float64]
 Verdict = Literal["better", "not worse", "worse"]
 
 
@@ -40,24 +40,24 @@ class Estimate:
     count: int
 
 
-def mean(values_NK: Float) -> Float:
+def mean(values_NK: Float64) -> Float64:
     """Return the mean of the first value."""
     return np.asarray(values_NK[..., 0].mean(-1))
 
 
-def f1_of_means(values_NK: Float) -> Float:
+def f1_of_means(values_NK: Float64) -> Float64:
     """Return F1 of the mean precision and the mean recall, the two values of a text."""
     precision, recall = np.moveaxis(values_NK.mean(-2), -1, 0)
     both = precision + recall
     return np.asarray(2 * precision * recall / np.where(both > 0, both, 1.0))
 
 
-def estimate(values_NK: Float, statistic: Statistic = mean, seed: int = 0) -> Estimate:
+def estimate(values_NK: Float64, statistic: Statistic = mean, seed: int = 0) -> Estimate:
     """Return the statistic of the texts and its interval."""
     return _interval(values_NK[np.isfinite(values_NK).all(1)], statistic, seed)
 
 
-def difference(one_NK: Float, other_NK: Float, statistic: Statistic = mean, seed: int = 0) -> Estimate:
+def difference(one_NK: Float64, other_NK: Float64, statistic: Statistic = mean, seed: int = 0) -> Estimate:
     """Return how much higher the statistic of `one` is, and the interval of that, texts drawn in pairs."""
     pairs_N2K = np.stack([one_NK, other_NK], 1)
     pairs_N2K = pairs_N2K[np.isfinite(pairs_N2K).all((1, 2))]
@@ -73,7 +73,7 @@ def verdict(found: Estimate, higher_is_better: bool) -> Verdict | None:
     return "not worse"
 
 
-def _interval(values: Float, statistic: Statistic, seed: int) -> Estimate:
+def _interval(values: Float64, statistic: Statistic, seed: int) -> Estimate:
     count = len(values)
     if not count:
         return Estimate(None, None, None, 0)
@@ -81,7 +81,7 @@ def _interval(values: Float, statistic: Statistic, seed: int) -> Estimate:
     if count < 2:
         return Estimate(value, None, None, count)
 
-    def of(index: NDArray[np.int64], axis: int = -1) -> Float:
+    def of(index: NDArray[np.int64], axis: int = -1) -> Float64:
         return statistic(values[index])
 
     found = stats.bootstrap(

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.results import Prediction
+from textcls_training.arrays import Float64
 from textcls_training.explaining import removal
 from textcls_training.explaining.removal import Span
-
-Float = NDArray[np.float64]
 
 
 class Predictor(Protocol):
@@ -21,7 +19,7 @@ class Predictor(Protocol):
         """Return an answer a text, whose `probabilities` are those of the classes."""
 
 
-def probabilities(model: Predictor, texts: Sequence[str]) -> Float:
+def probabilities(model: Predictor, texts: Sequence[str]) -> Float64:
     """Return the calibrated probabilities [texts, labels]."""
     return np.array([answer.probabilities for answer in model.predict(texts)], np.float64)
 

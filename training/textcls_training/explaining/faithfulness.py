@@ -19,13 +19,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from textcls_training.explaining.cases import Case, Float, Predictor, probabilities
+from textcls_training.arrays import Float64, Int64
+from textcls_training.explaining.cases import Case, Predictor, probabilities
 from textcls_training.explaining.removal import Removal, keep, remove
-
-Int = NDArray[np.int64]
 
 SHARES: Final = (0.01, 0.05, 0.1, 0.2, 0.5)
 FERRET_SHARES: Final = tuple(k / 10 for k in range(1, 11))
@@ -73,21 +71,21 @@ class Faithfulness:
         return self.sufficiency / self.change if abs(self.change) > SMALLEST_CHANGE else math.nan
 
 
-def order(scores: Float) -> Int:
+def order(scores: Float64) -> Int64:
     """Return the numbers of the tokens, best first; of equal scores the earlier token first."""
     return np.argsort(-scores, kind="stable")
 
 
-def eraser_sets(scores: Float) -> list[Int]:
+def eraser_sets(scores: Float64) -> list[Int64]:
     """Return the tokens of each of `SHARES`, the top max(1, ceil(k n))."""
     best = order(scores)
     return [best[: _count(share, len(scores))] for share in SHARES]
 
 
-def ferret_sets(scores: Float) -> list[Int]:
+def ferret_sets(scores: Float64) -> list[Int64]:
     """Return ferret's sets: the positive ones of the top k % tokens, without repetitions; none may be left."""
     best = order(scores)
-    found: list[Int] = []
+    found: list[Int64] = []
     for share in FERRET_SHARES:
         top = best[: _count(share, len(scores))]
         positive = top[scores[top] > 0]
@@ -97,25 +95,24 @@ def ferret_sets(scores: Float) -> list[Int]:
 
 
 def _count(share: float, tokens: int) -> int:
-    # 0.2 * 15 is 3.0000000000000004 in binary: what is an integer on paper stays one.
-    return max(1, math.ceil(round(share * tokens, 9)))
+    return max(1, math.ceil(share * tokens))
 
 
-def tau(one: Float, other: Float) -> float:
+def tau(one: Float64, other: Float64) -> float:
     """Return Kendall's tau-b, nan where it is not defined: fewer than two tokens, or all scores alike."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SciPy warns of what nan says already
         return float(stats.kendalltau(one, other).statistic)
 
 
-def drops(model: Predictor, case: Case, removal: Removal) -> Float:
+def drops(model: Predictor, case: Case, removal: Removal) -> Float64:
     """Return f_j(x) - f_j(x without token t) for each token t [tokens]: leave-one-out."""
     texts = [remove(case.text, case.spans, [i], removal) for i in range(len(case.spans))]
     return case.score - probabilities(model, texts)[:, case.label]
 
 
 def measure(
-    model: Predictor, case: Case, scores: Sequence[Float], case_drops: Float, removal: Removal
+    model: Predictor, case: Case, scores: Sequence[Float64], case_drops: Float64, removal: Removal
 ) -> list[Faithfulness]:
     """Measure several explanations of one text, each a score a token [tokens], with one call of the model.
 
@@ -146,5 +143,5 @@ def measure(
     ]
 
 
-def _mean(values: Float) -> float:
+def _mean(values: Float64) -> float:
     return float(values.mean()) if len(values) else math.nan

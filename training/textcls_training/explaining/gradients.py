@@ -21,8 +21,8 @@ from textcls import artifact, tokenizer
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, ConfigError
+from textcls_training.arrays import Float64
 from textcls_training.core import INPUTS, FoldedCore
-from textcls_training.explaining.cases import Float
 from textcls_training.model import ModelConfig, TextClassifier
 
 STEPS: Final = 50
@@ -107,13 +107,13 @@ class SavedCore:
 
         return log_odds if target == "log-odds" else lambda token_NTGX: torch.sigmoid(log_odds(token_NTGX))
 
-    def gradient_x_input(self, text: str, label: int, target: Target) -> Float:
+    def gradient_x_input(self, text: str, label: int, target: Target) -> Float64:
         """Return gradient times input [tokens], by Captum."""
         from captum.attr import InputXGradient
 
         return self._attribute(InputXGradient, text, label, target)
 
-    def integrated_gradients(self, text: str, label: int, target: Target, steps: int = STEPS) -> Float:
+    def integrated_gradients(self, text: str, label: int, target: Target, steps: int = STEPS) -> Float64:
         """Return Integrated Gradients (Sundararajan et al. 2017, eq. 1) [tokens], from all-zero token sums, by Captum.
 
         Zero token sums are a text of unknown tokens without any weight: the core answers its bias there. On the way
@@ -125,7 +125,7 @@ class SavedCore:
 
         return self._attribute(IntegratedGradients, text, label, target, n_steps=steps)
 
-    def _attribute(self, method: Any, text: str, label: int, target: Target, **settings: Any) -> Float:
+    def _attribute(self, method: Any, text: str, label: int, target: Target, **settings: Any) -> Float64:
         token_1TGX = self.token_sums(text).requires_grad_()
         attribution_1TGX: Tensor = method(self.scalar(label, target)).attribute(token_1TGX, **settings)
         return attribution_1TGX.detach().sum((0, 2, 3)).numpy().astype(np.float64)

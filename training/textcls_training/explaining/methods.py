@@ -15,13 +15,13 @@ from textcls import tokenizer
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, MissingExtraError
 from textcls.results import Explanation, Prediction
+from textcls_training.arrays import Float64
 from textcls_training.explaining import gradients
-from textcls_training.explaining.cases import Float
 from textcls_training.explaining.gradients import SavedCore, Target
 from textcls_training.explaining.removal import Span, keep, remove
 
 # (text, number of the class) -> scores [tokens]. The text is cut where the model stops reading.
-Method = Callable[[str, int], Float]
+Method = Callable[[str, int], Float64]
 
 LIME_SAMPLES: Final = 500
 SHAP_CALLS: Final = 500
@@ -56,7 +56,7 @@ class Counted:
             raise RuntimeError("the classifier gave no explanation though it was asked for one")
         return found
 
-    def probability(self, texts: Sequence[str], label: int) -> Float:
+    def probability(self, texts: Sequence[str], label: int) -> Float64:
         """Return the probability of one class [texts]."""
         return np.array([answer.probabilities[label] for answer in self.predict(texts)], np.float64)
 
@@ -90,7 +90,7 @@ def contributions_logit(model: Counted, _seed: int) -> Method:
 def leave_one_out(model: Counted, _seed: int) -> Method:
     """How far the probability drops without the token; one call a token, and one more."""
 
-    def scores(text: str, label: int) -> Float:
+    def scores(text: str, label: int) -> Float64:
         spans = model.spans(text)
         found = model.probability([text, *(remove(text, spans, [i]) for i in range(len(spans)))], label)
         return np.asarray(found[0] - found[1:])
@@ -106,10 +106,10 @@ def lime(model: Counted, seed: int) -> Method:
     """
     from lime.lime_text import LimeTextExplainer
 
-    def scores(text: str, label: int) -> Float:
+    def scores(text: str, label: int) -> Float64:
         spans = model.spans(text)
 
-        def ask(numbers: Sequence[str]) -> Float:
+        def ask(numbers: Sequence[str]) -> Float64:
             found = model.probability([keep(text, spans, map(int, kept.split())) for kept in numbers], label)
             return np.stack([1 - found, found], 1)
 
@@ -129,10 +129,10 @@ def shap(model: Counted, seed: int) -> Method:
         from shap import PermutationExplainer
         from shap.maskers import Independent
 
-    def scores(text: str, label: int) -> Float:
+    def scores(text: str, label: int) -> Float64:
         spans = model.spans(text)
 
-        def ask(present: Float) -> Float:
+        def ask(present: Float64) -> Float64:
             return model.probability([keep(text, spans, np.flatnonzero(row).tolist()) for row in present], label)
 
         state = np.random.get_state()  # the explainer seeds the generator of everybody
@@ -151,9 +151,9 @@ def _gradients(which: Literal["gradient_x_input", "integrated_gradients"]) -> Ca
     def make(model: Counted, _seed: int) -> Method:
         saved = SavedCore(model.classifier)
 
-        def scores(text: str, label: int) -> Float:
+        def scores(text: str, label: int) -> Float64:
             before = saved.calls
-            found: Float = getattr(saved, which)(text, label, TARGET)
+            found: Float64 = getattr(saved, which)(text, label, TARGET)
             model.calls += saved.calls - before
             return found
 

@@ -15,13 +15,10 @@ from difflib import SequenceMatcher
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from textcls_training.explaining.cases import Float
+from textcls_training.arrays import Bools, Float64
 from textcls_training.explaining.faithfulness import order
 from textcls_training.explaining.removal import Span
-
-Bool = NDArray[np.bool_]
 
 TOP: Final = 5
 IOU: Final = 0.5
@@ -54,11 +51,11 @@ class Aligned:
         exact: whether the text is the tokens with single spaces between them.
     """
 
-    gold: Bool
-    shares: Bool
+    gold: Bools
+    shares: Bools
     exact: bool
 
-    def scores(self, scores: Float) -> Float:
+    def scores(self, scores: Float64) -> Float64:
         """Return the score of each person's token [P], from those of the model's tokens [T]."""
         return np.asarray(self.shares.astype(np.float64) @ scores)
 
@@ -97,7 +94,7 @@ def _lower(sign: str) -> str:
     return lowered if len(lowered) == 1 else sign
 
 
-def auprc(scores: Float, gold: Bool) -> float:
+def auprc(scores: Float64, gold: Bools) -> float:
     """Return the area under the precision-recall curve of one text, by scikit-learn as ERASER and HateXplain do."""
     from sklearn.metrics import auc, precision_recall_curve
 
@@ -105,26 +102,26 @@ def auprc(scores: Float, gold: Bool) -> float:
     return float(auc(recall, precision))
 
 
-def top_tokens(scores: Float, top: int = TOP) -> Bool:
+def top_tokens(scores: Float64, top: int = TOP) -> Bools:
     """Return the hard prediction: the `top` tokens of the highest score."""
     chosen = np.zeros(len(scores), np.bool_)
     chosen[order(scores)[:top]] = True
     return chosen
 
 
-def token_f1(chosen: Bool, gold: Bool) -> float:
+def token_f1(chosen: Bools, gold: Bools) -> float:
     """Return F1 of the chosen tokens of one text; ERASER's macro figure is its mean over texts."""
     both = int((chosen & gold).sum())
     return 2 * both / (int(chosen.sum()) + int(gold.sum())) if both else 0.0
 
 
-def runs(marked: Bool) -> Iterator[Span]:
+def runs(marked: Bools) -> Iterator[Span]:
     """Yield (start, end) of each run of consecutive true tokens."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def iou_precision_recall(chosen: Bool, gold: Bool, merge: bool = False) -> tuple[float, float]:
+def iou_precision_recall(chosen: Bools, gold: Bools, merge: bool = False) -> tuple[float, float]:
     """Return the share of predicted spans that match and that number by the number of true spans.
 
     A predicted span matches if it has an intersection over union of 0.5 or more with some run of true tokens. ERASER's
@@ -149,7 +146,7 @@ def _iou(one: Span, other: Span) -> float:
     return shared / (one[1] - one[0] + other[1] - other[0] - shared)
 
 
-def measure(aligned: Aligned, scores: Float) -> dict[str, tuple[float, ...]]:
+def measure(aligned: Aligned, scores: Float64) -> dict[str, tuple[float, ...]]:
     """Return the values of each measure of one text, from the scores of the model's tokens."""
     theirs = aligned.scores(scores)
     chosen = top_tokens(theirs)

@@ -8,7 +8,8 @@ import numpy as np
 
 from textcls.classifier import Classifier
 from textcls.errors import TextclsError
-from textcls_training.explaining.cases import Case, Float
+from textcls_training.arrays import Float64
+from textcls_training.explaining.cases import Case
 from textcls_training.explaining.methods import METHODS, Counted
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ class Runner:
         self.method = self._guarded(lambda: METHODS[name](self.model, seed), "could not be set up")
         self.seconds = 0.0
 
-    def explain(self, text: str, label: int, tokens: int) -> Float:
+    def explain(self, text: str, label: int, tokens: int) -> Float64:
         """Return the scores [tokens] of a text."""
         began = time.perf_counter()
         found = self._guarded(lambda: self.method(text, label), f"failed on a text of {tokens} tokens")

@@ -4,8 +4,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from torch import Tensor
 
+from textcls.errors import ConfigError
 from textcls_training.choices import Size
+from textcls_training.core import folded_copy
 from textcls_training.encoding import Corpus
 from textcls_training.lexicon.candidates import Candidates, list_candidates
 from textcls_training.lexicon.directory import Directory
@@ -29,18 +32,31 @@ def build(fitted: Fitted, corpus: Corpus, max_bytes: int | None = None) -> Lexic
         fitted: the trained model.
         corpus: the texts that it was trained on.
         max_bytes: size of the file. What changes answers least for its size is left out first.
+
+    Raises:
+        ConfigError: there are rows, and not one of them fits.
     """
-    kinds = list_candidates(fitted, corpus)
+    every = kinds = list_candidates(fitted, corpus)
     if max_bytes is not None:
-        kinds = _within(kinds, max_bytes - OVERHEAD_BYTES - _core_bytes(fitted))
+        kinds = _within(every, max_bytes - OVERHEAD_BYTES - _core_bytes(fitted))
+    if sum(len(kind.hash_R) for kind in kinds) == 0 < sum(len(kind.hash_R) for kind in every):
+        classifier = fitted.views[0].classifier
+        raise ConfigError(
+            f"A file of {max_bytes:,} bytes has no room for a single row at dim {classifier.config.dim} with "
+            f"{classifier.head.out_features} labels; choose a larger size or a smaller dim."
+        )
     return _lexicon(fitted, kinds)
 
 
 def _core_bytes(fitted: Fitted) -> int:
     """At most so many bytes take the weights of the core, and what the metadata say of each label."""
     labels = fitted.views[0].classifier.head.out_features
-    weights = sum(weight.numel() for view in fitted.views for weight in view.classifier.state_dict().values())
-    return 100 * labels + (0 if _folded(fitted) else 4 * weights)
+    if _folded(fitted):
+        return 100 * labels
+    saved: list[Tensor] = []
+    for view in fitted.views:
+        saved += folded_copy(view.classifier).state_dict().values()
+    return 100 * labels + 4 * sum(weight.numel() for weight in saved)
 
 
 def _folded(fitted: Fitted) -> bool:

@@ -14,16 +14,15 @@ from torch.nn import functional as F
 
 from textcls import features
 from textcls.features import Uint32
+from textcls_training.arrays import Bools, Float32, Int64
 from textcls_training.encoding import Corpus, bigram_hashes
 from textcls_training.lexicon.rounding import Rounded
 from textcls_training.views import Fitted, View
 
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Float32 = NDArray[np.float32]
-
 # Of an n-gram beside a word that moves the logits as much: only words that training has not seen need it.
 NGRAM_WORTH: Final = 0.3
+# Rows that are folded at a time: of many labels, what rows say takes far more memory than their vectors.
+SLICE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +103,15 @@ class _Said:
     @classmethod
     @torch.no_grad()
     def of(cls, view: View, share: float) -> "_Said":
-        """Fold a view where that can be done."""
-        classifier = view.classifier
-        seeds, labels = classifier.config.seeds, classifier.head.out_features
-        value_VX, score_VS = torch.split(classifier.fold(view.table_VD), [seeds * labels, seeds], 1)
-        value_VSC = value_VX.view(-1, seeds, labels) * share
-        worth_V = (value_VSC.amax(2) - value_VSC.amin(2)).sum(1)
-        folded_VSY = torch.cat([value_VSC, score_VS.unsqueeze(2)], 2)
-        return cls(view, folded_VSY if classifier.foldable else view.table_VD.unsqueeze(1), worth_V)
+        """Fold a view where that can be done; where not, what rows say only ranks them, and is not kept."""
+        folded, worth = [], []
+        for part_VD in torch.split(view.table_VD, SLICE):
+            said_VSY = view.classifier.fold(part_VD)
+            value_VSC = said_VSY[..., :-1].mul_(share)
+            worth.append((value_VSC.amax(2) - value_VSC.amin(2)).sum(1))
+            if view.classifier.foldable:
+                folded.append(said_VSY)
+        return cls(view, torch.cat(folded) if folded else view.table_VD.unsqueeze(1), torch.cat(worth))
 
     def sums(self, row_NK: NDArray[np.int32]) -> tuple[Float32, Float32]:
         """Return the sums over some rows each: columns [N, G, Y], energies [N]."""

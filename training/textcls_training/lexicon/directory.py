@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from textcls import features
 from textcls.features import Uint32
-
-Int64 = NDArray[np.int64]
+from textcls_training.arrays import Int64
 
 FINGERPRINT: Final = 0xFF000000
 # Hashes that share a block are moved together until each has a slot of its own; see `Directory`.

@@ -4,16 +4,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls import features
 from textcls.features import FeatureConfig
+from textcls_training.arrays import Bools, Float32
 from textcls_training.encoding import Corpus, bigram_hashes
 from textcls_training.lexicon.directory import Directory
 from textcls_training.lexicon.rounding import Rounded
-
-Bools = NDArray[np.bool_]
-Float32 = NDArray[np.float32]
 
 # The score of padding: it takes no part in a softmax, and 16 bits can hold it.
 NO_SCORE: Final = -3e4

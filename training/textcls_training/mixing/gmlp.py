@@ -64,10 +64,11 @@ class GatedMLP(nn.Module):
         linear           s(Z) = f(norm(Z))                           table 3
 
     f mixes tokens by a banded Toeplitz matrix shared by all channels; its weights start near zero and its bias at one,
-    so the block starts as a plain feed-forward layer. Where f is added that takes a bias of zero, and where it is all
-    there is an identity in f; both deviate. `full` has the paper's full matrix, over the first 128 tokens. W is over
-    tokens, tokens x tokens, not over the model's dimensions, as a summary of the paper has it; and padding is masked:
-    a model must not have to learn to ignore it.
+    so the block starts as a plain feed-forward layer. W mixes tokens (tokens x tokens); `full` has the paper's full
+    matrix, over the first 128 of them.
+
+    Deviations: with `additive` gating f's bias starts at zero; with `linear` gating its filter starts as the identity;
+    padding is masked.
 
     O(N d^2 + N W d) in N tokens of width d with a window of W; `full` O(N d^2 + 128^2 d); `attention` adds O(N^2 64).
 

@@ -1,6 +1,7 @@
 """The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers."""
 
 from textcls_training.ops.attention import (
+    LEAST_SQUARE,
     TINY,
     cosine_scores,
     fold_seed,
@@ -20,7 +21,6 @@ from textcls_training.ops.mixing import (
     boom,
     cosines_sines,
     dot_product_attention,
-    first_tokens,
     fourier_mix,
     full_spatial_gate,
     kernel_share,
@@ -32,13 +32,13 @@ from textcls_training.ops.mixing import (
 )
 
 __all__ = [
+    "LEAST_SQUARE",
     "TINY",
     "average_pool",
     "boom",
     "cosine_scores",
     "cosines_sines",
     "dot_product_attention",
-    "first_tokens",
     "fold_seed",
     "fourier_mix",
     "full_spatial_gate",

@@ -13,8 +13,11 @@ from torch.nn import functional as F
 from textcls_kernels import seed_metric_attention
 from textcls_kernels.metric_attention import Impl
 
-# The smallest divisor: keeps an empty text, and one without a single known feature, at exactly zero.
+# The smallest divisor of what is about 1.
 TINY = 1e-12
+# The smallest square of a norm of shares. Beside unknown tokens of score 0, known ones of -16 have shares of 1e-7 and
+# squares of 1e-14: far above it. The gradient divides by the square, and 1e30 is still a number of 32 bits.
+LEAST_SQUARE = 1e-30
 
 
 def masked_softmax(score_BTX: Tensor, mask_BT: Tensor) -> Tensor:
@@ -28,33 +31,34 @@ def norm_weights(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     q_t (`energy_BT1`) is the squared length that token t's features would have if they were orthogonal. Evidence of
     k different tokens adds up to sqrt(k) of it, as in an L2-normalised TF-IDF vector, where the softmax alone would
     average it. So does the evidence of a token that is repeated k times: long and repetitive texts get surer answers.
+    In a text without energy, where nothing is known, all weights are 0.
     """
     return share_BTS / share_norm(share_BTS, energy_BT1)
 
 
 def share_norm(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
-    """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; never zero."""
+    """Return sqrt(sum_t p_t^2 q_t) [B, 1, S], by which `norm_weights` divides; infinite for a text without energy."""
     square_B1S = (share_BTS * share_BTS * energy_BT1).sum(1, keepdim=True)
-    return square_B1S.clamp_min(TINY).sqrt()
+    return square_B1S.clamp_min(LEAST_SQUARE).sqrt().where(square_B1S > 0, math.inf)
 
 
 def norm_shares(share_BTS: Tensor, energy_BT1: Tensor) -> Tensor:
     """r_t = p_t^2 q_t / sum_t p_t^2 q_t, each token's share of the square that `norm_weights` divides by [B, T, S].
 
-    They sum to 1 over a text that has tokens.
+    They sum to 1 over a text with energy, and are 0 without.
     """
     square_BTS = share_BTS * share_BTS * energy_BT1
-    return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(TINY * TINY)
+    return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
 
 
 def norm_contributions(said_BTSC: Tensor, norm_share_BTS: Tensor) -> Tensor:
     """What each token adds under `norm` attention [B, T, C]: 3/2 said_t - 1/2 r_t sum_t said_t, summed over seeds.
 
-    A token says `said_t`, and by taking a share r_t of the norm it weakens what all say, L = sum_t said_t. Taken out,
-    it changes the logit by said_t - r_t L / 2 + O(r_t^2). Twice that sums to L again: 2 said_t - r_t L is the
-    Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each token is there with the same
-    chance. Halfway between it and what the token says is where comprehensiveness and sufficiency together are best
-    (training/README.md); the sum over tokens is L for each of the three.
+    A token says `said_t`, and by taking a share r_t of the norm's square it weakens what all say, L = sum_t said_t.
+    Taken out, it changes the logit by said_t - r_t L / 2, up to r_t said_t / 2 + O(r_t^2 L). Twice that sums to L
+    again: 2 said_t - r_t L is the Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each
+    token is there with the same chance. Halfway between it and what the token says is where comprehensiveness and
+    sufficiency together are best (training/README.md); the sum over tokens is L for each of the three.
     """
     sum_BSC = said_BTSC.sum(1)
     return 1.5 * said_BTSC.sum(2) - 0.5 * norm_share_BTS @ sum_BSC

@@ -50,7 +50,7 @@ def fourier_mix(x_BTD: Tensor, mask_BT: Tensor, cosine_DD: Tensor, sine_DD: Tens
     return y_BTD / (length_B11 * x_BTD.shape[-1]).to(x_BTD.dtype).sqrt()
 
 
-def first_tokens(x_BTD: Tensor, tokens: int) -> Tensor:
+def cut_or_pad(x_BTD: Tensor, tokens: int) -> Tensor:
     """Cut to `tokens` tokens, or fill up with zeros to so many [B, N, D]."""
     return F.pad(x_BTD, (0, 0, 0, tokens))[:, :tokens]
 
@@ -62,16 +62,10 @@ def token_mlp(
 
     A learned matrix has one length: the first N tokens are mixed, and the result is zero beyond them. O(N M D).
     """
-    x_BND = first_tokens(x_BTD * mask_BT.unsqueeze(-1), enter_MN.shape[1])
+    x_BND = cut_or_pad(x_BTD * mask_BT.unsqueeze(-1), enter_MN.shape[1])
     hidden_BMD = F.gelu(enter_MN @ x_BND + enter_M.unsqueeze(1))
     y_BND = leave_NM @ hidden_BMD + leave_N.unsqueeze(1)
-    return first_tokens_back(y_BND, x_BTD)
-
-
-def first_tokens_back(y_BNX: Tensor, like_BTD: Tensor) -> Tensor:
-    """Give [B, N, X] as many tokens as `like_BTD` has, zero beyond the first N."""
-    tokens = like_BTD.shape[1]
-    return F.pad(y_BNX, (0, 0, 0, tokens))[:, :tokens]
+    return cut_or_pad(y_BND, x_BTD.shape[1])
 
 
 def linear_attention(q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor) -> Tensor:
@@ -151,16 +145,15 @@ def full_spatial_gate(z_BTF: Tensor, weight_NN: Tensor, bias_N: Tensor, mask_BT:
 
     Beyond them nothing is mixed: f is 1, as it is everywhere when training begins. O(N^2 F).
     """
-    z_BNF = first_tokens(z_BTF * mask_BT.unsqueeze(-1), len(weight_NN))
+    z_BNF = cut_or_pad(z_BTF * mask_BT.unsqueeze(-1), len(weight_NN))
     moved_BNF = weight_NN @ z_BNF + (bias_N - 1).unsqueeze(1)
-    return first_tokens_back(moved_BNF, z_BTF) + 1
+    return cut_or_pad(moved_BNF, z_BTF.shape[1]) + 1
 
 
 def boom(x_BTD: Tensor, enter_XD: Tensor, enter_X: Tensor) -> Tensor:
-    """Boom layer: u = gelu(W v + b) of width N D, cut into N parts of width D, which are summed up.
+    """Boom layer (SHA-RNN, arXiv 1911.11423): gelu(W v + b) of width N D, cut into N parts of width D that are summed.
 
-    (SHA-RNN, arXiv 1911.11423: no matrix leads back, so it has half the weights of a feed-forward layer.) A
-    commentary on the paper has v a "static learned vector"; it is the hidden state of each token.
+    No matrix leads back.
     """
     u_BTX = F.gelu(F.linear(x_BTD, enter_XD, enter_X))
     return u_BTX.view(*x_BTD.shape[:-1], -1, x_BTD.shape[-1]).sum(-2)
