@@ -44,6 +44,19 @@ def test_nothing_is_found_in_rows_without_fault(tmp_path: Path) -> None:
     assert findings(tmp_path, GOOD, [("another text", "x")]) == {}
 
 
+def test_what_training_refuses_is_found_beforehand(tmp_path: Path) -> None:
+    found = findings(tmp_path, [("one text", "x"), ("another text", "x")])
+    assert str(found["one-label"]) == "All rows have the label 'x'; train needs at least two labels."
+    found = findings(tmp_path, [("", "x"), (" ", "y")])
+    assert "train will refuse" in found["no-words"].message
+
+
+def test_texts_longer_than_a_model_reads_are_found(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("word " * 2049, "x"), ("word " * 2048, "y")])
+    assert found["long-texts"].count == 1
+    assert found["long-texts"].rows == (f"{tmp_path / 'rows.jsonl'}, line 13",)
+
+
 def test_empty_texts_are_found_with_their_rows(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("", "x"), (" \n", "y")])
     assert set(found) == {"empty-text"}

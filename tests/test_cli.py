@@ -91,6 +91,26 @@ def table(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "new.csv", [("id", "text", "note"), *rows])
 
 
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("train", "argument 'DATA...'"),
+        ("explain m.onnx", "argument 'TEXT'"),
+        ("web m.onnx", "option '-o' / '--output'"),
+    ],
+)
+def test_what_is_missing_is_named(words: str, missing: str, model_path: Path) -> None:
+    words = words.replace("m.onnx", str(model_path))
+    result = run(*words.split())
+    assert result.exit_code == 2
+    assert f"Missing {missing}" in result.stderr
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "textcls", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("textcls, version ")
+
+
 # train
 
 

@@ -32,6 +32,8 @@ START: Final = 0x3C3C3C3C
 # Past the end of a token the graph sees `PADDING`, which no token contains, so its hash is the end mark.
 PADDING: Final = " "
 END: Final = mmh3.hash(PADDING, CHARACTER_SEED, signed=False)
+# Tokens of a text that a model reads, unless its training says otherwise.
+MAX_TOKENS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

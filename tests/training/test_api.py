@@ -40,6 +40,7 @@ def test_rows_of_their_own_judge_and_marks_of_people_are_counted(tmp_path: Path)
         ({"labels": LABELS[1:]}, InputError, "There are 24 texts and 23 labels; one label a text is needed."),
         ({"texts": [*TEXTS[1:], None]}, InputError, "Texts: number 23 is not a string but NoneType."),
         ({"labels": [*LABELS[1:], 3]}, InputError, "Labels: number 23 is not a string but int."),
+        ({"texts": "one text"}, InputError, "The texts and their labels are two sequences of strings, not one string."),
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
         ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not hold 'card'"),

@@ -45,6 +45,16 @@ def test_the_folder_holds_the_page_the_very_same_model_and_what_runs_it(
     assert one == other
 
 
+def test_a_folder_with_files_of_somebody_else_is_left_alone(model_path: Path, tmp_path: Path, runtime: Path) -> None:
+    output = tmp_path / "site"
+    output.mkdir()
+    (output / "index.html").write_text("mine")
+    done = CliRunner().invoke(main, ["web", str(model_path), "-o", str(output), "--runtime", str(runtime)])
+    assert done.exit_code == 3
+    assert "holds files that are no page of textcls" in done.stderr
+    assert [path.read_text() for path in output.iterdir()] == ["mine"]
+
+
 def test_without_the_runtime_it_says_how_to_get_it(model_path: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["web", str(model_path), "-o", str(tmp_path / "site")])
     assert done.exit_code == 2

@@ -10,6 +10,7 @@ import numpy as np
 
 from textcls.check import copies
 from textcls.check.survey import Survey
+from textcls.features import MAX_TOKENS
 
 # How many rows a finding names.
 TOLD: Final = 5
@@ -55,7 +56,9 @@ def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
     """Return what may be wrong with the rows of `survey`, and with those of `valid` beside them."""
     checks: tuple[Callable[[Survey], Iterator[Finding]], ...] = (
         _suspicious_columns,
+        _untrainable,
         _blank,
+        _long,
         _conflicts,
         _copies,
         _alike_labels,
@@ -85,6 +88,26 @@ def _suspicious_columns(survey: Survey) -> Iterator[Finding]:
     if survey.rows >= FEW and 2 * len(survey.labels) > survey.rows:
         message = f"{survey.rows:,} rows have {len(survey.labels):,} labels; is the label column the right one?"
         yield Finding("many-labels", message, len(survey.labels))
+
+
+def _untrainable(survey: Survey) -> Iterator[Finding]:
+    if len(survey.labels) == 1:
+        (name,) = survey.labels
+        message = f"All rows have the label {name!r}; train needs at least two labels."
+        yield Finding("one-label", message, survey.rows)
+    if len(survey.blank) == survey.rows:
+        message = "No text holds a single word or sign, so train will refuse them; is the text column the right one?"
+        yield Finding("no-words", message, survey.rows)
+
+
+def _long(survey: Survey) -> Iterator[Finding]:
+    long = np.flatnonzero(survey.tokens > MAX_TOKENS)
+    if len(long):
+        message = (
+            f"{_plural(len(long), 'text is', 'texts are')} longer than the {MAX_TOKENS:,} tokens that a model reads by "
+            "default; the rest is cut: split them, or train with more --max-tokens."
+        )
+        yield Finding("long-texts", message, len(long), _places(survey, long.tolist()))
 
 
 def _blank(survey: Survey) -> Iterator[Finding]:

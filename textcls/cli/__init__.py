@@ -67,6 +67,8 @@ class LazyGroup(click.Group):
         """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.MissingParameter:
+            raise  # It is a BadParameter whose sentence is made when it is shown.
         except click.BadParameter as error:
             raise click.BadParameter(settings.told(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
@@ -108,5 +110,5 @@ def main() -> None:
     textcls inspect tickets.onnx
     textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000
-    textcls web tickets.onnx --output site
+    textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist
     """

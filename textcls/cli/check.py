@@ -68,7 +68,7 @@ def _survey(paths: Sequence[Path], text_columns: tuple[str, ...], label_column: 
 
 def _show(found: Report) -> None:
     console = render.console()
-    console.print(f"{found.rows:,} rows, {len(found.labels):,} labels")
+    console.print(f"{render.plural(found.rows, 'row')}, {render.plural(len(found.labels), 'label')}")
     lengths = ", ".join(f"{_quantile(share)} {number:,}" for share, number in found.tokens.items())
     console.print(f"tokens of a text: {lengths}")
     shown = ", ".join(f"{name} {share:.1%}" for name, share in found.scripts.items() if share >= LEAST_SHARE)

@@ -141,15 +141,15 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
     return [
         ("file", f"{path}, {path.stat().st_size / 1e6:.2f} MB, format {info.format_version}"),
         ("task", info.task),
-        (f"{len(info.labels)} labels", ", ".join(info.labels)),
+        (render.plural(len(info.labels), "label"), ", ".join(info.labels)),
         ("columns", f"{', '.join(info.text_columns)} -> {info.label_column}"),
         (
             "trained on",
-            f"{training['rows']:,} rows, sha256 {training['data_sha256'][:12]}, "
-            f"seed {training['seed']}, {training['epochs']} epochs"
+            f"{render.plural(training['rows'], 'row')}, sha256 {training['data_sha256'][:12]}, "
+            f"seed {training['seed']}, {render.plural(training['epochs'], 'epoch')}"
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
-        ("held out", f"{training['held_out_rows']:,} rows, accuracy {training['held_out_accuracy']}"),
+        ("held out", f"{render.plural(training['held_out_rows'], 'row')}, accuracy {training['held_out_accuracy']}"),
         ("temperature", f"{info.temperature:.3f}"),
         ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(features)}"),

@@ -30,11 +30,16 @@ def console() -> Console:
     return found if found.is_terminal else Console(soft_wrap=True, width=PIPE_WIDTH)
 
 
+def plural(number: int, one: str) -> str:
+    """Return a number with its noun: 1 row, 1,234 rows."""
+    return f"{number:,} {one}{'s' * (number != 1)}"
+
+
 def score_line(report: Report) -> Text:
     """Return the summary of a report in one line."""
     loss = report.cross_entropy
     return Text.assemble(
-        f"{report.rows:,} rows   accuracy ",
+        f"{plural(report.rows, 'row')}   accuracy ",
         (f"{report.accuracy:.2%}", "bold"),
         f"   macro-F1 {report.macro_f1:.2%}",
         "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",

@@ -12,13 +12,17 @@ from textcls.page import site
 @click.command(epilog="Example: textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist")
 @model_argument
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write; is made."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write; is made. One that holds other files is left alone.",
 )
 @click.option(
     "--runtime",
     type=click.Path(path_type=Path),
     help="Folder with the files of onnxruntime-web: node_modules/onnxruntime-web/dist after npm install "
-    "onnxruntime-web. They are not part of textcls for their size, 14 MB.",
+    "onnxruntime-web. They are not part of textcls for their size, 14 MB.  [required]",
 )
 def web(model: Path, output: Path, runtime: Path | None) -> None:
     """Write the page of textcls serve as static files that run MODEL in the browser: no server, nothing is sent.

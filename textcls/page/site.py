@@ -11,7 +11,7 @@ from typing import Final
 
 from textcls import _unicode
 from textcls.artifact import check_not_an_input
-from textcls.errors import ConfigError, SurroundingsError
+from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.page.fragments import ASSETS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.
@@ -43,16 +43,17 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
 
     Args:
         model: the model file; it is copied as it is.
-        folder: is made where it is not there; files of the page in it are replaced.
+        folder: is made where it is not there; the files of a page that was written there are replaced.
         runtime: a folder with the files of onnxruntime-web, such as its `dist`.
 
     Raises:
         ConfigError: the runtime is not there.
-        InputError: the model is where the page's copy would be.
+        InputError: the model is where the page's copy would be, or the folder holds files that are no such page.
         SurroundingsError: the folder cannot be written to.
     """
     found = check_runtime(runtime)
     check_not_an_input(folder / MODEL, [model])
+    _check_folder(folder)
     files = static() | {f"page/ort/{path.name}": path.read_bytes() for path in found} | {MODEL: model.read_bytes()}
     try:
         (folder / "page" / "ort").mkdir(parents=True, exist_ok=True)
@@ -62,6 +63,12 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
         where = error.filename or folder
         raise SurroundingsError(f"{where} cannot be written: {os.strerror(error.errno or 0)}.") from error
     return sum(map(len, files.values()))
+
+
+def _check_folder(folder: Path) -> None:
+    ours = (folder / "page" / "unicode.mjs").is_file()
+    if not ours and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds files that are no page of textcls; name a new folder, or an empty one.")
 
 
 def check_runtime(runtime: Path | None) -> list[Path]:

@@ -36,6 +36,8 @@ def train(
 
 
 def _source(texts: Sequence[str], labels: Sequence[str], what: str) -> Source:
+    if isinstance(texts, str) or isinstance(labels, str):
+        raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
     texts, labels = list(texts), list(labels)
     if len(texts) != len(labels):
         raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; one label a text is needed.")

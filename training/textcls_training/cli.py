@@ -4,6 +4,7 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after. A test holds the choices below to those of the configuration.
 """
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -311,7 +312,8 @@ def _ngram_sizes(value: str) -> tuple[int, ...] | None:
 
 def _summarise(console: Console, report: "TrainReport", output: Path) -> None:
     held = report.held_out
-    console.print(f"Trained on {report.rows:,} rows, {len(held.labels)} labels, {report.epochs} epochs.")
+    counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
+    console.print(f"Trained on {', '.join(render.plural(*count) for count in counts)}.")
     if held.rows:
         how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
         missing = [row.label for row in held.labels if not row.rows]
@@ -326,5 +328,8 @@ def _summarise(console: Console, report: "TrainReport", output: Path) -> None:
         console.print(f"Not calibrated: {report.held_out_rows} judging rows are too few for it.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
-        Text.assemble((str(output), "bold"), f", {size}. Next: textcls evaluate {output} heldout.csv"), soft_wrap=True
+        Text.assemble(
+            (str(output), "bold"), f", {size}. Next: textcls evaluate {shlex.quote(str(output))} heldout.csv"
+        ),
+        soft_wrap=True,
     )

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import torch
 
 from textcls.errors import ConfigError, SurroundingsError
-from textcls.features import FeatureConfig
+from textcls.features import MAX_TOKENS, FeatureConfig
 from textcls_training.choices import ClassWeight, Device, Size
 from textcls_training.model import ModelConfig
 
@@ -84,7 +84,7 @@ class TrainConfig:
     optim: OptimConfig | None = None
     mixing_rate: float | None = None
     epochs: int | None = None
-    max_tokens: int = 2048
+    max_tokens: int = MAX_TOKENS
     class_weight: ClassWeight = "none"
     rationale_weight: float = 10.0
     size: Size = "default"
