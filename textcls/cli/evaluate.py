@@ -8,7 +8,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import abstaining, artifact, bulk, doors, metrics
+from textcls import abstaining, bulk, doors, metrics
 from textcls.abstaining import Abstaining
 from textcls.classifier import Classifier
 from textcls.cli import render
@@ -23,6 +23,7 @@ from textcls.cli.options import (
 )
 from textcls.data import open_labelled
 from textcls.errors import ConfigError, InputError
+from textcls.output import check_output_path
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
@@ -59,7 +60,7 @@ def evaluate(
     if store:
         # Before the work, not after it.
         store_threshold = doors.load(doors.STORE_THRESHOLD, "textcls evaluate --store")
-        artifact.check_output_path(model.resolve())
+        check_output_path(model)
     classifier = Classifier.load(model)
     info = classifier.info
     once(data)

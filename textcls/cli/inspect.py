@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from textcls import artifact, page
+from textcls import page
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.cli import render
@@ -21,6 +21,7 @@ from textcls.data import label_of, open_table, texts_of
 from textcls.errors import ConfigError
 from textcls.evidence import EvidenceCounter
 from textcls.explanation import label_number
+from textcls.output import check_not_an_input, check_output_path, replacing
 
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.
 CHUNK: Final = 128
@@ -71,14 +72,14 @@ def inspect(
         _show_facts(console, model, classifier.info, as_json)
         return
     if html is not None:
-        artifact.check_not_an_input(html, [model, data])
-        artifact.check_output_path(html)
+        check_not_an_input(html, [model, data])
+        check_output_path(html)
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is read.
     report = _evidence(classifier, data, text_columns, label_column).report(top or LISTED, only=only or None)
     if html is not None:
         title = f"What {model.stem} goes by"
-        with artifact.replacing(html) as file:
+        with replacing(html) as file:
             file.write(page.document(title, page.evidence_fragment(title, report)).encode())
     if as_json:
         click.echo(render.json_line(report.as_json()))

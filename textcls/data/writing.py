@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-from textcls import artifact
 from textcls.data import delimited, formats, jsonl, parquet
 from textcls.data.rows import Format, Row
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
+from textcls.output import no_space_for, replacing
 
 WRITTEN: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl", "parquet")
 
@@ -78,10 +78,10 @@ def open_writer(
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     if path == STANDARD:
-        with artifact.no_space_for("Standard output"):
+        with no_space_for("Standard output"):
             yield cast(IO[bytes], _WholeWrites())
         return
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         if not formats.zipped(path):
             yield file
             return

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from textcls import _unicode
-from textcls.artifact import check_not_an_input
 from textcls.errors import ConfigError, SurroundingsError
+from textcls.output import check_not_an_input
 from textcls.page.fragments import ASSETS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.

@@ -13,10 +13,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from textcls import artifact, metrics
+from textcls import metrics
 from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
+from textcls.output import check_not_an_input, check_output_path, replacing
 from textcls_training.ablation import measure, page, report, tasks
 from textcls_training.ablation.cells import AblationState, Settings, choose, make_cells
 from textcls_training.cli import ngrams_option
@@ -74,8 +75,8 @@ def ablate(
     cells = make_cells({field: choose(field, names) for field, names in named.items()}, range(seeds))
     paths = {suffix: output.with_name(f"{output.name}.{suffix}") for suffix in ("json", "md", "html")}
     for path in paths.values():
-        artifact.check_output_path(path)
-        artifact.check_not_an_input(path, [given for given in (data, test) if given is not None])
+        check_output_path(path)
+        check_not_an_input(path, [given for given in (data, test) if given is not None])
     name, train, judges = _parts(data, task, test, lambda path: _read(path, text_columns, label_column, reading))
     settings = Settings(epochs=epochs, mixing_rate=mixing_rate, bigrams=bigrams, ngram_sizes=ngrams)
 
@@ -136,5 +137,5 @@ def _about(name: str, train: Labelled, judges: Labelled, settings: Settings) -> 
 
 
 def _write(path: Path, content: str) -> None:
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         file.write(content.encode())

@@ -8,12 +8,13 @@ import click
 import numpy as np
 from rich.console import Console
 
-from textcls import artifact, metrics
 from textcls import data as tables
+from textcls import metrics
 from textcls.classifier import Classifier
 from textcls.cli import render
 from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.errors import ConfigError, InputError
+from textcls.output import check_not_an_input, check_output_path, replacing
 from textcls_training.explaining import page
 from textcls_training.explaining.benchmark import explain_benchmark
 from textcls_training.explaining.plausibility import Rationale
@@ -81,8 +82,8 @@ def explain_benchmark_command(
     inputs = [path for path in (model, *data, rationales, other) if path is not None]
     for path in (output, json_path):
         if path is not None:
-            artifact.check_output_path(path)
-            artifact.check_not_an_input(path, inputs)
+            check_output_path(path)
+            check_not_an_input(path, inputs)
     if output is not None:
         page.require()
     classifier = Classifier.load(model)
@@ -106,10 +107,10 @@ def explain_benchmark_command(
             watcher=watcher,
         )
     if json_path is not None:
-        with artifact.replacing(json_path) as file:
+        with replacing(json_path) as file:
             file.write(json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
     if output is not None:
-        with artifact.replacing(output) as file:
+        with replacing(output) as file:
             file.write(page.render(result).encode())
     print_report(render.console(), result)
 
