@@ -6,6 +6,7 @@
     delimited.py  CSV and TSV             one module a format: `read` gives columns and rows,
     jsonl.py      JSON lines              `Writer` takes rows and answers
     parquet.py    Parquet
+    plain.py      what only Parquet has a type for, as text
     fasttext.py   fastText's lines (read alone)
     columns.py    which column is the text, and which the label
     tables.py     an open table, of one file or several

@@ -147,6 +147,8 @@ def label_of(row: Row, column: str) -> str | Bad:
     value = row.fields.get(column)
     if isinstance(value, list | dict):
         return Bad(row.where, f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed")
+    if isinstance(value, bytes):
+        return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
     # JSON and Parquet have numbers and truth values for labels, too.
     label = "" if value is None else str(value).strip()
     return label or Bad(row.where, f"the label in column {column!r} is empty; fill it or remove the row")

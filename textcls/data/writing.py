@@ -27,6 +27,9 @@ class Writer(Protocol):
     def close(self) -> None:
         """Write what is left."""
 
+    def abandon(self) -> None:
+        """Let go of the file, which is thrown away."""
+
 
 def format_of(path: Path, asked: Format | None, read: Format) -> Format:
     """Return the format in which to write to `path`: asked for, that of its name, or on standard output that of `read`.
@@ -71,8 +74,12 @@ def open_writer(
             writer = parquet.Writer(file, columns, added, schema)
         else:
             writer = delimited.Writer(file, columns, added, "\t" if kind == "tsv" else ",")
-        yield writer
-        writer.close()
+        try:
+            yield writer
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
 
 
 @contextmanager
