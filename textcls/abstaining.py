@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import ConfigError, MissingExtraError
+from textcls import extras
+from textcls.errors import ConfigError
 
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
@@ -58,10 +59,8 @@ class Abstaining:
         """
         if not self.right:
             return 0.0
-        try:
+        with extras.needed_by("The bound of a precision"):
             from scipy.stats import binomtest
-        except ImportError as error:
-            raise MissingExtraError("The bound of a precision", "scipy", "train") from error
         test = binomtest(self.right, self.accepted, alternative="greater")
         return float(test.proportion_ci(CONFIDENCE, "exact").low)
 

@@ -8,7 +8,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import abstaining, bulk, doors, metrics
+from textcls import abstaining, bulk, extras, metrics
 from textcls.abstaining import Abstaining
 from textcls.classifier import Classifier
 from textcls.cli import render
@@ -59,7 +59,7 @@ def evaluate(
         raise ConfigError("--store needs --target-precision, for which the threshold is chosen.")
     if store:
         # Before the work, not after it.
-        store_threshold = doors.load(doors.STORE_THRESHOLD, "textcls evaluate --store")
+        store_threshold = extras.load(extras.STORE_THRESHOLD, "textcls evaluate --store")
         check_output_path(model)
     classifier = Classifier.load(model)
     info = classifier.info

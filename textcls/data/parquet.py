@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
+from textcls import extras
 from textcls.data.rows import Content, Row, require_known
 from textcls.data.source import Source, seekable
-from textcls.errors import InputError, MissingExtraError
+from textcls.errors import InputError
 
 BATCH: Final = 1024
 # A row group is held in memory while it is written: this many rows, or characters of text.
@@ -13,11 +14,9 @@ GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
+    with extras.needed_by("Parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet", "pyarrow", "parquet") from error
     return pyarrow, pyarrow.parquet
 
 

@@ -1,4 +1,4 @@
-"""Values for which CSV and JSON have no type, as Parquet has them: times and decimals as they are shown, bytes as text."""
+"""Values without a type in CSV and JSON, as Parquet has them: times and decimals as they are shown, bytes as text."""
 
 import json
 
