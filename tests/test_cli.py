@@ -236,6 +236,27 @@ finally:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("call", ["--help", "ablate --help", "explain-benchmark --help", ""])
+def test_help_and_completion_do_not_wait_for_pytorch(tmp_path: Path, call: str) -> None:
+    code = """
+import sys
+from textcls.cli import main
+try:
+    main(prog_name="textcls")
+finally:
+    slow = {"torch", "numba", "scipy", "sklearn", "onnx", "matplotlib"}
+    print(sorted(slow & {name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+    completing = {"_TEXTCLS_COMPLETE": "bash_complete", "COMP_WORDS": "textcls ", "COMP_CWORD": "1"}
+    environment = os.environ | ({} if call else completing)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *call.split()], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "explain-benchmark" in done.stdout or "ablate" in done.stdout
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 def test_train_reads_several_files_and_standard_input(
     tmp_path: Path, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

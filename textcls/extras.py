@@ -6,6 +6,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
 from textcls.errors import MissingExtraError
@@ -61,6 +62,17 @@ def _missing(module: str) -> str | None:
     package = module.partition(".")[0]
     whole = module == package or package in _SHARED
     return package if whole and package in EXTRA_OF_PACKAGE else None
+
+
+def look_for(*packages: str) -> None:
+    """Find out whether `packages` are installed without importing them, which may take seconds.
+
+    Raises:
+        ModuleNotFoundError: one is not; `needed_by` makes a sentence of it.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def load(place: str, what: str, extra: str | None = None) -> Any:

@@ -7,7 +7,6 @@ and what needs PyTorch is imported after. A test holds the choices below to thos
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
+from textcls import extras
 from textcls.check import Survey, find
 from textcls.cli import INTERRUPTED, render
 from textcls.cli.options import (
@@ -42,9 +42,7 @@ NEEDED: Final = ("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 MAX_TOKENS: Final = 2048
 RATIONALE_WEIGHT: Final = 10.0
 
-for _package in NEEDED:
-    if find_spec(_package) is None:
-        raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
+extras.look_for(*NEEDED)
 
 ngrams_option = click.option(
     "--ngrams",

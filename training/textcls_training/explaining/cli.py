@@ -1,27 +1,31 @@
-"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods."""
+"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods.
+
+What needs PyTorch, whose import takes seconds, is imported when the command runs: help and completion must not wait.
+"""
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 from rich.console import Console
 
 from textcls import data as tables
-from textcls import metrics
+from textcls import extras, metrics
 from textcls.classifier import Classifier
 from textcls.cli import render
 from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.errors import ConfigError, InputError
 from textcls.output import check_not_an_input, check_output_path, replacing
-from textcls_training.explaining import page
-from textcls_training.explaining.benchmark import explain_benchmark
-from textcls_training.explaining.plausibility import Rationale
 from textcls_training.explaining.progress import watching
-from textcls_training.explaining.rationales import read_rationales
 from textcls_training.explaining.removal import REMOVALS
-from textcls_training.explaining.report import print_report
+
+if TYPE_CHECKING:
+    from textcls_training.explaining.plausibility import Rationale
+
+extras.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolctl")
 
 
 @click.command(
@@ -75,6 +79,10 @@ def explain_benchmark_command(
     model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
     also how far they agree with people.
     """
+    from textcls_training.explaining import page
+    from textcls_training.explaining.benchmark import explain_benchmark
+    from textcls_training.explaining.report import print_report
+
     metrics.require()
     once(data)
     if rationales is not None and reading.bad.skip:
@@ -115,8 +123,10 @@ def explain_benchmark_command(
     print_report(render.console(), result)
 
 
-def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> list[Rationale | None]:
+def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> "list[Rationale | None]":
     """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    from textcls_training.explaining.rationales import read_rationales
+
     found = read_rationales(path)
     beyond = max(found, default=0)
     if beyond >= len(rows.texts):
