@@ -21,7 +21,7 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
-from textcls.data import open_labelled
+from textcls.data import no_rows, open_labelled
 from textcls.errors import ConfigError, InputError
 from textcls.output import check_output_path
 
@@ -119,7 +119,7 @@ def _answers(
             probabilities += (answer.probabilities for answer in classifier.predict([row.text for row in chunk]))
             right += (row.label for row in chunk)
     if not right:
-        raise InputError(f"{' and '.join(map(str, data))} has no rows{' that can be used' * bool(reading.bad.count)}.")
+        raise no_rows(data, reading.bad)
     return np.array(probabilities), right
 
 
