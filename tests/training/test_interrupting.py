@@ -93,7 +93,7 @@ def test_before_the_first_validation_nothing_is_left(data: Path, tmp_path: Path)
     # In the first moments of an epoch; were this machine to stall, a validation might just have been.
     assert process.returncode == 130
     assert said == ""
-    assert told.splitlines()[-1] == "Interrupted; no file was written."
+    assert told.splitlines()[-1] == "Interrupted; no file was left half-written."
     assert list(tmp_path.iterdir()) == []
 
 

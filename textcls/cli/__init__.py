@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
             click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
             ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
-            click.echo("Interrupted; no file was written.", err=True)
+            click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -2,13 +2,13 @@
 
 import gzip
 import io
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
+from textcls import interrupts
 from textcls.data import delimited, formats, jsonl, parquet
 from textcls.data.rows import Format, Row
 from textcls.data.source import STANDARD
@@ -107,10 +107,7 @@ class _WholeWrites(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
+        with interrupts.held_back():
             written = self.stream.write(data)
             self.stream.flush()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         return written
