@@ -19,7 +19,7 @@ from textcls.explanation import Explanation, directions, label_number
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-# A shortcut decides at least this share of the answers of its label, and this many of them.
+# A shortcut decides more than this share of the answers of its label, and at least this many of them.
 SHORTCUT_SHARE: Final = 0.10
 SHORTCUT_ANSWERS: Final = 5
 # A pair that stands once in all texts is an accident.
@@ -109,7 +109,8 @@ class EvidenceReport:
         labelled: texts that carry a label.
         right: of those, how many were answered with it.
         dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
-            counts from there.
+            counts from there. Which words an answer holds, and which decide it, is forgotten by a bound of its own and
+            not counted here; from then on `holding`, `decided` and `wrong` of a shortcut are lower bounds.
         shortcuts: the words that alone decide a large share of a label's answers, the worst first.
         labels: what speaks for and against each label, or each of those asked for.
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
@@ -259,7 +260,7 @@ class EvidenceCounter:
 
         Args:
             top: words, and pairs, for and against each label.
-            share: share of a label's answers from which on a word is called a shortcut.
+            share: a word that decides more than this share of a label's answers is called a shortcut.
             only: the labels to tell of, in this order; all by default.
 
         Raises:

@@ -120,7 +120,7 @@ def coloured_text(explanation: Explanation, view: View) -> Text:
 def token_table(explanation: Explanation, view: View, top: int) -> Table:
     """Return what each token says in `view`, and what it added to the two labels that matter.
 
-    Of a text of more than `top` tokens, the strongest in reading order, and the sum of the others.
+    For a text of more than `top` tokens: the strongest, in reading order, and the sum of the rest.
     """
     other = view.against or (explanation.runner_up if view.label == explanation.label else explanation.label)
     columns = [explanation.labels.index(name) for name in (view.label, other) if name is not None]
