@@ -936,14 +936,16 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
 @pytest.mark.parametrize(
     "options",
     [
-        *(
-            ["--html", "a.html"],
-            ["--text-column", "a"],
-            ["--label-column", "a"],
-            ["--label", "billing"],
-            ["--top", "3"],
-        ),
-        *(["--encoding", "cp1252"], ["--format", "csv"], ["--on-error", "skip"], ["--no-quotes"], ["--delimiter", ","]),
+        ["--html", "a.html"],
+        ["--text-column", "a"],
+        ["--label-column", "a"],
+        ["--label", "billing"],
+        ["--top", "3"],
+        ["--encoding", "cp1252"],
+        ["--format", "csv"],
+        ["--on-error", "skip"],
+        ["--no-quotes"],
+        ["--delimiter", ","],
     ],
 )
 def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
@@ -953,17 +955,8 @@ def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options:
 def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "old.txt"
     path.write_bytes("text;queue\ncaf\u00e9;billing\nmy card;\nrefund;returns\n".encode("cp1252"))
-    call: list[str | Path] = [
-        "inspect",
-        model_path,
-        "--evidence",
-        path,
-        "--format",
-        "csv",
-        "--encoding",
-        "cp1252",
-        "--json",
-    ]
+    how = ["--format", "csv", "--encoding", "cp1252", "--json"]
+    call: list[str | Path] = ["inspect", model_path, "--evidence", path, *how]
     assert json.loads(succeed(*call))["texts"] == 3
     assert "line 3: the label in column 'queue' is empty" in fail(3, *call, "--label-column", "queue", "--quiet")
     result = run(*call, "--label-column", "queue", "--on-error", "skip")

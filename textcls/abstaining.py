@@ -9,6 +9,7 @@ it is imported on use.
 """
 
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -68,6 +69,17 @@ class Abstaining:
         """Return all of it as plain data."""
         more = {"coverage": self.coverage, "precision": self.precision}
         return {**asdict(self), **more, "precision_at_least": self.lower_bound(), "confidence": CONFIDENCE}
+
+
+def checked(threshold: float) -> float:
+    """Return `threshold` as Python's own number.
+
+    Raises:
+        ConfigError: it is no probability.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    return float(threshold)
 
 
 def at(threshold: float, confidence: Floats, right: Bools) -> Abstaining:

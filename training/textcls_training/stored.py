@@ -6,8 +6,9 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
+from textcls import abstaining
 from textcls.artifact import METADATA_KEY, ModelInfo
-from textcls.errors import ArtifactError, ConfigError
+from textcls.errors import ArtifactError
 from textcls.output import replacing
 
 
@@ -19,8 +20,7 @@ def store_threshold(path: Path, threshold: float | None) -> None:
         ArtifactError: there is no model, or it is damaged.
         SurroundingsError: the file cannot be replaced.
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    threshold = None if threshold is None else abstaining.checked(threshold)
     try:
         model = onnx.load_model_from_string(path.read_bytes())
     except FileNotFoundError as error:
