@@ -113,6 +113,7 @@ class EvidenceReport:
             not counted here; from then on `holding`, `decided` and `wrong` of a shortcut are lower bounds.
         shortcuts: the words that alone decide a large share of a label's answers, the worst first.
         labels: what speaks for and against each label, or each of those asked for.
+        shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
     """
 
@@ -123,6 +124,7 @@ class EvidenceReport:
     dropped: int
     shortcuts: tuple[Shortcut, ...]
     labels: tuple[LabelEvidence, ...]
+    shortcut_share: float
     mirrored: bool
 
     def as_json(self) -> dict[str, Any]:
@@ -287,6 +289,7 @@ class EvidenceCounter:
             dropped=self._words.dropped + self._pairs.dropped,
             shortcuts=self._shortcuts(share, told),
             labels=labels,
+            shortcut_share=share,
             mirrored=len(told) == len(self.labels) == 2,
         )
 

@@ -58,6 +58,11 @@ class View:
     total: float
     direction: Float64
 
+    @property
+    def kind(self) -> str:
+        """What the values are called: the evidence for a label, or its difference to another."""
+        return "evidence" if self.against is None else "difference"
+
     def strongest(self, k: int | None = None) -> NDArray[np.int64]:
         """The numbers of the `k` tokens (all by default) with the largest |value|, strongest first; ties in order.
 
@@ -174,6 +179,14 @@ class Explanation:
         values = self.contributions.astype(np.float64) @ direction
         bias, total = float(self.bias_values @ direction), float(self.logit_values @ direction)
         return View(name, against, values.astype(np.float32), bias, total, direction)
+
+    def columns(self, view: View) -> list[int]:
+        """The numbers of the labels whose contributions are told with `view`: of its own, and of the closest other.
+
+        That is the one it is held against, else the most probable beside it.
+        """
+        other = view.against or (self.runner_up if view.label == self.label else self.label)
+        return [self.labels.index(name) for name in (view.label, other) if name is not None]
 
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.

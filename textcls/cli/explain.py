@@ -98,10 +98,8 @@ def _show(prediction: Prediction, explanation: Explanation, view: View, top: int
         console.print(Text(f"why {page.named(view.label)} and not {page.named(view.against)}:"))
     elif view.label != prediction.label:
         console.print(Text(f"{page.named(view.label)}, {_score(prediction, view.label):.1%}, against all others:"))
-    if prediction.reason is not None:
-        console.print(Text(prediction.reason, style="yellow"))
-    if prediction.truncated:
-        console.print("The text is longer than the model reads; the rest was cut.", style="yellow")
+    for remark in prediction.remarks:
+        console.print(Text(remark, style="yellow"))
     console.print()
     console.print(render.token_table(explanation, view, top))
     console.print()
