@@ -225,7 +225,7 @@ class Explanation:
         Raises:
             ConfigError: there is no such label, or `k` is negative.
         """
-        return tuple(self._token(i) for i in self.view(label).strongest(k).tolist())
+        return self._listed(self.view(label).strongest(k))
 
     def covered(self, k: int, label: str | None = None) -> float:
         """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
@@ -239,7 +239,7 @@ class Explanation:
     @property
     def unknown(self) -> tuple[TokenAttribution, ...]:
         """The tokens whose words are unknown to the model, in reading order."""
-        return tuple(self._token(i) for i in np.flatnonzero(~self.known).tolist())
+        return self._listed(np.flatnonzero(~self.known))
 
     @property
     def known_share(self) -> float:
@@ -249,11 +249,7 @@ class Explanation:
     @cached_property
     def tokens(self) -> tuple[TokenAttribution, ...]:
         """The tokens in reading order."""
-        rows = zip(self.spans, self.attention.tolist(), self.contributions.tolist(), self.known.tolist(), strict=True)
-        return tuple(
-            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
-            for (start, end), share, added, known in rows
-        )
+        return self._listed(np.arange(len(self.spans)))
 
     def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
         """The explanation as plain data: the one form of the command line, the server and files.
@@ -270,6 +266,7 @@ class Explanation:
         number = {name: i for i, name in enumerate(self.labels)}
         columns = [number[name] if name in number else self._number(name) for name in names]
         text = self.text
+        # Written out, and not made of `tokens`: a server does this for each text.
         rows = zip(
             self.spans,
             self.attention.tolist(),
@@ -302,10 +299,19 @@ class Explanation:
 
         return page.explanation_fragment(self)
 
-    def _token(self, i: int) -> TokenAttribution:
-        start, end = self.spans[i]
-        added = dict(zip(self.labels, self.contributions[i].tolist(), strict=True))
-        return TokenAttribution(self.text[start:end], start, end, float(self.attention[i]), added, bool(self.known[i]))
+    def _listed(self, numbers: NDArray[np.int64]) -> tuple[TokenAttribution, ...]:
+        """The tokens of these numbers, in their order."""
+        rows = zip(
+            [self.spans[i] for i in numbers.tolist()],
+            self.attention[numbers].tolist(),
+            self.contributions[numbers].tolist(),
+            self.known[numbers].tolist(),
+            strict=True,
+        )
+        return tuple(
+            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
+            for (start, end), share, added, known in rows
+        )
 
     def _best_beside(self, label: str) -> str | None:
         order = np.argsort(-self.probability_values, kind="stable").tolist()
