@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
-from textcls.explanation import directions
+from textcls.directions import directions
 
 TEXT = "My card was charged TWICE!!"
 

@@ -6,7 +6,6 @@ rank and colour by, `Explanation.as_json` is what they write.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
+from textcls.directions import Float32, Float64, directions
 from textcls.errors import ConfigError
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from textcls.labels import label_number
 
 
 class TokenAttribution(NamedTuple):
@@ -322,36 +320,3 @@ class Explanation:
 
     def _direction(self, number: int) -> Float64:
         return directions(self.probability_values, [number])[:, 0]
-
-
-def label_number(labels: Sequence[str], label: str) -> int:
-    """Return the number of a label.
-
-    Raises:
-        ConfigError: there is no such label.
-    """
-    if label in labels:
-        return labels.index(label)
-    spelt = {name.lower(): name for name in reversed(labels)}
-    near = get_close_matches(label.lower(), spelt, 1)
-    meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
-    raise ConfigError(f"There is no label {label!r}{meant}; the model's are {', '.join(labels)}.")
-
-
-def directions(probabilities: Float32, numbers: Sequence[int]) -> Float64:
-    """Return what turns contributions [tokens, labels] into evidence by a matrix product: [labels, numbers].
-
-    A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
-
-    Args:
-        probabilities: of one text [labels].
-        numbers: the labels wanted, by number.
-    """
-    columns = np.arange(len(numbers))
-    weight = np.tile(probabilities.astype(np.float64)[:, None], (1, len(numbers)))
-    weight[numbers, columns] = 0.0
-    total = weight.sum(0)
-    # Of a label that is certain the others' probabilities may all be zero.
-    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
-    weight[numbers, columns] = -1.0
-    return np.negative(weight)

@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from textcls.directions import Float32
 from textcls.errors import ConfigError
-from textcls.explanation import Explanation, Float32, TokenAttribution
+from textcls.explanation import Explanation, TokenAttribution
 
 __all__ = ["Decision", "Explanation", "LabelScore", "Prediction", "TokenAttribution"]
 

@@ -21,7 +21,7 @@ from textcls.cli.options import PATH, Reading, html_option, model_argument, read
 from textcls.data import Row, label_of, open_labelled, open_table, texts_of
 from textcls.errors import ConfigError
 from textcls.evidence import EvidenceCounter
-from textcls.explanation import label_number
+from textcls.labels import label_number
 from textcls.output import check_not_an_input, check_output_path, replacing
 
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.

@@ -7,10 +7,12 @@ from typing import Final
 import numpy as np
 
 from textcls import tokenizer
+from textcls.directions import directions
 from textcls.evidence.decisions import Decisions
 from textcls.evidence.report import EvidenceReport, LabelEvidence, Shortcut
 from textcls.evidence.sums import KEYS, Sums
-from textcls.explanation import Explanation, directions, label_number
+from textcls.explanation import Explanation
+from textcls.labels import label_number
 
 # A shortcut decides more than this share of the answers of its label, and at least this many of them.
 SHORTCUT_SHARE: Final = 0.10
