@@ -1,5 +1,6 @@
 """Writing a file: whole or not at all, whatever it replaces and where links lead, and with the mode it should have."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -168,3 +169,12 @@ def test_an_input_is_no_output_under_any_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is the input"):
         check_not_an_input(link, [tmp_path / "no.csv", path])
     check_not_an_input(tmp_path / "out.csv", [path])
+
+
+def test_no_room_for_the_file_itself_is_told_as_no_room_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(SurroundingsError, match=r"out\.bin cannot be written: .*; make room"):
+        replacing(tmp_path / "out.bin").__enter__()

@@ -15,13 +15,13 @@ def held_back() -> Iterator[None]:
         nonlocal heard
         heard = True
 
-    # Processes inherit the mask. It is not enough for this one: the threads of numerical libraries do not have it, and
-    # whichever thread gets the signal, Python calls the handler in the main one.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     before = signal.getsignal(signal.SIGINT)
     replaced = callable(before) and threading.current_thread() is threading.main_thread()
     if replaced:
         signal.signal(signal.SIGINT, hear)
+    # Processes inherit the mask. It is not enough for this one: the threads of numerical libraries do not have it, and
+    # whichever thread gets the signal, Python calls the handler in the main one.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:

@@ -90,15 +90,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()
     beside = target.with_name(f".textcls-{token_hex(8)}")
     # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
-    try:
-        with no_space_for(str(path)), os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
-            os.fsync(file.fileno())
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with no_space_for(str(path)):
+        handle = os.open(beside, flags, 0o666 if mode is None else 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                if mode is not None:
+                    os.fchmod(file.fileno(), stat.S_IMODE(mode))
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
