@@ -2,7 +2,8 @@
 
     python scripts/generate_unicode.py > textcls/_unicode.py
 
-Needs `regex` (for script properties) and `onnxruntime` (whose lower-casing is the one that saved models use).
+Needs `regex` (for script properties), `onnxruntime` (whose lower-casing is the one that saved models use), and `onnx`
+and `numpy` to ask it.
 Run it only to start a new version of the token rule: saved models carry the ranges of their own version.
 """
 

@@ -1,8 +1,6 @@
 """The model file: what is refused and how, how it is written, and that its metadata survive the way there and back."""
 
 import json
-import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from textcls import ArtifactError, Classifier, ModelInfo, SurroundingsError
-from textcls.artifact import FORMAT_VERSION, METADATA_KEY, check_output_path, replacing
+from textcls import ArtifactError, Classifier, ModelInfo
+from textcls.artifact import FORMAT_VERSION, METADATA_KEY
 from textcls.features import FeatureConfig
 
 Change = Callable[[dict[str, Any]], object]
@@ -205,91 +203,3 @@ def test_metadata_are_one_json_object_under_one_key(classifier: Classifier) -> N
     metadata = classifier.info.to_metadata()
     assert list(metadata) == ["textcls"]
     assert set(json.loads(metadata["textcls"])) == set(ModelInfo.__dataclass_fields__)
-
-
-# Writing
-
-
-def test_a_file_is_there_once_it_is_whole_and_alone(tmp_path: Path) -> None:
-    path = tmp_path / "out.bin"
-    with replacing(path) as file:
-        file.write(b"half")
-        assert not path.exists()
-        file.write(b" and whole")
-    assert path.read_bytes() == b"half and whole"
-    assert list(tmp_path.iterdir()) == [path]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-
-
-def test_an_old_file_is_replaced_only_by_a_whole_one(tmp_path: Path) -> None:
-    path = tmp_path / "out.bin"
-    path.write_bytes(b"old")
-    with replacing(path) as file:
-        file.write(b"new")
-        file.flush()
-        assert path.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException]) -> None:
-    path = tmp_path / "out.bin"
-    path.write_bytes(b"old")
-
-    def write_half() -> None:
-        with replacing(path) as file:
-            file.write(b"half")
-            raise error
-
-    with pytest.raises(error):
-        write_half()
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_exception_leaves_nothing_where_nothing_was(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="stop"), replacing(tmp_path / "out.bin"):
-        raise ValueError("stop")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_output_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "no" / "out.bin"
-    for attempt in (check_output_path, lambda path: replacing(path).__enter__()):
-        with pytest.raises(SurroundingsError, match="does not exist") as caught:
-            attempt(path)
-        assert str(tmp_path / "no") in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_is_no_output(tmp_path: Path) -> None:
-    with pytest.raises(SurroundingsError, match="is a folder") as caught:
-        check_output_path(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-
-
-def test_a_folder_that_may_not_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(path: Path, mode: int) -> bool:
-        return mode != os.W_OK
-
-    monkeypatch.setattr(os, "access", denied)
-    with pytest.raises(SurroundingsError, match="may not be written to") as caught:
-        check_output_path(tmp_path / "out.bin")
-    assert str(tmp_path) in str(caught.value)
-
-
-def test_what_is_no_plain_file_is_never_replaced(tmp_path: Path) -> None:
-    # Written as root, `--output /dev/null` would otherwise put a file in the place of the device.
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(SurroundingsError) as caught, replacing(pipe):
-        pass
-    assert str(pipe) in str(caught.value)
-    assert pipe.is_fifo()
-    assert list(tmp_path.iterdir()) == [pipe]
-
-
-def test_an_output_name_that_no_system_allows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SurroundingsError), replacing(tmp_path / ("a" * 300)):
-        pass
-    assert list(tmp_path.iterdir()) == []

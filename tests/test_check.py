@@ -78,6 +78,11 @@ def test_texts_of_nothing_but_signs_are_no_near_copies_of_each_other(tmp_path: P
     assert findings(tmp_path, [*GOOD, (":-)", "x"), (":-(", "y")]) == {}
 
 
+def test_a_text_without_tokens_is_empty_whatever_it_holds(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("\0\0", "x"), ("\u2003\t", "y")])
+    assert {kind: finding.count for kind, finding in found.items()} == {"empty-text": 2}
+
+
 def test_copies_with_different_labels_are_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("same", "x"), ("same", "y"), ("same", "x")])
     assert found["conflicting-copies"].count == 1

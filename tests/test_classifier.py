@@ -321,12 +321,20 @@ def test_the_model_can_bring_its_own_threshold_and_the_caller_overrules_it(
     assert careful.predict([TEXT], threshold=0)[0].decision == "accept"
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), 50])
+@pytest.mark.parametrize("threshold", [np.float32(0.5), np.float64(0.5), np.int64(1), 1, 0.5])
+def test_any_kind_of_number_is_a_threshold_and_comes_back_as_pythons_own(
+    classifier: Classifier, threshold: float
+) -> None:
+    answer = classifier.predict(TEXT, threshold=threshold)
+    assert (type(answer.threshold), answer.threshold) == (float, threshold)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), 50, True, "0.5"])
 @pytest.mark.parametrize("texts", [TEXT, [TEXT], []], ids=["text", "list", "none"])
 def test_a_threshold_that_is_no_probability_is_refused(
     classifier: Classifier, texts: str | list[str], threshold: float
 ) -> None:
-    with pytest.raises(ConfigError, match=f"^threshold must be a number from 0 to 1, not {threshold}\\.$"):
+    with pytest.raises(ConfigError, match=f"^threshold must be a number from 0 to 1, not {threshold!r}\\.$"):
         classifier.predict(texts, threshold=threshold)
 
 

@@ -256,6 +256,27 @@ finally:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("call", ["--help", "ablate --help", "explain-benchmark --help", ""])
+def test_help_and_completion_do_not_wait_for_pytorch(tmp_path: Path, call: str) -> None:
+    code = """
+import sys
+from textcls.cli import main
+try:
+    main(prog_name="textcls")
+finally:
+    slow = {"torch", "numba", "scipy", "sklearn", "onnx", "matplotlib"}
+    print(sorted(slow & {name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+    completing = {"_TEXTCLS_COMPLETE": "bash_complete", "COMP_WORDS": "textcls ", "COMP_CWORD": "1"}
+    environment = os.environ | ({} if call else completing)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *call.split()], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "explain-benchmark" in done.stdout or "ablate" in done.stdout
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 def test_train_reads_several_files_and_standard_input(
     tmp_path: Path, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -934,10 +955,52 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
 
 @pytest.mark.parametrize(
     "options",
-    [["--html", "a.html"], ["--text-column", "a"], ["--label-column", "a"], ["--label", "billing"], ["--top", "3"]],
+    [
+        ["--html", "a.html"],
+        ["--text-column", "a"],
+        ["--label-column", "a"],
+        ["--label", "billing"],
+        ["--top", "3"],
+        ["--encoding", "cp1252"],
+        ["--format", "csv"],
+        ["--on-error", "skip"],
+        ["--no-quotes"],
+        ["--delimiter", ","],
+    ],
 )
 def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
     assert f"{options[0]} needs --evidence and a file." in fail(2, "inspect", model_path, *options)
+
+
+def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_bytes("text;queue\ncaf\u00e9;billing\nmy card;\nrefund;returns\n".encode("cp1252"))
+    how = ["--format", "csv", "--encoding", "cp1252", "--json"]
+    call: list[str | Path] = ["inspect", model_path, "--evidence", path, *how]
+    assert json.loads(succeed(*call))["texts"] == 3
+    assert "line 3: the label in column 'queue' is empty" in fail(3, *call, "--label-column", "queue", "--quiet")
+    result = run(*call, "--label-column", "queue", "--on-error", "skip")
+    found = json.loads(result.stdout)
+    assert (found["texts"], found["labelled"]) == (2, 2)
+    assert result.stderr.splitlines() == [
+        f"Note: {path} is read with semicolons between its fields.",
+        f"Note: Skipped 1 row that cannot be used: {path}, line 3: the label in column 'queue' is empty.",
+    ]
+
+
+def test_inspect_takes_rows_without_a_label_along_if_no_column_was_asked_for(model_path: Path, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "some.csv", [("text", "label"), ("my card", "billing"), ("refund", "")])
+    found = json.loads(succeed("inspect", model_path, "--evidence", path, "--json"))
+    assert (found["texts"], found["labelled"]) == (2, 1)
+
+
+@pytest.mark.parametrize("call", ["check -", "evaluate {model} -"])
+def test_standard_input_without_rows_is_told_by_its_name(model_path: Path, call: str) -> None:
+    arguments = call.format(model=model_path).split()
+    result = CliRunner().invoke(main, arguments, input="text,label\n")
+    assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows.\n")
+    result = CliRunner().invoke(main, [*arguments, "--on-error", "skip"], input="text,label\na,\n")
+    assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows that can be used.\n")
 
 
 def test_inspect_names_the_column_that_a_table_lacks(model_path: Path, table: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The tree of errors, its one table, and what a person reads when a part of the package is not installed."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,13 @@ def test_a_missing_extra_is_told_with_the_command_to_type() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", sorted(tree(TextclsError), key=str))
+def test_an_error_comes_back_from_another_process_as_it_was(kind: type[TextclsError]) -> None:
+    error = made(kind)
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back), vars(back)) == (kind, str(error), vars(error))
+
+
 # Without an extra
 
 
@@ -114,7 +122,7 @@ def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path,
     done = run_without("sklearn", "evaluate", model_path, "data.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith("Error: ")
-    assert "'scikit-learn', which is not installed; type: pip install 'textcls[train]'\n" in done.stderr
+    assert "'sklearn', which is not installed; type: pip install 'textcls[train]'\n" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -243,6 +243,16 @@ def test_memory_does_not_grow_with_the_number_of_texts() -> None:
 
 def test_the_report_is_plain_data() -> None:
     found = counted(*deciding(5, 5)).as_json()
-    assert set(found) == {"texts", "tokens", "labelled", "right", "dropped", "shortcuts", "labels", "mirrored"}
+    assert set(found) == {
+        "texts",
+        "tokens",
+        "labelled",
+        "right",
+        "dropped",
+        "shortcuts",
+        "labels",
+        "shortcut_share",
+        "mirrored",
+    }
     assert found["shortcuts"][0]["example"]["text"]
     assert found["labels"][0]["words_for"][0]["text"] == "free"

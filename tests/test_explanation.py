@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
-from textcls.explanation import directions
+from textcls.directions import directions
 
 TEXT = "My card was charged TWICE!!"
 
@@ -208,6 +208,30 @@ def test_an_answer_that_abstains_says_why(classifier: Classifier) -> None:
 def test_a_prediction_made_without_a_threshold_can_abstain_all_the_same() -> None:
     answer = Prediction(("x", "y"), np.array([0.6, 0.4], np.float32), "abstain", False, None)
     assert answer.reason == "It abstains: the best score, 60.0%, is below the threshold."
+
+
+def test_beside_a_label_the_closest_other_one_is_told() -> None:
+    def told(label: str | None = None, against: str | None = None) -> list[str]:
+        return [THREE.labels[i] for i in THREE.columns(THREE.view(label, against))]
+
+    assert told() == ["x", "y"]
+    assert told("y") == ["y", "x"]
+    assert told("z") == ["z", "x"]
+    assert told("y", "z") == ["y", "z"]
+    lone = made_up("a", [[2.0]], (1.0,))
+    assert lone.columns(lone.view()) == [0]
+
+
+def test_what_the_numbers_are_called_says_what_they_are_held_against() -> None:
+    assert (THREE.view().kind, THREE.view("x", "y").kind) == ("evidence", "difference")
+
+
+def test_what_is_remarked_beside_an_answer_is_why_it_abstains_and_that_the_text_was_cut(
+    classifier: Classifier,
+) -> None:
+    assert classifier.predict(TEXT).remarks == []
+    answer = classifier.predict("a " * 100, threshold=1.0)
+    assert answer.remarks == [answer.reason, "The text is longer than the model reads; the rest was cut."]
 
 
 # JSON

@@ -1,6 +1,7 @@
 """All formats that are read and written: what is found out of a file, what comes back, and what is refused."""
 
 import csv
+import gc
 import gzip
 import io
 import json
@@ -8,6 +9,8 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -351,9 +354,62 @@ def test_columns_of_parquet_keep_their_types_and_values(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", columns)
     copied(path, tmp_path / "b.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "b.parquet").drop(["answer"]).equals(pyarrow.table(columns))
-    shown = copied(path, tmp_path / "b.csv")[1]
+    shown = copied(parquet(tmp_path / "a.parquet", columns | {"raw": [b"\xc3\xa9", None]}), tmp_path / "b.csv")[1]
     assert (shown["price"], shown["small"], shown["tags"]) == ("2.00", "", "")
     assert shown["when"].startswith("2001-09-09 01:46:40.000000001")
+
+
+@pytest.mark.parametrize(
+    ("value", "nested", "as_csv", "as_json"),
+    [
+        (date(2026, 11, 3), "list", '["2026-11-03"]', ["2026-11-03"]),
+        (Decimal("1.10"), "struct", '{"a": "1.10"}', {"a": "1.10"}),
+        ("\u00e9".encode(), "list", '["\u00e9"]', ["\u00e9"]),
+        ("\u00e9".encode(), None, "\u00e9", "\u00e9"),
+    ],
+)
+def test_what_only_parquet_has_a_type_for_is_text_elsewhere(
+    tmp_path: Path, value: Any, nested: str | None, as_csv: str, as_json: Any
+) -> None:
+    held = {"list": [value], "struct": {"a": value}, None: value}[nested]
+    path = parquet(tmp_path / "a.parquet", {"more": [held]})
+    assert copied(path, tmp_path / "b.csv") == [{"more": as_csv}]
+    assert copied(path, tmp_path / "b.jsonl") == [{"more": as_json}]
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.jsonl"])
+@pytest.mark.parametrize("held", [b"\xff", [b"\xff"]])
+def test_bytes_that_are_no_text_are_refused_with_their_place(tmp_path: Path, name: str, held: Any) -> None:
+    fine = [b"a"] if isinstance(held, list) else b"a"
+    path = parquet(tmp_path / "a.parquet", {"text": ["a", "b"], "raw": [fine, held]})
+    with pytest.raises(InputError, match=r"a\.parquet, row 2: column 'raw' holds bytes .*; write Parquet, or leave"):
+        copied(path, tmp_path / name)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_label_of_bytes_is_no_label(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "a.parquet", {"text": ["a"], "label": [b"x"]})
+    with pytest.raises(InputError, match=r"row 1: the label in column 'label' is bytes; write it as a string\."):
+        read_labelled(path)
+
+
+def test_when_writing_parquet_fails_nothing_is_said_but_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    monkeypatch.setattr("textcls.data.parquet.GROUP_ROWS", 1)
+
+    def fail_half_way() -> None:
+        with writing.open_writer(tmp_path / "b.parquet", "parquet", ["text"], []) as writer:
+            writer.write([Row(1, {"text": "a"})], [{}])
+            raise InputError("The second row is wrong.")
+
+    with pytest.raises(InputError, match=r"The second row is wrong\."):
+        fail_half_way()
+    gc.collect()
+    assert unraisable == []
+    assert list(tmp_path.iterdir()) == []
 
 
 class Counted(io.BytesIO):

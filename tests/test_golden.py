@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,8 @@ import pytest
 
 from textcls import Classifier, Explanation, Prediction, artifact
 
-ANSWERS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "golden" / "answers_v1.json").read_text(encoding="utf-8")
-)
+GOLDEN = Path(__file__).parent / "golden"
+ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))
 SHA256 = "f723ce49e05c994defb7619c7f29683e3a35a2fc43456078f5e47ce8ef0acf99"
 TOLERANCE = 1e-5
 
@@ -81,3 +82,14 @@ def test_long_texts_are_reported_as_cut_as_frozen(found: list[Prediction]) -> No
     assert any(frozen)
     assert not all(frozen)
     assert [prediction.truncated for prediction in found] == frozen
+
+
+@pytest.mark.parametrize("arguments", [[], ["2"], ["../v2"], ["v2", "v3"]])
+def test_what_is_no_version_of_the_format_is_not_frozen(tmp_path: Path, arguments: list[str]) -> None:
+    script = Path(__file__).parent.parent / "scripts" / "make_golden.py"
+    before = sorted(GOLDEN.iterdir())
+    done = subprocess.run(
+        [sys.executable, script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "One argument is needed, the version of the format, such as v2.\n")
+    assert sorted(GOLDEN.iterdir()) == before

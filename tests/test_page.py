@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import Classifier, Explanation, Prediction, page
+from textcls.cli import render
 from textcls.evidence import EvidenceCounter
 from textcls.parts import Edge, Kind, Part
 
@@ -354,3 +355,12 @@ def test_what_a_model_goes_by_is_a_page_of_its_own(classifier: Classifier) -> No
     assert len(parsed.found("mark")) == sum(
         len(x.words_for) + len(x.words_against) + len(x.pairs_for) + len(x.pairs_against) for x in report.labels
     ) + len(report.shortcuts)
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.1, "10 %"), (0.25, "25 %"), (0.005, "0.5 %")])
+def test_the_page_and_the_terminal_name_the_share_that_makes_a_shortcut(share: float, told: str) -> None:
+    report = EvidenceCounter(("x", "y")).report(share=share)
+    line = f"No shortcuts: no word alone decides more than {told} of a label's answers."
+    assert page.no_shortcut_line(report) == line
+    assert line in Parsed(page.evidence_fragment("what it goes by", report)).visible
+    assert line in [str(part) for part in render.evidence_tables(report, 80)]

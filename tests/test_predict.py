@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_whole_rows_on_standard_output(model_path: Path) -> None:
         rest, said = process.stdout.read(), process.stderr.read()
         assert process.wait() == 130
     assert json.loads(first)["text"] == "my card"
-    assert (rest, said) == (b"", b"Interrupted; no file was written.\n")
+    assert (rest, said) == (b"", b"Interrupted; no file was left half-written.\n")
 
 
 def test_ctrl_c_leaves_no_file_and_no_process(model_path: Path, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_ctrl_c_leaves_no_file_and_no_process(model_path: Path, tmp_path: Path) 
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said == b"Interrupted; no file was written.\n"
+    assert said == b"Interrupted; no file was left half-written.\n"
     assert list(tmp_path.iterdir()) == [data]
 
 

@@ -86,6 +86,8 @@ def test_what_cannot_be_stored_is_refused_and_the_file_stays(model: Path, tmp_pa
     before = model.read_bytes()
     with pytest.raises(ConfigError, match="from 0 to 1"):
         store_threshold(model, 1.5)
+    with pytest.raises(ConfigError, match="from 0 to 1"):
+        store_threshold(model, True)
     with pytest.raises(ArtifactError, match="There is no model file"):
         store_threshold(tmp_path / "no.onnx", 0.5)
     (tmp_path / "bad.onnx").write_bytes(b"no model")

@@ -9,12 +9,14 @@ it is imported on use.
 """
 
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import ConfigError, MissingExtraError
+from textcls import extras
+from textcls.errors import ConfigError
 
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
@@ -58,10 +60,8 @@ class Abstaining:
         """
         if not self.right:
             return 0.0
-        try:
+        with extras.needed_by("The bound of a precision"):
             from scipy.stats import binomtest
-        except ImportError as error:
-            raise MissingExtraError("The bound of a precision", "scipy", "train") from error
         test = binomtest(self.right, self.accepted, alternative="greater")
         return float(test.proportion_ci(CONFIDENCE, "exact").low)
 
@@ -69,6 +69,17 @@ class Abstaining:
         """Return all of it as plain data."""
         more = {"coverage": self.coverage, "precision": self.precision}
         return {**asdict(self), **more, "precision_at_least": self.lower_bound(), "confidence": CONFIDENCE}
+
+
+def checked(threshold: float) -> float:
+    """Return `threshold` as Python's own number.
+
+    Raises:
+        ConfigError: it is no probability.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    return float(threshold)
 
 
 def at(threshold: float, confidence: Floats, right: Bools) -> Abstaining:

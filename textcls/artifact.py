@@ -18,18 +18,13 @@ The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo
 that differs between two runs of the same training: no time, duration, host, path or thread count.
 """
 
-import errno
 import json
-import os
-import stat
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from textcls.errors import ArtifactError, ConfigError, InputError, SurroundingsError
+from textcls.errors import ArtifactError, ConfigError
 from textcls.features import FeatureConfig
 
 FORMAT_VERSION: Final = 1
@@ -108,81 +103,3 @@ class ModelInfo:
             raise ArtifactError(
                 f"{path}: the textcls metadata are damaged ({error!r}); train or copy the model again."
             ) from error
-
-
-def check_output_path(path: Path) -> None:
-    """Refuse a place that nothing can be written to, before hours of work and not after.
-
-    Raises:
-        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
-            is no plain file, such as a device.
-    """
-    folder = path.resolve().parent
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG
-    except OSError as error:
-        raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
-    if not folder.is_dir():
-        raise SurroundingsError(f"The folder {folder} does not exist; make it first, or choose another output.")
-    if stat.S_ISDIR(mode):
-        raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
-    if not stat.S_ISREG(mode):
-        raise SurroundingsError(f"{path} is no plain file and cannot be replaced; choose another output.")
-    if not os.access(folder, os.W_OK):
-        raise SurroundingsError(f"The folder {folder} may not be written to; choose another output.")
-
-
-def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write over what is being read.
-
-    Raises:
-        InputError: `output` is one of `inputs`, under whatever name.
-    """
-    for path in inputs:
-        try:
-            same = output.samefile(path)
-        except OSError:  # one of the two is not there
-            continue
-        if same:
-            raise InputError(f"The output {output} is the input; choose another name.")
-
-
-@contextmanager
-def no_space_for(name: str) -> Iterator[None]:
-    """Say so when there is no room for what is written to `name`.
-
-    Raises:
-        SurroundingsError: the disk, the quota or the largest size of a file is used up.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
-        raise SurroundingsError(
-            f"{name} cannot be written: {os.strerror(error.errno)}; make room, or choose another output."
-        ) from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
-
-    Raises:
-        SurroundingsError: as `check_output_path` says; or there is no room.
-    """
-    check_output_path(path)
-    handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=".textcls-")
-    beside = Path(name)
-    try:
-        with no_space_for(str(path)), os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(0o644)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from textcls import artifact, parts, tokenizer
+from textcls import abstaining, artifact, parts, tokenizer
 from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.parts import Part, RowOutputs
@@ -93,10 +93,7 @@ class Classifier:
             InputError: something else than text was given.
             ConfigError: the threshold is no probability.
         """
-        if threshold is None:
-            threshold = self.info.threshold
-        elif not (isinstance(threshold, float | int) and 0 <= threshold <= 1):
-            raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+        threshold = self.info.threshold if threshold is None else abstaining.checked(threshold)
         if isinstance(texts, str):
             return next(self._predict_batch([texts], explain, threshold))
         try:

@@ -12,7 +12,7 @@
 `exit_code` and `http_status` read the one table from error to exit code and to HTTP status.
 """
 
-from typing import Final
+from typing import Final, Self
 
 
 class TextclsError(Exception):
@@ -43,9 +43,14 @@ class MissingExtraError(TextclsError):
     """An optional part of the package is not installed."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
+        self.what, self.package, self.extra = what, package, extra
         super().__init__(
             f"{what} needs the package {package!r}, which is not installed; type: pip install 'textcls[{extra}]'"
         )
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
+        # Unpickling calls with `args`, which hold the whole sentence.
+        return type(self), (self.what, self.package, self.extra)
 
 
 class SurroundingsError(TextclsError):

@@ -6,7 +6,6 @@ rank and colour by, `Explanation.as_json` is what they write.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
+from textcls.directions import Float32, Float64, directions
 from textcls.errors import ConfigError
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from textcls.labels import label_number
 
 
 class TokenAttribution(NamedTuple):
@@ -57,6 +55,11 @@ class View:
     bias: float
     total: float
     direction: Float64
+
+    @property
+    def kind(self) -> str:
+        """What the values are called: the evidence for a label, or its difference to another."""
+        return "evidence" if self.against is None else "difference"
 
     def strongest(self, k: int | None = None) -> NDArray[np.int64]:
         """The numbers of the `k` tokens (all by default) with the largest |value|, strongest first; ties in order.
@@ -175,6 +178,14 @@ class Explanation:
         bias, total = float(self.bias_values @ direction), float(self.logit_values @ direction)
         return View(name, against, values.astype(np.float32), bias, total, direction)
 
+    def columns(self, view: View) -> list[int]:
+        """The numbers of the labels whose contributions are told with `view`: of its own, and of the closest other.
+
+        That is the one it is held against, else the most probable beside it.
+        """
+        other = view.against or (self.runner_up if view.label == self.label else self.label)
+        return [self.labels.index(name) for name in (view.label, other) if name is not None]
+
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.
 
@@ -212,7 +223,7 @@ class Explanation:
         Raises:
             ConfigError: there is no such label, or `k` is negative.
         """
-        return tuple(self._token(i) for i in self.view(label).strongest(k).tolist())
+        return self._listed(self.view(label).strongest(k))
 
     def covered(self, k: int, label: str | None = None) -> float:
         """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
@@ -226,7 +237,7 @@ class Explanation:
     @property
     def unknown(self) -> tuple[TokenAttribution, ...]:
         """The tokens whose words are unknown to the model, in reading order."""
-        return tuple(self._token(i) for i in np.flatnonzero(~self.known).tolist())
+        return self._listed(np.flatnonzero(~self.known))
 
     @property
     def known_share(self) -> float:
@@ -236,11 +247,7 @@ class Explanation:
     @cached_property
     def tokens(self) -> tuple[TokenAttribution, ...]:
         """The tokens in reading order."""
-        rows = zip(self.spans, self.attention.tolist(), self.contributions.tolist(), self.known.tolist(), strict=True)
-        return tuple(
-            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
-            for (start, end), share, added, known in rows
-        )
+        return self._listed(np.arange(len(self.spans)))
 
     def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
         """The explanation as plain data: the one form of the command line, the server and files.
@@ -257,6 +264,7 @@ class Explanation:
         number = {name: i for i, name in enumerate(self.labels)}
         columns = [number[name] if name in number else self._number(name) for name in names]
         text = self.text
+        # Written out, and not made of `tokens`: a server does this for each text.
         rows = zip(
             self.spans,
             self.attention.tolist(),
@@ -289,10 +297,19 @@ class Explanation:
 
         return page.explanation_fragment(self)
 
-    def _token(self, i: int) -> TokenAttribution:
-        start, end = self.spans[i]
-        added = dict(zip(self.labels, self.contributions[i].tolist(), strict=True))
-        return TokenAttribution(self.text[start:end], start, end, float(self.attention[i]), added, bool(self.known[i]))
+    def _listed(self, numbers: NDArray[np.int64]) -> tuple[TokenAttribution, ...]:
+        """The tokens of these numbers, in their order."""
+        rows = zip(
+            [self.spans[i] for i in numbers.tolist()],
+            self.attention[numbers].tolist(),
+            self.contributions[numbers].tolist(),
+            self.known[numbers].tolist(),
+            strict=True,
+        )
+        return tuple(
+            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
+            for (start, end), share, added, known in rows
+        )
 
     def _best_beside(self, label: str) -> str | None:
         order = np.argsort(-self.probability_values, kind="stable").tolist()
@@ -303,36 +320,3 @@ class Explanation:
 
     def _direction(self, number: int) -> Float64:
         return directions(self.probability_values, [number])[:, 0]
-
-
-def label_number(labels: Sequence[str], label: str) -> int:
-    """Return the number of a label.
-
-    Raises:
-        ConfigError: there is no such label.
-    """
-    if label in labels:
-        return labels.index(label)
-    spelt = {name.lower(): name for name in reversed(labels)}
-    near = get_close_matches(label.lower(), spelt, 1)
-    meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
-    raise ConfigError(f"There is no label {label!r}{meant}; the model's are {', '.join(labels)}.")
-
-
-def directions(probabilities: Float32, numbers: Sequence[int]) -> Float64:
-    """Return what turns contributions [tokens, labels] into evidence by a matrix product: [labels, numbers].
-
-    A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
-
-    Args:
-        probabilities: of one text [labels].
-        numbers: the labels wanted, by number.
-    """
-    columns = np.arange(len(numbers))
-    weight = np.tile(probabilities.astype(np.float64)[:, None], (1, len(numbers)))
-    weight[numbers, columns] = 0.0
-    total = weight.sum(0)
-    # Of a label that is certain the others' probabilities may all be zero.
-    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
-    weight[numbers, columns] = -1.0
-    return np.negative(weight)

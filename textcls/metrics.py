@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import MissingExtraError
+from textcls import extras
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.floating[Any]]
@@ -64,7 +64,7 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
 
     Args:
         probabilities: [rows, labels].
-        labels: the right label of each row; -1 for one that the model does not know.
+        labels: the right label of each row; any index that is no column counts as wrong.
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
@@ -96,10 +96,8 @@ def require() -> None:
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    try:
+    with extras.needed_by("Scoring a model"):
         import sklearn.metrics  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("Scoring a model", "scikit-learn", "train") from error
 
 
 def report(probabilities: Float, labels: Int64, names: Sequence[str], unknown: Sequence[str] = ()) -> Report:

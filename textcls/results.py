@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from textcls.directions import Float32
 from textcls.errors import ConfigError
-from textcls.explanation import Explanation, Float32, TokenAttribution
+from textcls.explanation import Explanation, TokenAttribution
 
 __all__ = ["Decision", "Explanation", "LabelScore", "Prediction", "TokenAttribution"]
 
@@ -64,6 +65,12 @@ class Prediction:
         if not tokens:
             return f"{said} The text has no tokens."
         return f"{said} Of its {tokens:,} tokens, {unknown:,} {'is' if unknown == 1 else 'are'} unknown to the model."
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said beside the answer, in sentences: why it abstains, and that the text was cut."""
+        cut = ["The text is longer than the model reads; the rest was cut."] if self.truncated else []
+        return ([self.reason] if self.reason is not None else []) + cut
 
     def top(self, k: int | None = None) -> list[LabelScore]:
         """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from textcls import doors
+from textcls import extras
 from textcls.classifier import Classifier
 
 
@@ -34,6 +34,6 @@ def train(
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
     """
-    found = doors.load(doors.TRAIN, "textcls.train")
+    found = extras.load(extras.TRAIN, "textcls.train")
     classifier: Classifier = found(texts, labels, output, valid=valid, rationales=rationales, **options)
     return classifier

@@ -97,7 +97,7 @@ def test_before_the_first_validation_nothing_is_left(data: Path, tmp_path: Path)
         said, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == ""
-    assert told.splitlines()[-1] == "Interrupted; no file was written."
+    assert told.splitlines()[-1] == "Interrupted; no file was left half-written."
     assert list(tmp_path.iterdir()) == []
 
 

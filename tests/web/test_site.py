@@ -1,7 +1,9 @@
 """`textcls web`: what it writes, and what it refuses."""
 
 import hashlib
+import os
 import re
+import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -53,6 +55,31 @@ def test_a_folder_with_files_of_somebody_else_is_left_alone(model_path: Path, tm
     assert done.exit_code == 3
     assert "holds files that are no page of textcls" in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["mine"]
+
+
+def test_ctrl_c_leaves_no_half_page(
+    model_path: Path, tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def write_and_interrupt(path: Path, content: bytes) -> int:
+        if path.name == "index.html":
+            os.kill(os.getpid(), signal.SIGINT)
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", write_and_interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = CliRunner().invoke(
+            main, ["web", str(model_path), "-o", str(tmp_path / "site"), "--runtime", str(runtime)]
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (done.exit_code, done.stderr) == (130, "Interrupted; no file was left half-written.\n")
+    found = {
+        path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*") if path.is_file()
+    }
+    assert found == {*site.static(), "model.onnx", *(f"page/ort/{name}" for name in site.RUNTIME)}
 
 
 def test_without_the_runtime_it_says_how_to_get_it(model_path: Path, tmp_path: Path) -> None:

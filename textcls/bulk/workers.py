@@ -1,16 +1,15 @@
 """Chunks in, chunks with their answers out, in order: by this process, or by several that each load the model."""
 
-import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from textcls import interrupts
 from textcls.bulk.answers import Answer, Asked
 from textcls.bulk.chunks import Item
 from textcls.classifier import Classifier
@@ -44,7 +43,8 @@ def answered(
     try:
         for chunk in chunks:
             texts = [item.text for item in chunk]
-            with _interrupts_held_back():
+            # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
+            with interrupts.held_back():
                 waiting.append((chunk, pool.submit(_answer, classifier.path, asked, texts)))
             if len(waiting) >= AHEAD * workers:
                 yield _first(waiting)
@@ -61,19 +61,6 @@ def answered(
 def _first(waiting: "deque[tuple[list[Item], Future[list[Answer]]]]") -> tuple[list[Item], list[Answer]]:
     chunk, future = waiting.popleft()
     return chunk, future.result()
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait, so that the processes that are started meanwhile never hear it.
-
-    It reaches every process of the terminal, from their first moment; the one that reads and writes decides what ends.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache

@@ -28,7 +28,7 @@ class Survey:
         rows: how many there are.
         places: where each stands.
         labels: how many rows have each label, in the order in which they come.
-        blank: numbers of the rows whose text has no token or is white space.
+        blank: numbers of the rows whose text has no token.
         codes: how many texts look like a number or a key.
         characters: how often each character occurs.
     """
@@ -48,7 +48,7 @@ class Survey:
 
     def add(self, text: str, label: str) -> None:
         """Take note of a row."""
-        if not text.strip():
+        if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
         self.codes += _CODE.fullmatch(text.strip()) is not None
         self.labels[label] += 1

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from textcls import __version__, doors
+from textcls import __version__, extras
 from textcls.cli import settings
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
@@ -43,7 +43,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         try:
-            command = doors.load(COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name))
+            command = extras.load(COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name))
         except MissingExtraError as missing:
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
             click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
             ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
-            click.echo("Interrupted; no file was written.", err=True)
+            click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -19,8 +19,7 @@ from textcls.cli.options import (
     once,
     reading_options,
 )
-from textcls.data import open_labelled
-from textcls.errors import InputError
+from textcls.data import no_rows, open_labelled
 
 # Scripts with less of the letters than this are left to --json.
 LEAST_SHARE: Final = 0.001
@@ -62,7 +61,7 @@ def _survey(paths: Sequence[Path], text_columns: tuple[str, ...], label_column: 
         reading.say(table.notes)
         survey = Survey().extend(table.rows)
     if not survey.rows:
-        raise InputError(f"{' and '.join(map(str, paths))} has no rows{' that can be used' * bool(reading.bad.count)}.")
+        raise no_rows(paths, reading.bad)
     return survey
 
 

@@ -8,7 +8,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import abstaining, artifact, bulk, doors, metrics
+from textcls import abstaining, bulk, extras, metrics
 from textcls.abstaining import Abstaining
 from textcls.classifier import Classifier
 from textcls.cli import render
@@ -21,8 +21,9 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
-from textcls.data import open_labelled
+from textcls.data import no_rows, open_labelled
 from textcls.errors import ConfigError, InputError
+from textcls.output import check_output_path
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
@@ -58,8 +59,8 @@ def evaluate(
         raise ConfigError("--store needs --target-precision, for which the threshold is chosen.")
     if store:
         # Before the work, not after it.
-        store_threshold = doors.load(doors.STORE_THRESHOLD, "textcls evaluate --store")
-        artifact.check_output_path(model.resolve())
+        store_threshold = extras.load(extras.STORE_THRESHOLD, "textcls evaluate --store")
+        check_output_path(model)
     classifier = Classifier.load(model)
     info = classifier.info
     once(data)
@@ -118,7 +119,7 @@ def _answers(
             probabilities += (answer.probabilities for answer in classifier.predict([row.text for row in chunk]))
             right += (row.label for row in chunk)
     if not right:
-        raise InputError(f"{' and '.join(map(str, data))} has no rows{' that can be used' * bool(reading.bad.count)}.")
+        raise no_rows(data, reading.bad)
     return np.array(probabilities), right
 
 

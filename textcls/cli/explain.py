@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from textcls import artifact, page
+from textcls import page
 from textcls.classifier import Classifier
 from textcls.cli import render
 from textcls.cli.options import html_option, model_argument, threshold_option
 from textcls.errors import InputError
 from textcls.explanation import Explanation, View
+from textcls.output import check_not_an_input, check_output_path, replacing
 from textcls.parts import Part
 from textcls.results import Prediction
 
@@ -54,8 +55,8 @@ def explain(
     """
     classifier = Classifier.load(model)
     if html is not None:
-        artifact.check_not_an_input(html, [model])
-        artifact.check_output_path(html)
+        check_not_an_input(html, [model])
+        check_output_path(html)
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = prediction.explanation
     assert explanation is not None
@@ -65,7 +66,7 @@ def explain(
         fragment = page.prediction_fragment(
             prediction, label=label, against=against, top=top or page.SHOWN_TOKENS, parts=parts
         )
-        with artifact.replacing(html) as file:
+        with replacing(html) as file:
             file.write(page.document(f"{page.named(view.label)} - {model.stem}", fragment).encode())
     if as_json:
         answer = {
@@ -97,10 +98,8 @@ def _show(prediction: Prediction, explanation: Explanation, view: View, top: int
         console.print(Text(f"why {page.named(view.label)} and not {page.named(view.against)}:"))
     elif view.label != prediction.label:
         console.print(Text(f"{page.named(view.label)}, {_score(prediction, view.label):.1%}, against all others:"))
-    if prediction.reason is not None:
-        console.print(Text(prediction.reason, style="yellow"))
-    if prediction.truncated:
-        console.print("The text is longer than the model reads; the rest was cut.", style="yellow")
+    for remark in prediction.remarks:
+        console.print(Text(remark, style="yellow"))
     console.print()
     console.print(render.token_table(explanation, view, top))
     console.print()

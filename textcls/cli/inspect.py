@@ -1,6 +1,7 @@
 """`textcls inspect`: what a model file says of itself, and what the model goes by on texts of yours."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -12,19 +13,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from textcls import artifact, page
+from textcls import page
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.cli import render
-from textcls.cli.options import PATH, html_option, model_argument, text_column_option
-from textcls.data import label_of, open_table, texts_of
+from textcls.cli.options import PATH, Reading, html_option, model_argument, reading_options, text_column_option
+from textcls.data import Row, label_of, open_labelled, open_table, texts_of
 from textcls.errors import ConfigError
 from textcls.evidence import EvidenceCounter
-from textcls.explanation import label_number
+from textcls.labels import label_number
+from textcls.output import check_not_an_input, check_output_path, replacing
 
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.
 CHUNK: Final = 128
 LISTED: Final = 10
+_OF_EVIDENCE: Final = (
+    *("text_columns", "label_column", "only", "top", "html"),
+    *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
+)
 
 
 @click.command(
@@ -52,6 +58,7 @@ LISTED: Final = 10
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @html_option
+@reading_options
 def inspect(
     model: Path,
     data: Path | None,
@@ -61,9 +68,10 @@ def inspect(
     top: int | None,
     as_json: bool,
     html: Path | None,
+    reading: Reading,
 ) -> None:
     """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
-    if data is None and (idle := _given("text_columns", "label_column", "only", "top", "html")):
+    if data is None and (idle := _given(*_OF_EVIDENCE)):
         raise ConfigError(f"{idle[0]} needs --evidence and a file.")
     classifier = Classifier.load(model)
     console = render.console()
@@ -71,14 +79,16 @@ def inspect(
         _show_facts(console, model, classifier.info, as_json)
         return
     if html is not None:
-        artifact.check_not_an_input(html, [model, data])
-        artifact.check_output_path(html)
+        check_not_an_input(html, [model, data])
+        check_output_path(html)
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is read.
-    report = _evidence(classifier, data, text_columns, label_column).report(top or LISTED, only=only or None)
+    counter = _evidence(classifier, data, text_columns, label_column, reading)
+    reading.say_skipped()
+    report = counter.report(top or LISTED, only=only or None)
     if html is not None:
         title = f"What {model.stem} goes by"
-        with artifact.replacing(html) as file:
+        with replacing(html) as file:
             file.write(page.document(title, page.evidence_fragment(title, report)).encode())
     if as_json:
         click.echo(render.json_line(report.as_json()))
@@ -107,30 +117,38 @@ def _show_facts(console: Console, path: Path, info: ModelInfo, as_json: bool) ->
 
 
 def _evidence(
-    classifier: Classifier, data: Path, text_columns: tuple[str, ...], label_column: str | None
+    classifier: Classifier, data: Path, text_columns: tuple[str, ...], label_column: str | None, reading: Reading
 ) -> EvidenceCounter:
-    columns = text_columns or classifier.info.text_columns
     counter = EvidenceCounter(classifier.labels)
-    with open_table(data) as table:
-        columns = table.choose(columns, "text", guess=not text_columns)
-        for note in table.notes:
-            click.echo(f"Note: {note}", err=True)
-        if label_column is not None:
-            table.choose([label_column], "label")
-        elif classifier.info.label_column in table.columns:
-            label_column = classifier.info.label_column
-
-        def rows() -> Iterator[tuple[str, str | None]]:
-            for text, row in texts_of(table, columns):
-                label = label_of(row, label_column) if label_column is not None else None
-                yield text, label if isinstance(label, str) else None
-
-        given = rows()
-        while chunk := list(islice(given, CHUNK)):
+    with _open(classifier.info, data, text_columns, label_column, reading) as rows:
+        while chunk := list(islice(rows, CHUNK)):
             explanations = classifier.explain([text for text, _ in chunk])
             for explanation, (_, label) in zip(explanations, chunk, strict=True):
                 counter.add(explanation, label)
     return counter
+
+
+@contextmanager
+def _open(
+    info: ModelInfo, data: Path, text_columns: tuple[str, ...], label_column: str | None, reading: Reading
+) -> Iterator[Iterator[tuple[str, str | None]]]:
+    """Open the texts, with their labels: each row must have one in a column that was asked for, any may elsewhere."""
+    options, bad = reading.options, reading.bad
+    if label_column is not None:
+        usual = (info.text_columns, info.label_column)
+        with open_labelled([data], text_columns, label_column, usual=usual, options=options, bad=bad) as labelled:
+            reading.say(labelled.notes)
+            yield ((row.text, row.label) for row in labelled.rows)
+        return
+    with open_table(data, options, bad) as table:
+        columns = table.choose(text_columns or info.text_columns, "text", guess=not text_columns)
+        reading.say(table.notes)
+        yield ((text, _label(row, info.label_column)) for text, row in texts_of(table, columns))
+
+
+def _label(row: Row, column: str) -> str | None:
+    found = label_of(row, column)
+    return found if isinstance(found, str) else None
 
 
 def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:

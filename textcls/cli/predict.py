@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from textcls import artifact, bulk
+from textcls import bulk
 from textcls.classifier import Classifier
 from textcls.cli.options import (
     Reading,
@@ -20,6 +20,7 @@ from textcls.data import Table, open_tables, texts_of, writing
 from textcls.data.rows import Format
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError, InputError
+from textcls.output import check_not_an_input
 
 
 @click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")
@@ -68,7 +69,7 @@ def predict(
     predicted_label, score and decision are added.
     """
     classifier = Classifier.load(model)
-    artifact.check_not_an_input(output, [*data, model])
+    check_not_an_input(output, [*data, model])
     once(data)
     if stream is None:
         stream = workers == 1 and output == STANDARD and STANDARD in data

@@ -125,12 +125,11 @@ def coloured_text(explanation: Explanation, view: View) -> Text:
 def token_table(explanation: Explanation, view: View, top: int) -> Table:
     """Return what each token says in `view`, and what it added to the two labels that matter.
 
-    Of a text of more than `top` tokens, the strongest in reading order, and the sum of the others.
+    For a text of more than `top` tokens: the strongest, in reading order, and the sum of the rest.
     """
-    other = view.against or (explanation.runner_up if view.label == explanation.label else explanation.label)
-    columns = [explanation.labels.index(name) for name in (view.label, other) if name is not None]
+    columns = explanation.columns(view)
     table = Table("token", box=None, pad_edge=False)
-    for name in ("attention", "difference" if view.against else "evidence", *(explanation.labels[i] for i in columns)):
+    for name in ("attention", view.kind, *(explanation.labels[i] for i in columns)):
         table.add_column(Text(named(name)), justify="right")
     listed = np.zeros(len(view.values), bool)
     listed[view.strongest(top)] = True
@@ -158,7 +157,7 @@ def token_table(explanation: Explanation, view: View, top: int) -> Table:
 def part_table(parts: PartTable, view: View) -> Table:
     """Return what words, pairs of words and pieces of unknown words say in `view`, strongest first."""
     table = Table("part", "kind", box=None, pad_edge=False)
-    table.add_column("difference" if view.against else "evidence", justify="right")
+    table.add_column(view.kind, justify="right")
     for row in parts.rows:
         table.add_row(Text(row.name), Text(row.kind, style="dim"), _signed(row.value))
     table.add_section()
@@ -176,7 +175,7 @@ def evidence_tables(report: EvidenceReport, width: int) -> Iterator[Table | Text
         yield Text("Shortcuts: words that alone decide many answers of a label", style="bold")
         yield _shortcut_table(report, width)
     else:
-        yield Text("No shortcuts: no word alone decides more than a tenth of a label's answers.")
+        yield Text(page.no_shortcut_line(report))
     for label in page.told_labels(report):
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from textcls.errors import MissingExtraError
+from textcls import extras
 from textcls.server.settings import ENVIRONMENT, Settings
-
-_PACKAGES: Final = ("fastapi", "httptools", "orjson", "prometheus_client", "pydantic", "uvicorn")
 
 
 def _type(field: Field[Any]) -> Any:
@@ -60,10 +58,6 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
     can be set by an environment variable, TEXTCLS_SERVE_ and its name: TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reads the
     files anew.
     """
-    try:
+    with extras.needed_by("textcls serve"):
         from textcls.server import run
-    except ModuleNotFoundError as error:
-        if error.name not in _PACKAGES:
-            raise
-        raise MissingExtraError("textcls serve", error.name, "serve") from error
     run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

@@ -6,6 +6,7 @@
     delimited.py  CSV and TSV             one module a format: `read` gives columns and rows,
     jsonl.py      JSON lines              `Writer` takes rows and answers
     parquet.py    Parquet
+    plain.py      what only Parquet has a type for, as text
     fasttext.py   fastText's lines (read alone)
     columns.py    which column is the text, and which the label
     tables.py     an open table, of one file or several
@@ -15,7 +16,7 @@
 A reader yields `Row`s, and a `Bad` for a row that cannot be used; `BadRows` alone decides whether that ends the work.
 """
 
-from textcls.data.labelled import Labelled, LabelledRow, label_of, open_labelled, read_labelled
+from textcls.data.labelled import Labelled, LabelledRow, label_of, no_rows, open_labelled, read_labelled
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
 
@@ -30,6 +31,7 @@ __all__ = [
     "TextRow",
     "join_columns",
     "label_of",
+    "no_rows",
     "open_labelled",
     "open_table",
     "open_tables",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, Any, Final
 
-from textcls.data import decoding
+from textcls.data import decoding, plain
 from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known
 from textcls.data.source import PEEK, Source
 from textcls.errors import ConfigError, InputError
@@ -138,15 +138,18 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field that is no column, or text that has no UTF-8 form.
+            InputError: a row has a field that is no column, or bytes or text that have no UTF-8 form.
         """
         for row in rows:
             require_known(row, self.columns)
-        records = [
-            [*(cell(row.fields.get(name)) for name in self.order), *(cell(answer[name]) for name in self.added)]
-            for row, answer in zip(rows, answers, strict=True)
-        ]
+        records = [self._record(row, answer) for row, answer in zip(rows, answers, strict=True)]
         self._write(rows[0].where if rows else "", records)
+
+    def _record(self, row: Row, answer: Mapping[str, Any]) -> list[str]:
+        try:
+            return [*(cell(row.fields.get(name)) for name in self.order), *(cell(answer[name]) for name in self.added)]
+        except UnicodeDecodeError as error:
+            raise plain.no_text(row) from error
 
     def _write(self, where: str, records: Sequence[Sequence[str]]) -> None:
         lines = _Lines()
@@ -161,9 +164,15 @@ class Writer:
     def close(self) -> None:
         """Nothing is left to write."""
 
+    def abandon(self) -> None:
+        """Nothing is held."""
+
 
 class _Lines:
-    """Collects records that end in LF. Of line ends the csv module quotes only its own signs, so it is given CR LF."""
+    """Collects records that end in LF.
+
+    The csv module quotes only those line-end characters that its own terminator holds, so it is given CR LF.
+    """
 
     END: Final = "\r\n"
 
@@ -175,11 +184,17 @@ class _Lines:
 
 
 def cell(value: object) -> str:
-    """Return `value` as a field of CSV."""
+    """Return `value` as a field of CSV.
+
+    Raises:
+        UnicodeDecodeError: it is, or holds, bytes that are no UTF-8.
+    """
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if type(value) in (int, float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else str(value)
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value, ensure_ascii=False, default=plain.text_of)
+    return plain.text_of(value)

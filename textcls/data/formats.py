@@ -52,7 +52,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     if found == "parquet":
         if options.encoding is not None:
             raise ConfigError(f"{source.name} is read as parquet, for which there is no --encoding.")
-        return parquet.read(source, options)
+        return parquet.read(source)
     if found == "jsonl":
         return jsonl.read(source, options)
     if found == "fasttext":

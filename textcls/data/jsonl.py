@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any
 
-from textcls.data import decoding
+from textcls.data import decoding, plain
 from textcls.data.rows import Bad, Content, ReadOptions, Row
 from textcls.data.source import Source
 from textcls.errors import InputError
@@ -64,21 +64,26 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field called as one of its answer.
+            InputError: a row has a field called as one of its answer, or bytes that are no UTF-8.
         """
         for row, answer in zip(rows, answers, strict=True):
             clash = next((name for name in answer if name in row.fields), None)
             if clash is not None:
                 raise InputError(f"{row.where}: there is a field {clash!r} already; rename it: the answer goes there.")
-        lines = (_line({**row.fields, **answer}) for row, answer in zip(rows, answers, strict=True))
-        self.file.write(b"".join(lines))
+        self.file.write(b"".join(_line(row, answer) for row, answer in zip(rows, answers, strict=True)))
 
     def close(self) -> None:
         """Nothing is left to write."""
 
+    def abandon(self) -> None:
+        """Nothing is held."""
 
-def _line(fields: Mapping[str, Any]) -> bytes:
+
+def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
+    fields = {**row.fields, **answer}
     try:
-        return json.dumps(fields, ensure_ascii=False, default=str).encode() + b"\n"
+        return json.dumps(fields, ensure_ascii=False, default=plain.text_of).encode() + b"\n"
     except UnicodeEncodeError:  # an unpaired surrogate, which JSON can only escape
-        return json.dumps(fields, default=str).encode() + b"\n"
+        return json.dumps(fields, default=plain.text_of).encode() + b"\n"
+    except UnicodeDecodeError as error:
+        raise plain.no_text(row) from error

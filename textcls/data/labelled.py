@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
-from textcls.data.tables import Table, join_columns, open_tables
+from textcls.data.source import name_of
+from textcls.data.tables import Table, open_tables, texts_of
 from textcls.errors import InputError
 
 
@@ -133,11 +134,10 @@ def open_labelled(
 
 
 def _rows(table: Table, text_columns: Sequence[str], label_column: str) -> Iterator[LabelledRow]:
-    for row in table.rows:
-        text = join_columns(row, text_columns)
-        label = text if isinstance(text, Bad) else label_of(row, label_column)
-        if isinstance(text, Bad) or isinstance(label, Bad):
-            table.bad.add(label if isinstance(label, Bad) else Bad(*text))
+    for text, row in texts_of(table, text_columns):
+        label = label_of(row, label_column)
+        if isinstance(label, Bad):
+            table.bad.add(label)
         else:
             yield LabelledRow(text, label, row)
 
@@ -147,6 +147,8 @@ def label_of(row: Row, column: str) -> str | Bad:
     value = row.fields.get(column)
     if isinstance(value, list | dict):
         return Bad(row.where, f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed")
+    if isinstance(value, bytes):
+        return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
     # JSON and Parquet have numbers and truth values for labels, too.
     label = "" if value is None else str(value).strip()
     return label or Bad(row.where, f"the label in column {column!r} is empty; fill it or remove the row")
@@ -179,6 +181,12 @@ def read_labelled(
             for name in more:
                 found.more[name].append(row.fields.get(name))
     if not found.texts:
-        names = " and ".join("standard input" if str(path) == "-" else str(path) for path in paths)
-        raise InputError(f"{names} has no rows{' that can be used' if bad is not None and bad.count else ''}.")
+        raise no_rows(paths, bad)
     return found
+
+
+def no_rows(paths: Sequence[Path], bad: BadRows | None) -> InputError:
+    """Return what is wrong with the files at `paths` if no row came of them; `bad` are those that were left out."""
+    names = " and ".join(map(name_of, paths))
+    have = "has" if len(paths) == 1 else "have"
+    return InputError(f"{names} {have} no rows{' that can be used' if bad is not None and bad.count else ''}.")

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
-from textcls.data.rows import Content, ReadOptions, Row, require_known
+from textcls import extras
+from textcls.data.rows import Content, Row, require_known
 from textcls.data.source import Source, seekable
-from textcls.errors import InputError, MissingExtraError
+from textcls.errors import InputError
 
 BATCH: Final = 1024
 # A row group is held in memory while it is written: this many rows, or characters of text.
@@ -13,11 +14,9 @@ GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
+    with extras.needed_by("Parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet", "pyarrow", "parquet") from error
     return pyarrow, pyarrow.parquet
 
 
@@ -30,7 +29,7 @@ def require() -> None:
     _pyarrow()
 
 
-def read(source: Source, options: ReadOptions) -> Content:
+def read(source: Source) -> Content:
     """Read Parquet.
 
     Raises:
@@ -102,6 +101,12 @@ class Writer:
         if self.rows or self.writer is None:
             self._flush()
         self.writer.close()
+
+    def abandon(self) -> None:
+        """Write nothing more: what is written so far is thrown away."""
+        if self.writer is not None:
+            # Otherwise its finalizer would write a footer to a file that is closed by then.
+            self.writer.is_open = False
 
     def _flush(self) -> None:
         columns = {name: self._column(name) for name in self.columns}

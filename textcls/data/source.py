@@ -34,6 +34,11 @@ class Source:
         return self.stream.peek(PEEK)
 
 
+def name_of(path: Path) -> str:
+    """Return what `path` is called in messages."""
+    return "standard input" if path == STANDARD else str(path)
+
+
 @contextmanager
 def open_source(path: Path) -> Iterator[Source]:
     """Open the file at `path`, or standard input where it is `-`.
@@ -41,7 +46,7 @@ def open_source(path: Path) -> Iterator[Source]:
     Raises:
         InputError: no such file, or it cannot be read; also while it is being read.
     """
-    name = "standard input" if path == STANDARD else str(path)
+    name = name_of(path)
     with ExitStack() as stack:
         file = stack.enter_context(_open(path, name))
         if file.peek(2).startswith(_GZIP):

@@ -2,18 +2,18 @@
 
 import gzip
 import io
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-from textcls import artifact
+from textcls import interrupts
 from textcls.data import delimited, formats, jsonl, parquet
 from textcls.data.rows import Format, Row
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
+from textcls.output import no_space_for, replacing
 
 WRITTEN: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl", "parquet")
 
@@ -26,6 +26,9 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Write what is left."""
+
+    def abandon(self) -> None:
+        """Let go of the file, which is thrown away."""
 
 
 def format_of(path: Path, asked: Format | None, read: Format) -> Format:
@@ -71,17 +74,21 @@ def open_writer(
             writer = parquet.Writer(file, columns, added, schema)
         else:
             writer = delimited.Writer(file, columns, added, "\t" if kind == "tsv" else ",")
-        yield writer
-        writer.close()
+        try:
+            yield writer
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     if path == STANDARD:
-        with artifact.no_space_for("Standard output"):
+        with no_space_for("Standard output"):
             yield cast(IO[bytes], _WholeWrites())
         return
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         if not formats.zipped(path):
             yield file
             return
@@ -100,10 +107,7 @@ class _WholeWrites(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
+        with interrupts.held_back():
             written = self.stream.write(data)
             self.stream.flush()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         return written

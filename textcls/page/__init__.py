@@ -6,7 +6,7 @@ invisible or would reorder what stands around it is made visible, one character 
 the colour and by the kind of its underline. The same explanation gives the same bytes.
 """
 
-from textcls.page.evidence import evidence_fragment, mirror_line, summary_line, told_labels
+from textcls.page.evidence import evidence_fragment, mirror_line, no_shortcut_line, summary_line, told_labels
 from textcls.page.explained import (
     MOST_TITLES,
     SHOWN_LABELS,
@@ -32,6 +32,7 @@ __all__ = [
     "explanation_fragment",
     "mirror_line",
     "named",
+    "no_shortcut_line",
     "notes",
     "one_line",
     "part_name",

@@ -18,6 +18,11 @@ def summary_line(report: EvidenceReport) -> str:
     return f"{said}.{dropped}"
 
 
+def no_shortcut_line(report: EvidenceReport) -> str:
+    """Return what is to be said if a report has no shortcuts."""
+    return f"No shortcuts: no word alone decides more than {100 * report.shortcut_share:g} % of a label's answers."
+
+
 def told_labels(report: EvidenceReport) -> Sequence[LabelEvidence]:
     """Return the labels with something of their own to tell: what speaks for one of two speaks against the other."""
     return report.labels[:1] if report.mirrored else report.labels
@@ -59,7 +64,7 @@ def evidence_fragment(title: str, report: EvidenceReport) -> str:
 
 def _shortcuts(report: EvidenceReport) -> str:
     if not report.shortcuts:
-        return "<p>No shortcuts: no word alone decides more than a tenth of a label's answers.</p>"
+        return f"<p>{shown(no_shortcut_line(report))}</p>"
     heads = '<th scope="col">word</th><th scope="col" class="left">label</th>'
     heads += "".join(f'<th scope="col">{head}</th>' for head in ("decides", "share", "wrong", "example"))
     rows = [

@@ -34,11 +34,8 @@ def prediction_fragment(
     parts: Sequence[Part] | None = None,
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`."""
-    remarks = [prediction.reason] if prediction.reason else []
-    if prediction.truncated:
-        remarks.append("The text is longer than the model reads; the rest was cut.")
     found = [_scores(prediction.label_names, prediction.probabilities)]
-    found += [f'<p class="remark">{shown(remark)}</p>' for remark in remarks]
+    found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
     if prediction.explanation is not None:
         found.append(_explanation(prediction.explanation, label, against, top, parts))
     return fragment(found)
@@ -93,14 +90,12 @@ def _explanation(
     explanation: Explanation, label: str | None, against: str | None, top: int, parts: Sequence[Part] | None
 ) -> str:
     view = explanation.view(label, against)
-    # Beside what is explained, the numbers of the label that comes closest to it.
-    other = against or (explanation.runner_up if view.label == explanation.label else explanation.label)
     rest = f" and not {name(against)}" if against else ""
     found = [
         f"<h3>Why {name(view.label)}{rest}</h3>",
-        _tinted(explanation, view, other),
+        _tinted(explanation, view),
         _legend(explanation, view),
-        _tables(explanation, view, other, top),
+        _tables(explanation, view, top),
     ]
     if parts is not None:
         found.append(_parts(part_table(explanation, view, parts, top), view))
@@ -121,9 +116,9 @@ def _levels(view: View) -> list[int]:
     return [0 if abs(s) < 0.04 else ceil(abs(s) * LEVELS) * (1 if s > 0 else -1) for s in shares]
 
 
-def _tinted(explanation: Explanation, view: View, other: str | None) -> str:
+def _tinted(explanation: Explanation, view: View) -> str:
     text, spans = visible(explanation.text), explanation.spans
-    marks = _marks(explanation, view, other)
+    marks = _marks(explanation, view)
     pieces, place = [], 0
     for (start, end), mark in zip(spans, marks, strict=True):
         token = escape(text[start:end])
@@ -149,11 +144,10 @@ def _unread(text: str) -> str:
     return f'<span class="unread" title="not read by the model">{escape(text[:MOST_UNREAD])}{cut}</span>'
 
 
-def _marks(explanation: Explanation, view: View, other: str | None) -> list[str]:
+def _marks(explanation: Explanation, view: View) -> list[str]:
     """The attributes of each token: its tint, and its numbers as a title."""
-    columns = [explanation.labels.index(name) for name in (view.label, other) if name is not None]
+    columns = explanation.columns(view)
     names = [named(explanation.labels[i]) for i in columns]
-    kind = "difference" if view.against else "evidence"
     told = set(view.strongest(MOST_TITLES).tolist())
     rows = zip(
         _levels(view),
@@ -169,7 +163,7 @@ def _marks(explanation: Explanation, view: View, other: str | None) -> list[str]
         mark = f' class="{" ".join(kinds)}"' if kinds else ""
         if i in told:
             numbers = "; ".join(f"{name} {part:+.3f}" for name, part in zip(names, added, strict=True))
-            title = f"{kind} {value:+.3f}; {numbers}; attention {attention:.3f}"
+            title = f"{view.kind} {value:+.3f}; {numbers}; attention {attention:.3f}"
             mark += f' title="{escape(title + ("" if known else "; unknown to the model"))}"'
         marks.append(mark)
     return marks
@@ -184,28 +178,24 @@ def _legend(explanation: Explanation, view: View) -> str:
     )
 
 
-def _tables(explanation: Explanation, view: View, other: str | None, top: int) -> str:
+def _tables(explanation: Explanation, view: View, top: int) -> str:
     count = len(view.values)
     order = view.strongest(top).tolist()
-    found = _table(explanation, view, other, order)
+    found = _table(explanation, view, order)
     if len(order) == count:
         return found
     # A page of a long text would take megabytes otherwise; the strongest tell nearly all.
     every = sorted(view.strongest(MOST_TITLES).tolist())
     what = f"All {count:,} tokens" if len(every) == count else f"The {len(every):,} strongest of {count:,} tokens"
-    return (
-        f"{found}<details><summary>{what} in reading order</summary>{_table(explanation, view, other, every)}</details>"
-    )
+    return f"{found}<details><summary>{what} in reading order</summary>{_table(explanation, view, every)}</details>"
 
 
-def _table(explanation: Explanation, view: View, other: str | None, order: list[int]) -> str:
-    names = [view.label] + [other] * (other is not None)
-    columns = [explanation.labels.index(name) for name in names if name is not None]
+def _table(explanation: Explanation, view: View, order: list[int]) -> str:
+    columns = explanation.columns(view)
     strongest = float(np.abs(view.values).max(initial=0.0)) or 1.0
-    kind = "difference" if view.against else "evidence"
     heads = "".join(f'<th scope="col">{name(explanation.labels[i])}</th>' for i in columns)
     rows = [
-        f'<tr><th scope="col">token</th><th scope="col" colspan="2">{kind}</th>{heads}'
+        f'<tr><th scope="col">token</th><th scope="col" colspan="2">{view.kind}</th>{heads}'
         '<th scope="col">attention</th></tr>'
     ]
     added, text = explanation.contributions[:, columns], explanation.text
@@ -230,8 +220,7 @@ def _table(explanation: Explanation, view: View, other: str | None, order: list[
 
 def _parts(table: PartTable, view: View) -> str:
     strongest = max((abs(row.value) for row in table.rows), default=0.0) or 1.0
-    kind = "difference" if view.against else "evidence"
-    rows = [f'<tr><th scope="col">part</th><th scope="col" colspan="2">{kind}</th><th scope="col">kind</th></tr>']
+    rows = [f'<tr><th scope="col">part</th><th scope="col" colspan="2">{view.kind}</th><th scope="col">kind</th></tr>']
     rows += [
         f'<tr><th scope="row"><bdi>{escape(row.name)}</bdi></th>{bar(row.value / strongest)}{_cells([row.value])}'
         f"<td>{row.kind}</td></tr>"

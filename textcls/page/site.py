@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from textcls import _unicode
-from textcls.artifact import check_not_an_input
+from textcls import _unicode, interrupts
 from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.output import check_not_an_input
 from textcls.page.fragments import ASSETS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.
@@ -56,9 +56,11 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
     _check_folder(folder)
     files = static() | {f"page/ort/{path.name}": path.read_bytes() for path in found} | {MODEL: model.read_bytes()}
     try:
-        (folder / "page" / "ort").mkdir(parents=True, exist_ok=True)
-        for path, content in files.items():
-            (folder / path).write_bytes(content)
+        # Half a page would be served as one.
+        with interrupts.held_back():
+            (folder / "page" / "ort").mkdir(parents=True, exist_ok=True)
+            for path, content in files.items():
+                (folder / path).write_bytes(content)
     except OSError as error:
         where = error.filename or folder
         raise SurroundingsError(f"{where} cannot be written: {os.strerror(error.errno or 0)}.") from error

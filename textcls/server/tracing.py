@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from textcls.errors import MissingExtraError
+from textcls import extras
 
 if TYPE_CHECKING:
     from textcls.server.answers import Answer
@@ -23,14 +23,12 @@ class Tracing:
     """Spans, sent as the variables OTEL_* say; the caller's trace is continued (`traceparent`)."""
 
     def __init__(self) -> None:
-        try:
+        with extras.needed_by("--tracing"):
             from opentelemetry import propagate, trace
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("--tracing", error.name or "opentelemetry", "otel") from error
         self._provider = TracerProvider(resource=Resource.create({"service.name": "textcls"}))
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("textcls.server")

@@ -8,7 +8,6 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from textcls import artifact
+from textcls import extras
 from textcls.check import Survey, find
 from textcls.cli import INTERRUPTED, render
 from textcls.cli.options import (
@@ -32,6 +31,7 @@ from textcls.cli.options import (
 from textcls.data import Bad, Labelled, read_labelled
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError, InputError
+from textcls.output import check_not_an_input, check_output_path
 from textcls_training import rationales
 from textcls_training.choices import ATTENTIONS, CLASS_WEIGHTS, DEVICES, EMBEDDINGS, MIXINGS, SIZES, VALUES
 from textcls_training.rationales import Spans
@@ -43,9 +43,7 @@ NEEDED: Final = ("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 MAX_TOKENS: Final = 2048
 RATIONALE_WEIGHT: Final = 10.0
 
-for _package in NEEDED:
-    if find_spec(_package) is None:
-        raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
+extras.look_for(*NEEDED)
 
 ngrams_option = click.option(
     "--ngrams",
@@ -166,8 +164,8 @@ def train(
     output = output or _default_output(data[0])
     others = [valid] if valid else []
     once([*data, *others])
-    artifact.check_not_an_input(output, [*data, *others])
-    artifact.check_output_path(output)
+    check_not_an_input(output, [*data, *others])
+    check_output_path(output)
     clock = _Clock()
     more = [] if rationale_column is None else [rationale_column]
     rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)

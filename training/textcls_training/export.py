@@ -15,6 +15,7 @@ from onnx import helper
 from textcls import artifact
 from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError
+from textcls.output import replacing
 from textcls_training import frontend
 from textcls_training.bits import BitLexicon
 from textcls_training.core import OUTPUTS, Core, serving_core
@@ -76,7 +77,7 @@ def save(fitted: Fitted, lexicon: AnyLexicon, temperature: float, info: ModelInf
     content = graph.SerializeToString(deterministic=True)
     texts = [*PARITY_TEXTS, "more words than are read " * (info.max_tokens // 5 + 1), " ".join(fitted.types[:200])]
     _check_parity(content, lexicon, core, texts, info.max_tokens)
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         file.write(content)
 
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from textcls import artifact, metrics
+from textcls import metrics
 from textcls.artifact import ModelInfo
 from textcls.errors import InputError
+from textcls.output import check_output_path
 from textcls_training import export, lexicon, loop, rationales
 from textcls_training.bits import BitLexicon
 from textcls_training.config import Plan, TrainConfig, resolve
@@ -148,7 +149,7 @@ def run(
         SurroundingsError: `output` cannot be written.
         ArtifactError: the exported model does not answer as PyTorch does.
     """
-    artifact.check_output_path(output)
+    check_output_path(output)
     metrics.require()
     began = [time.perf_counter()]
     names = _label_names(source, valid)

@@ -19,9 +19,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from textcls import artifact
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
+from textcls.output import replacing
 from textcls_training import run
 from textcls_training.config import SEEDS, from_options
 from textcls_training.run import Source
@@ -134,7 +134,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             SurroundingsError: it cannot be written.
         """
         check_is_fitted(self, "model_bytes_")
-        with artifact.replacing(Path(path)) as file:
+        with replacing(Path(path)) as file:
             file.write(self.model_bytes_)
 
     def _seed(self) -> int:

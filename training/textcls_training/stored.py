@@ -6,9 +6,10 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from textcls import artifact
+from textcls import abstaining
 from textcls.artifact import METADATA_KEY, ModelInfo
-from textcls.errors import ArtifactError, ConfigError
+from textcls.errors import ArtifactError
+from textcls.output import replacing
 
 
 def store_threshold(path: Path, threshold: float | None) -> None:
@@ -19,10 +20,7 @@ def store_threshold(path: Path, threshold: float | None) -> None:
         ArtifactError: there is no model, or it is damaged.
         SurroundingsError: the file cannot be replaced.
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
-    # A link stays a link.
-    path = path.resolve()
+    threshold = None if threshold is None else abstaining.checked(threshold)
     try:
         model = onnx.load_model_from_string(path.read_bytes())
     except FileNotFoundError as error:
@@ -32,5 +30,5 @@ def store_threshold(path: Path, threshold: float | None) -> None:
     found = {prop.key: prop for prop in model.metadata_props}
     info = ModelInfo.from_metadata({key: prop.value for key, prop in found.items()}, path)
     found[METADATA_KEY].value = replace(info, threshold=threshold).to_metadata()[METADATA_KEY]
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         file.write(model.SerializeToString(deterministic=True))

@@ -280,7 +280,7 @@ def test_without_pytorch_the_command_names_its_own_extra(
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}", name="torch")
 
-    monkeypatch.setattr("textcls.doors.import_module", missing)
+    monkeypatch.setattr("textcls.extras.import_module", missing)
     code, _, message = run(model_path, table)
     assert code == 5
     assert message.startswith("Error: textcls explain-benchmark needs the package 'torch'")

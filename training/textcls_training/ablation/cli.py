@@ -1,4 +1,7 @@
-"""`textcls ablate`: what each part of the model brings, on one table, in one run."""
+"""`textcls ablate`: what each part of the model brings, on one table, in one run.
+
+What needs PyTorch, whose import takes seconds, is imported when the command runs: help and completion must not wait.
+"""
 
 import hashlib
 import os
@@ -8,18 +11,21 @@ from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from textcls import artifact, metrics
+from textcls import metrics
 from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
-from textcls_training.ablation import measure, page, report, tasks
-from textcls_training.ablation.cells import AblationState, Settings, choose, make_cells
+from textcls.output import check_not_an_input, check_output_path, replacing
+from textcls_training.ablation import tasks
 from textcls_training.cli import ngrams_option
+
+if TYPE_CHECKING:
+    from textcls_training.ablation.cells import Settings
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 
@@ -68,14 +74,17 @@ def ablate(
     Every combination of the choices is trained with each seed, in a process of its own, and judged on rows held out. A
     second run goes on where the first one stopped; a cell that fails stands in the table with its error.
     """
+    from textcls_training.ablation import measure, page, report
+    from textcls_training.ablation.cells import AblationState, Settings, choose, make_cells
+
     metrics.require()
     page.require()
     named = {"mixing": mixing, "attention": attention, "embedding": embedding, "values": values}
     cells = make_cells({field: choose(field, names) for field, names in named.items()}, range(seeds))
     paths = {suffix: output.with_name(f"{output.name}.{suffix}") for suffix in ("json", "md", "html")}
     for path in paths.values():
-        artifact.check_output_path(path)
-        artifact.check_not_an_input(path, [given for given in (data, test) if given is not None])
+        check_output_path(path)
+        check_not_an_input(path, [given for given in (data, test) if given is not None])
     name, train, judges = _parts(data, task, test, lambda path: _read(path, text_columns, label_column, reading))
     settings = Settings(epochs=epochs, mixing_rate=mixing_rate, bigrams=bigrams, ngram_sizes=ngrams)
 
@@ -118,8 +127,9 @@ def _parts(
     return data.name, read(data), read(test)
 
 
-def _about(name: str, train: Labelled, judges: Labelled, settings: Settings) -> dict[str, Any]:
-    given = {field: value for field, value in asdict(settings).items() if value != getattr(Settings(), field)}
+def _about(name: str, train: Labelled, judges: Labelled, settings: "Settings") -> dict[str, Any]:
+    default = type(settings)()
+    given = {field: value for field, value in asdict(settings).items() if value != getattr(default, field)}
     digest = hashlib.sha256(
         repr([(part.texts, part.labels) for part in (train, judges)]).encode("utf-8", "surrogatepass")
     )
@@ -136,5 +146,5 @@ def _about(name: str, train: Labelled, judges: Labelled, settings: Settings) -> 
 
 
 def _write(path: Path, content: str) -> None:
-    with artifact.replacing(path) as file:
+    with replacing(path) as file:
         file.write(content.encode())

@@ -1,26 +1,31 @@
-"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods."""
+"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods.
+
+What needs PyTorch, whose import takes seconds, is imported when the command runs: help and completion must not wait.
+"""
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 from rich.console import Console
 
-from textcls import artifact, metrics
 from textcls import data as tables
+from textcls import extras, metrics
 from textcls.classifier import Classifier
 from textcls.cli import render
 from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.errors import ConfigError, InputError
-from textcls_training.explaining import page
-from textcls_training.explaining.benchmark import explain_benchmark
-from textcls_training.explaining.plausibility import Rationale
+from textcls.output import check_not_an_input, check_output_path, replacing
 from textcls_training.explaining.progress import watching
-from textcls_training.explaining.rationales import read_rationales
 from textcls_training.explaining.removal import REMOVALS
-from textcls_training.explaining.report import print_report
+
+if TYPE_CHECKING:
+    from textcls_training.explaining.plausibility import Rationale
+
+extras.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolctl")
 
 
 @click.command(
@@ -74,6 +79,10 @@ def explain_benchmark_command(
     model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
     also how far they agree with people.
     """
+    from textcls_training.explaining import page
+    from textcls_training.explaining.benchmark import explain_benchmark
+    from textcls_training.explaining.report import print_report
+
     metrics.require()
     once(data)
     if rationales is not None and reading.bad.skip:
@@ -81,8 +90,8 @@ def explain_benchmark_command(
     inputs = [path for path in (model, *data, rationales, other) if path is not None]
     for path in (output, json_path):
         if path is not None:
-            artifact.check_output_path(path)
-            artifact.check_not_an_input(path, inputs)
+            check_output_path(path)
+            check_not_an_input(path, inputs)
     if output is not None:
         page.require()
     classifier = Classifier.load(model)
@@ -106,16 +115,18 @@ def explain_benchmark_command(
             watcher=watcher,
         )
     if json_path is not None:
-        with artifact.replacing(json_path) as file:
+        with replacing(json_path) as file:
             file.write(json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
     if output is not None:
-        with artifact.replacing(output) as file:
+        with replacing(output) as file:
             file.write(page.render(result).encode())
     print_report(render.console(), result)
 
 
-def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> list[Rationale | None]:
+def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> "list[Rationale | None]":
     """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    from textcls_training.explaining.rationales import read_rationales
+
     found = read_rationales(path)
     beyond = max(found, default=0)
     if beyond >= len(rows.texts):

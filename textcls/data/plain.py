@@ -1,0 +1,32 @@
+"""Values without a type in CSV and JSON, as Parquet has them: times and decimals as they are shown, bytes as text."""
+
+import json
+
+from textcls.data.rows import Row
+from textcls.errors import InputError
+
+
+def text_of(value: object) -> str:
+    """Return `value` as text.
+
+    Raises:
+        UnicodeDecodeError: these are bytes, and no UTF-8; `no_text` says so to a person.
+    """
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def no_text(row: Row) -> InputError:
+    """Return what is wrong with a row that holds bytes that are no UTF-8."""
+    name = next(name for name, value in row.fields.items() if not _is_text(value))
+    return InputError(
+        f"{row.where}: column {name!r} holds bytes that are no UTF-8, which only Parquet can hold; write Parquet, or "
+        "leave the column out."
+    )
+
+
+def _is_text(value: object) -> bool:
+    try:
+        json.dumps(value, default=text_of)
+    except UnicodeDecodeError:
+        return False
+    return True
