@@ -12,25 +12,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server import auth, logs, memory, metrics
+from textcls.server import auth, logs, memory
 from textcls.server.app import create_app
 from textcls.server.metrics import Counts
+from textcls.server.problems import RefusalError
 from textcls.server.protocol import SWEEP_SECONDS, Connection, protocol
-from textcls.server.reload import Shelf
+from textcls.server.reload import Shelf, counted
 from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
+from textcls.server.tracing import Tracing
 
 _BACKLOG: Final = 2048
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -38,7 +40,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 # A kept connection is told to close with its next answer; one on which nothing is asked for so long is idle.
 _LINGER_SECONDS: Final = 1.0
 _TICK_SECONDS: Final = 0.05
-_START_SECONDS: Final = 60.0
+_START_SECONDS: Final = 60
+# A worker that is ready and does not answer its supervisor for so long hangs.
+_HUNG_SECONDS: Final = 5.0
 _PREFIX, _OWNER = "textcls-", "owner"
 # A folder so young may be that of a service which has not yet taken its lock.
 _SETTLED_SECONDS: Final = 5.0
@@ -57,7 +61,8 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
     Raises:
         ArtifactError: a model cannot be used.
         ConfigError: settings that do not go together, or keys that cannot be read.
-        SurroundingsError: the address cannot be listened on, or no folder can be written to.
+        MissingExtraError: spans are asked for, and what sends them is not installed.
+        SurroundingsError: the address cannot be listened on, no folder can be written to, or no worker can start.
     """
     logs.configure(settings.log_level)
     if threading.current_thread() is threading.main_thread():
@@ -66,7 +71,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
     with _runtime_folder(settings.runtime_dir) as folder, listen(settings.host, settings.port) as listener:
-        shelf = Shelf(folder, models)
+        shelf = Shelf(folder, models, settings)
         shelf.publish()
         url = _url(settings.host, listener)
         if settings.workers == 1:
@@ -75,6 +80,9 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
                 ready(url)
                 server.run(sockets=[listener])
         else:
+            if settings.tracing:
+                # What every worker would fail of is told once, and before any is started.
+                Tracing().close()
             Supervisor(shelf, settings, listener, lambda: ready(url)).run()
 
 
@@ -130,32 +138,58 @@ class Server(uvicorn.Server):
         self._drain_seconds = drain_seconds
         self._hurry = False
         self._supervisor = supervisor
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, to sweep and to watch."""
-        self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self.service.watch())]
+        self._begin(self._sweep())
+        self._begin(self.service.watch())
         if threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._reload)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
         memory.tidy()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer."""
+        """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer.
+
+        Raises:
+            Exception: what ended a task in the background, and so the service.
+        """
         self.service.draining = True
         await self._until(lambda: False, self._drain_seconds)
         for server in self.servers:
             server.close()
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self.service.tracing is not None:
             self.service.tracing.close()
+        if self._failure is not None:
+            raise self._failure
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
         self._hurry = self._hurry or sig == signal.SIGINT or self.should_exit
         super().handle_exit(sig, frame)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the requests; the server does not outlive its failure."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        said = str(error) if isinstance(error, TextclsError) else type(error).__name__
+        _LOGGER.error("The server stops, since it cannot go on: %s", said, extra={"where": logs.places(error)})
+        self._failure = self._failure or error
+        self.should_exit = True
 
     async def _until(self, done: Callable[[], bool], seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -174,12 +208,9 @@ class Server(uvicorn.Server):
                 if isinstance(connection, Connection):
                     connection.sweep(now)
 
-    def _reload(self) -> None:
-        async def reload() -> None:
-            with suppress(Exception):  # It is logged, and counted, where it is known.
-                await self.service.reload()
-
-        self._tasks.append(asyncio.create_task(reload()))
+    async def _reload(self) -> None:
+        with suppress(RefusalError):  # It has been logged and counted.
+            await self.service.reload()
 
 
 class Supervisor(multiprocess.Multiprocess):
@@ -187,9 +218,32 @@ class Supervisor(multiprocess.Multiprocess):
 
     def __init__(self, shelf: Shelf, settings: Settings, listener: socket.socket, ready: Callable[[], None]) -> None:
         self._shelf, self._settings, self._ready = shelf, settings, ready
-        # uvicorn makes its processes by this name and has no other hook for it.
+        # uvicorn looks the process class up under this module attribute; there is no other hook.
         multiprocess.Process = partial(_Worker, shelf, settings)  # type: ignore[assignment,misc]
-        super().__init__(uvicorn.Config("", workers=settings.workers, log_config=None), [listener])
+        config = uvicorn.Config(
+            "", workers=settings.workers, log_config=None, timeout_worker_healthcheck=_START_SECONDS
+        )
+        super().__init__(config, [listener])
+        # From the start, while there is room: a reload may be refused because there is none.
+        self._counts = Counts(shelf.folder)
+
+    def run(self) -> None:
+        """Supervise until told to stop.
+
+        Raises:
+            SurroundingsError: a worker cannot start.
+        """
+        try:
+            super().run()
+        except BaseException:
+            # At its end the process waits for the workers, which nobody else would tell to end.
+            self.terminate_all()
+            self.join_all()
+            raise
+        finally:
+            self._counts.close()
+        if any(process.exitcode == STARTUP_FAILURE for process in self.processes):
+            raise SurroundingsError("A worker could not start, and so would none that replaces it: its log says why.")
 
     def init_processes(self) -> None:
         """Start the workers, and say so once they answer."""
@@ -198,15 +252,9 @@ class Supervisor(multiprocess.Multiprocess):
             self._ready()
 
     def handle_usr1(self) -> None:
-        """Read the model files anew; the workers see it for themselves."""
-        try:
+        """Read models and keys anew; the workers see it for themselves."""
+        with suppress(TextclsError), counted(self._counts):  # It has been logged and counted.
             self._shelf.publish()
-            result = "done"
-        except TextclsError as error:
-            _LOGGER.error("The new models are refused, the old ones go on answering: %s", error)
-            result = "refused"
-        with closing(Counts(self._shelf.folder)) as counts:
-            counts.add(metrics.RELOADS, result)
 
     def handle_term(self) -> None:
         """Tell everybody to go elsewhere, and stop after the time they need for that."""
@@ -229,7 +277,15 @@ class _Worker(multiprocess.Process):
 
     def __init__(self, shelf: Shelf, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
         self._shelf, self._settings = shelf, settings
+        self._begun, self._loading = time.monotonic(), True
         super().__init__(config, sockets)
+
+    def is_alive(self, timeout: float = _HUNG_SECONDS) -> bool:
+        """Say whether the worker lives. While it loads its models, which may take long, it does not answer yet."""
+        if self._loading and self.process.is_alive() and time.monotonic() < self._begun + _START_SECONDS:
+            self._loading = not self.is_ready(timeout=0)
+            return True
+        return super().is_alive(min(timeout, _HUNG_SECONDS))
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve, in the new process."""
@@ -239,12 +295,15 @@ class _Worker(multiprocess.Process):
         except TextclsError as error:
             _LOGGER.error("The worker cannot start: %s", error)
             sys.exit(STARTUP_FAILURE)
-        super().target(sockets)
+        try:
+            super().target(sockets)
+        except TextclsError:  # It has been logged.
+            sys.exit(1)
 
 
 def _service(shelf: Shelf, settings: Settings) -> Service:
-    keys, admin_keys = auth.load(settings)
-    return Service(shelf.load(), settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
+    generation, keys, admin_keys = shelf.load()
+    return Service(generation, settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
 
 
 @contextmanager
