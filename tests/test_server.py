@@ -228,8 +228,8 @@ def test_the_threshold_decides_about_abstaining(client: httpx.Client, threshold:
         ({str(i): 0 for i in range(1000)}, "The body has more fields than a request can have."),
         (["a"], 'The body must be a JSON object such as {"inputs": "a text"}.'),
         (b"", 'The body must be a JSON object such as {"inputs": "a text"}.'),
-        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15: expecting ',' delimiter."),
-        (b'{"inputs": "a', "The body is no valid JSON at character 11: unterminated string starting."),
+        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15."),
+        (b'{"inputs": "a', "The body is no valid JSON at character 11."),
     ],
 )
 def test_a_wrong_request_is_refused_in_one_sentence(client: httpx.Client, body: Any, message: str) -> None:

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import httpx
@@ -31,7 +32,7 @@ from click.testing import CliRunner
 
 from textcls import ArtifactError, Classifier, ConfigError, Prediction, SurroundingsError
 from textcls.cli import main
-from textcls.server import metrics, registry
+from textcls.server import answers, metrics, registry, wire
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
 from textcls.server.metrics import Counts
@@ -40,6 +41,7 @@ from textcls.server.run import Server, _Worker, listen
 from textcls.server.schemas import ClassifyRequest
 from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
+from textcls.server.tracing import Tracing
 
 ROOT = Path(__file__).parent.parent
 BODY = b'{"inputs": "my card was charged twice"}'
@@ -595,7 +597,7 @@ def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> No
 
 def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path: Path) -> None:
     for options, shown in (([], False), (["--log-texts"], True)):
-        with command(model_path, "--log-requests", *options) as (process, url):
+        with command(model_path, "--log-level", "error", "--log-requests", *options) as (process, url):
             with httpx.Client(base_url=url) as client:
                 assert post(client, headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
                 post(client, headers={"x-request-id": "not an id!"})
@@ -606,6 +608,7 @@ def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path:
         assert (first["request_id"], first["status"], first["texts"]) == ("mine-1", 200, 1)
         assert re.fullmatch(r"[0-9a-f]{12}-\d", second["request_id"])
         assert third["path"] == "other"
+        assert first["level"] == "info"
         assert ("charged" in json.dumps(first)) == shown
 
 
@@ -623,6 +626,24 @@ def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> Non
         assert client.get("/docs").status_code == 404
     with serving(service(classifier, Settings(docs=True))) as client:
         assert client.get("/docs").status_code == 200
+
+
+def test_an_error_tells_a_span_nothing_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exported = InMemorySpanExporter()
+    monkeypatch.setattr(exporter, "OTLPSpanExporter", lambda: exported)
+    tracing = Tracing()
+    scope = {"headers": [], "method": "POST"}
+    exchange = SimpleNamespace(scope=scope, status=500, answer=None, request_id=b"1")
+    with pytest.raises(RuntimeError), tracing.span(exchange, "/v1/classify"):
+        raise RuntimeError("my card was charged twice")
+    tracing.close()
+    (span,) = exported.get_finished_spans()
+    assert span.attributes is not None
+    assert span.attributes["http.response.status_code"] == 500
+    assert "charged" not in span.to_json()
 
 
 def test_spans_tell_of_the_request_and_never_of_its_text(
@@ -695,6 +716,19 @@ def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
         2,
         f"Error: {path}, [serve]: there is no option 'max_input'; did you mean 'max-inputs'?\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--port", "70000"], "70000 is not in the range 0<=x<=65535."),
+        (["--log-texts"], "--log-texts logs texts with the line of each request: set --log-requests as well."),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_before_anything_is_done(options: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["serve", "none.onnx", *options])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("wanted", [None, Path("/nowhere")])
@@ -783,6 +817,77 @@ def test_a_text_that_cannot_be_answered_spoils_only_its_own_request(model_path: 
     assert isinstance(bad, RuntimeError)
     assert json.loads(good.body)["results"]
     assert json.loads(other.body)["results"]
+
+
+# Explanations
+
+
+class WatchedClassifier(Classifier):
+    """Notes how many texts each call explains, and how many explanations of earlier calls are still held."""
+
+    asked: list[int]
+    held: list[int]
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        earlier: weakref.WeakSet[Any] = getattr(self, "_earlier", weakref.WeakSet())
+        self.asked = [*getattr(self, "asked", []), len(texts)]
+        self.held = [*getattr(self, "held", []), len(earlier)]
+        found = super().predict(texts, explain=explain, threshold=threshold)
+        self._earlier = weakref.WeakSet([*earlier, *(each.explanation for each in found)])
+        return found
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/classify", {"explain": True, "top_k": 1}),
+        ("/predict", {"raw_scores": True}),
+        ("/models/tickets", {"parameters": {"function_to_apply": "none"}}),
+        ("/v1/models/tickets:explain", {}),
+        ("/v2/models/tickets/infer", {"outputs": [{"name": "explanation"}, {"name": "logits"}]}),
+    ],
+)
+def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
+    model_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
+) -> None:
+    texts = [f"{'word ' * 4}{i}" for i in range(10)]
+    forms: dict[str, dict[str, Any]] = {
+        "/predict": {"inputs": [[text] for text in texts]},
+        "/v1/models/tickets:explain": {"instances": texts},
+        "/v2/models/tickets/infer": {
+            "inputs": [{"name": "text", "datatype": "BYTES", "shape": [len(texts)], "data": texts}]
+        },
+    }
+    content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
+    found = wire.find("POST", path)
+    form = answers.answer if found is None else found.form([])
+
+    def ask() -> tuple[WatchedClassifier, Any]:
+        classifier = WatchedClassifier.load(model_path)
+        assert isinstance(classifier, WatchedClassifier)
+        generation = registry.generation(1, [registry.serve(classifier, "tickets")])
+        answer = form(generation, Settings(), content, b"application/json")
+        assert len(answer.outcomes) == 10
+        return classifier, json.loads(answer.body)
+
+    at_once, expected = ask()
+    assert at_once.asked == [10]
+    monkeypatch.setattr(answers, "SLICE", 3 * 21 * 7)  # texts x characters x labels
+    in_slices, answer = ask()
+    assert in_slices.asked == [3, 3, 3, 1]
+    assert max(in_slices.held) <= 3
+    for a, b in zip(leaves(answer), leaves(expected), strict=True):
+        assert a == (pytest.approx(b, abs=1e-5) if isinstance(b, float) else b)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, str) and value.startswith("{"):
+        value = json.loads(value)
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from leaves(each)
+    else:
+        yield value
 
 
 # Processes

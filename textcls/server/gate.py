@@ -4,7 +4,6 @@
 than the model does; its routes document this one (`app.classify`) and answer all others.
 """
 
-import asyncio
 import logging
 import re
 import secrets
@@ -18,7 +17,6 @@ from textcls.server.answers import Answer, Form
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-from textcls.server.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +28,7 @@ _PUBLIC: Final = ("/livez", "/readyz")
 _ADMIN: Final = "/v1/admin/"
 _ROUTES: Final = frozenset({CLASSIFY, *_PUBLIC, "/v1/models", "/v1/admin/reload", "/metrics", "/openapi.json", "/docs"})
 _ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
-_LOGGER: Final = logging.getLogger("textcls.requests")
+_LOGGER: Final = logging.getLogger(logs.REQUESTS)
 _ERRORS: Final = logging.getLogger(__name__)
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -40,7 +38,7 @@ class _GoneError(Exception):
 
 
 class Gate:
-    """ASGI middleware, the outermost."""
+    """ASGI middleware, the outermost but for CORS."""
 
     def __init__(self, app: "ASGIApp", service: Service) -> None:
         self._app = app
@@ -59,10 +57,10 @@ class Gate:
         counts.add(metrics.IN_PROGRESS)
         try:
             if self._service.tracing is None:
-                await self._answer(exchange)
+                await exchange.handle(self._app)
             else:
                 with self._service.tracing.span(exchange, route):
-                    await self._answer(exchange)
+                    await exchange.handle(self._app)
         except _GoneError:
             exchange.status = 499
         finally:
@@ -74,14 +72,6 @@ class Gate:
                 _count_answer(counts, exchange.answer)
             if self._service.settings.log_requests:
                 _log(exchange, seconds, self._service.settings.log_texts)
-
-    async def _answer(self, exchange: "_Exchange") -> None:
-        if exchange.scope["path"] == CLASSIFY and exchange.scope["method"] == "POST":
-            await exchange.classify()
-        elif exchange.wire is not None:
-            await exchange.answer_wire(exchange.wire)
-        else:
-            await exchange.pass_on(self._app)
 
     def _request_id(self, headers: "Headers") -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
@@ -105,56 +95,50 @@ class _Exchange:
         self._started = False
         path = scope["path"]
         self.wire = None if path in _ROUTES else wire.find(scope["method"], path)
-        # Of other paths anyone can make up as many as they like.
+        # Any other path is made up by the caller: as a label it would grow without bound.
         self.route = path if path in _ROUTES else self.wire.route if self.wire else pages.route(path) or "other"
 
-    async def answer_wire(self, wire: Wire) -> None:
-        """Answer in one of the other wire formats."""
-        if wire.tell is None:
-            await self.classify(wire.form(self.scope["headers"]))
-            return
+    async def handle(self, app: "ASGIApp") -> None:
+        """Answer; what is neither `/v1/classify` nor of another wire format is left to `app`."""
         extra: Headers = []
         try:
             self._admit()
-            status, content = wire.tell(self.service.generation, self.service.draining)
-        except TextclsError as error:
-            status, content = self._problem(http_status(error), str(error))
-        except RefusalError as refusal:
-            status, content = self._problem(refusal.status, str(refusal))
-            extra = refusal.headers
-        await self._reply(status, content, extra)
-
-    async def classify(self, form: Form | None = None) -> None:
-        """Answer `POST /v1/classify`, or a request of another form."""
-        extra: Headers = []
-        try:
-            self._admit()
-            content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
-            body = await self._read()
-            self.answer = await self.service.answer(body, content_type, form)
-            status, content, extra = 200, self.answer.body, [self.answer.served.header, *self.answer.headers]
-        except TextclsError as error:
-            status, content = self._problem(http_status(error), str(error))
-        except RefusalError as refusal:
-            status, content = self._problem(refusal.status, str(refusal))
-            extra = refusal.headers
-        except (_GoneError, asyncio.CancelledError):
+            wire = self.wire
+            if wire is not None and wire.tell is not None:
+                status, content = wire.tell(self.service.generation, self.service.draining)
+            elif wire is not None or (self.scope["path"] == CLASSIFY and self.scope["method"] == "POST"):
+                answer = await self._classify(None if wire is None else wire.form(self.scope["headers"]))
+                status, content, extra = 200, answer.body, [answer.served.header, *answer.headers]
+            else:
+                await app(self.scope, self.receive, self._watched_send)
+                return
+        except _GoneError:
             raise
-        except Exception as error:  # The last line of defence. The text of the error may hold that of the caller.
-            status, content = 500, self._unexpected(error)
+        except Exception as error:
+            status, content, extra = self._refuse(error)
+            if self._started:
+                return
         await self._reply(status, content, extra)
 
-    async def pass_on(self, app: "ASGIApp") -> None:
-        """Let `app` answer."""
-        try:
-            self._admit()
-            await app(self.scope, self.receive, self._watched_send)
-        except RefusalError as refusal:
-            await self._reply(refusal.status, problems.body(refusal.status, str(refusal)), refusal.headers)
-        except Exception as error:  # As above.
-            content = self._unexpected(error)
-            if not self._started:
-                await self._reply(500, content)
+    async def _classify(self, form: Form | None) -> Answer:
+        content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
+        body = await self._read()
+        self.answer = await self.service.answer(body, content_type, form)
+        return self.answer
+
+    def _refuse(self, error: Exception) -> "tuple[int, bytes, Headers]":
+        """Return the answer to whatever went wrong, in the form of the path that was asked."""
+        if isinstance(error, TextclsError):
+            return *self._problem(http_status(error), str(error)), []
+        if isinstance(error, RefusalError):
+            return *self._problem(error.status, str(error)), error.headers
+        # The last line of defence. The text of the error may hold that of the caller.
+        _ERRORS.error(
+            "%s while answering a request",
+            type(error).__name__,
+            extra={"request_id": self.request_id.decode(), "where": logs.places(error)},
+        )
+        return *self._problem(500, problems.UNEXPECTED), []
 
     def _admit(self) -> None:
         """Refuse who may not ask, and what declares itself too large."""
@@ -245,14 +229,6 @@ class _Exchange:
             "send fewer or shorter texts in a request.",
         )
 
-    def _unexpected(self, error: Exception) -> bytes:
-        _ERRORS.error(
-            "%s while answering a request",
-            type(error).__name__,
-            extra={"request_id": self.request_id.decode(), "where": logs.places(error)},
-        )
-        return problems.body(500, problems.UNEXPECTED)
-
 
 def _unauthorized(key: bytes) -> RefusalError:
     said = "This key is not valid" if key else "A key is needed"
@@ -286,7 +262,7 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
             extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
-    _LOGGER.warning("request", extra=extra)
+    _LOGGER.info("request", extra=extra)
 
 
 def _is_public(method: str, path: str, settings: Settings) -> bool:
@@ -297,7 +273,7 @@ def _is_public(method: str, path: str, settings: Settings) -> bool:
 
 
 def _number(value: bytes) -> int:
-    """Read a declared length: what is none counts as nothing, and what has too many digits as too large."""
+    """Return the declared length: 0 if it is not a number, and beyond every limit if it has too many digits."""
     if not value.isdigit():
         return 0
     return int(value) if len(value) < 19 else 1 << 62
