@@ -15,7 +15,8 @@ import pytest
 from textcls import Classifier
 from textcls.server import metrics, registry
 from textcls.server.auth import Keys
-from textcls.server.run import Server, listen
+from textcls.server.listening import listen
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -24,9 +24,10 @@ from click.testing import CliRunner
 from textcls import Classifier, Prediction, SurroundingsError
 from textcls.cli import main
 from textcls.server import registry, wire
+from textcls.server.listening import listen
 from textcls.server.logs import JsonLines
-from textcls.server.run import Server, listen
 from textcls.server.schemas import ClassifyAnswer, ClassifyRequest
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -35,12 +35,14 @@ from textcls.cli import main
 from textcls.server import answers, metrics, registry, wire
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
+from textcls.server.listening import listen
 from textcls.server.metrics import Counts
 from textcls.server.reload import Shelf
-from textcls.server.run import Server, _Worker, listen
 from textcls.server.schemas import ClassifyRequest
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
+from textcls.server.supervisor import Worker
 from textcls.server.tracing import Tracing
 
 ROOT = Path(__file__).parent.parent
@@ -1018,7 +1020,7 @@ def test_a_service_whose_shared_folder_is_removed_says_so_and_ends(
     assert "Traceback" not in said
 
 
-class LoadingWorker(_Worker):
+class LoadingWorker(Worker):
     """Loads its models for longer than any test."""
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
@@ -1036,7 +1038,7 @@ def test_a_worker_that_still_loads_its_models_is_not_taken_for_one_that_hangs(sh
 
 def test_a_supervisor_that_fails_ends_its_workers_first(model_path: Path) -> None:
     code = f"""
-from textcls.server.run import Supervisor
+from textcls.server.supervisor import Supervisor
 def fail(self):
     raise RuntimeError("told to")
 Supervisor.handle_usr1 = fail
@@ -1059,7 +1061,7 @@ def ended(model_path: Path, *options: str, code: str) -> tuple[int, str]:
 
 def test_a_service_whose_workers_cannot_start_fails(model_path: Path) -> None:
     code = f"""
-from textcls.server.run import Supervisor
+from textcls.server.supervisor import Supervisor
 start = Supervisor.init_processes
 def without_models(self):
     for path in self._shelf.folder.glob("*.onnx"):

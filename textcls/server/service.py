@@ -55,6 +55,18 @@ class Service:
         self._jobs = 0
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
 
+    @classmethod
+    def of(cls, shelf: Shelf, settings: Settings) -> "Service":
+        """Return a service of what `shelf` holds.
+
+        Raises:
+            ArtifactError: a model cannot be used.
+            MissingExtraError: spans are asked for, and what sends them is not installed.
+            SurroundingsError: the folder of the shelf cannot be used.
+        """
+        generation, keys, admin_keys = shelf.load()
+        return cls(generation, settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
+
     @property
     def folder(self) -> Path | None:
         """The folder that the workers share, if there is one."""
