@@ -385,7 +385,7 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
     with caplog.at_level(logging.DEBUG), serving(service(BrokenClassifier.load(model_path))) as client:
         message = refusal(client, 500, {"inputs": "secret"})
     assert message == "Something went wrong inside the server; its log says where."
-    (record,) = [record for record in caplog.records if record.name == "textcls.server.gate"]
+    (record,) = [record for record in caplog.records if record.name == "textcls.server.exchange"]
     line = JsonLines().format(record)
     assert "RuntimeError while answering a request" in line
     assert " predict" in json.loads(line)["where"][-1]
