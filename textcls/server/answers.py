@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     kind: bytes = b"application/json"
 
 
-# Tokens x labels that the model splits at once: 8 MB. A text alone may have more.
+# Tokens x labels that the model splits at once, 4 bytes each. A text alone may have more.
 SLICE: Final = 2_000_000
 
 # From the bytes of a request and its content type to an answer.

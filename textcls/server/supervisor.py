@@ -25,6 +25,7 @@ from textcls.server.settings import Settings
 
 _LOGGER: Final = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.05
+# Loading large models takes its time.
 _START_SECONDS: Final = 60
 # A worker that is ready and does not answer its supervisor for so long hangs.
 _HUNG_SECONDS: Final = 5.0
