@@ -6,8 +6,8 @@ COPY pyproject.toml constraints.txt README.md LICENSE CHANGELOG.md ./
 COPY textcls textcls
 COPY training training
 COPY kernels kernels
-# What ONNX Runtime declares and only its tools import, and what this machine's Python has anyway, stay behind; so do
-# pip and the symbols of uvloop, which are two thirds of it. scripts/check_image.sh shows that it runs without.
+# Removed again: protobuf and flatbuffers, which ONNX Runtime declares but only its tools import; pip and setuptools; and
+# uvloop's debug symbols, most of its size. scripts/check_image.sh shows that it runs without.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends binutils \
@@ -32,6 +32,6 @@ USER 10001:10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
-    CMD ["/opt/textcls/bin/python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/readyz', timeout=2)"]
+    CMD ["/opt/textcls/bin/python", "-c", "import os, urllib.request; port = os.environ.get('TEXTCLS_SERVE_PORT', '8000'); urllib.request.urlopen(f'http://127.0.0.1:{port}/readyz', timeout=2)"]
 ENTRYPOINT ["textcls", "serve"]
 CMD []

@@ -2,7 +2,10 @@
 
 import importlib.util
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +15,8 @@ import pytest
 from textcls import Classifier
 from textcls.server import metrics, registry
 from textcls.server.auth import Keys
-from textcls.server.run import Server, listen
+from textcls.server.listening import listen
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -63,6 +67,22 @@ def test_every_alert_is_in_the_runbook() -> None:
     alerts = re.findall(r"alert: (\w+)", (DEPLOY / "alerts.yaml").read_text())
     assert alerts
     assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []
+
+
+def test_the_health_check_of_the_image_asks_the_port_that_is_set(classifier: Classifier) -> None:
+    (line,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    _, *arguments = json.loads(line)
+    service = Service(registry.generation(1, [registry.serve(classifier)]), Settings())
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(service, drain_seconds=0)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        for port, healthy in ((str(listener.getsockname()[1]), True), ("1", False)):
+            environment = {**os.environ, "TEXTCLS_SERVE_PORT": port, "no_proxy": "127.0.0.1"}
+            done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=False)
+            assert (done.returncode == 0) == healthy, done.stderr
+        server.should_exit = True
+        thread.join(20)
 
 
 @pytest.mark.parametrize("key", ["", KEY])

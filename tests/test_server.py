@@ -24,9 +24,10 @@ from click.testing import CliRunner
 from textcls import Classifier, Prediction, SurroundingsError
 from textcls.cli import main
 from textcls.server import registry, wire
+from textcls.server.listening import listen
 from textcls.server.logs import JsonLines
-from textcls.server.run import Server, listen
 from textcls.server.schemas import ClassifyAnswer, ClassifyRequest
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -228,8 +229,8 @@ def test_the_threshold_decides_about_abstaining(client: httpx.Client, threshold:
         ({str(i): 0 for i in range(1000)}, "The body has more fields than a request can have."),
         (["a"], 'The body must be a JSON object such as {"inputs": "a text"}.'),
         (b"", 'The body must be a JSON object such as {"inputs": "a text"}.'),
-        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15: expecting ',' delimiter."),
-        (b'{"inputs": "a', "The body is no valid JSON at character 11: unterminated string starting."),
+        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15."),
+        (b'{"inputs": "a', "The body is no valid JSON at character 11."),
     ],
 )
 def test_a_wrong_request_is_refused_in_one_sentence(client: httpx.Client, body: Any, message: str) -> None:
@@ -384,7 +385,7 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
     with caplog.at_level(logging.DEBUG), serving(service(BrokenClassifier.load(model_path))) as client:
         message = refusal(client, 500, {"inputs": "secret"})
     assert message == "Something went wrong inside the server; its log says where."
-    (record,) = [record for record in caplog.records if record.name == "textcls.server.gate"]
+    (record,) = [record for record in caplog.records if record.name == "textcls.server.exchange"]
     line = JsonLines().format(record)
     assert "RuntimeError while answering a request" in line
     assert " predict" in json.loads(line)["where"][-1]

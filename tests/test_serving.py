@@ -1,9 +1,12 @@
 """The service as an operator meets it: keys, limits, several models, reloads, metrics, logs, signals."""
 
 import asyncio
+import errno
+import fcntl
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -11,30 +14,36 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
+import uvicorn
 from click.testing import CliRunner
 
-from textcls import ArtifactError, Classifier, ConfigError, Prediction
+from textcls import ArtifactError, Classifier, ConfigError, Prediction, SurroundingsError
 from textcls.cli import main
-from textcls.server import metrics, registry
+from textcls.server import answers, metrics, registry, wire
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
+from textcls.server.listening import listen
 from textcls.server.metrics import Counts
 from textcls.server.reload import Shelf
-from textcls.server.run import Server, listen
 from textcls.server.schemas import ClassifyRequest
+from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
+from textcls.server.supervisor import Worker
+from textcls.server.tracing import Tracing
 
 ROOT = Path(__file__).parent.parent
 BODY = b'{"inputs": "my card was charged twice"}'
@@ -72,10 +81,14 @@ def service(classifier: Classifier, settings: Settings | None = None, **given: A
     return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
 
 
+MAIN = "from textcls.cli import main; main(prog_name='textcls')"
+
+
 @contextmanager
-def command(*arguments: str | Path, env: dict[str, str] | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def command(
+    *arguments: str | Path, env: dict[str, str] | None = None, code: str = MAIN
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `textcls serve`, and the address that it printed."""
-    code = "from textcls.cli import main; main(prog_name='textcls')"
     line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, **pipes) as process:  # type: ignore[call-overload]
@@ -162,11 +175,12 @@ def test_keys_come_from_a_file_and_from_the_environment_together(
     from textcls.server import auth
 
     path = tmp_path / "keys"
-    path.write_text(f"# the first\n{KEYS[0]}\n\n")
+    path.write_text(f"# the first\n{KEYS[0]}\n\n  # an indented comment\n")
     monkeypatch.setenv("TEXTCLS_API_KEYS", f"{KEYS[1]},{ADMIN}")
     keys, admin = auth.load(Settings(api_keys_file=path))
     assert all(key.encode() in keys for key in (*KEYS, ADMIN))
     assert b"" not in keys
+    assert b"# an indented comment" not in keys
     assert not admin
 
 
@@ -348,13 +362,13 @@ def test_models_that_cannot_be_named_are_refused(arguments: list[str], said: str
 def shelf(model_path: Path, tmp_path: Path) -> Shelf:
     shutil.copy(model_path, tmp_path / "tickets.onnx")
     (tmp_path / "run").mkdir()
-    shelf = Shelf(tmp_path / "run", [str(tmp_path / "tickets.onnx")])
+    shelf = Shelf(tmp_path / "run", [str(tmp_path / "tickets.onnx")], Settings())
     shelf.publish()
     return shelf
 
 
 def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(shelf: Shelf) -> None:
-    served = Service(shelf.load(), Settings(), keys=Keys(KEYS), admin_keys=Keys([ADMIN]), shelf=shelf)
+    served = Service(shelf.load().generation, Settings(), keys=Keys(KEYS), admin_keys=Keys([ADMIN]), shelf=shelf)
     with serving(served) as client:
         assert client.post("/v1/admin/reload").status_code == 401
         assert client.post("/v1/admin/reload", headers=bearer(KEYS[0])).status_code == 401
@@ -372,7 +386,7 @@ def test_without_an_admin_key_there_is_no_administration(classifier: Classifier)
 def test_a_bad_file_leaves_the_old_model_answering_and_says_why(
     shelf: Shelf, tmp_path: Path, model_path: Path, content: bytes | None
 ) -> None:
-    served = Service(shelf.load(), Settings(), admin_keys=Keys([ADMIN]), shelf=shelf)
+    served = Service(shelf.load().generation, Settings(), admin_keys=Keys([ADMIN]), shelf=shelf)
     with serving(served) as client:
         before = post(client)
         (tmp_path / "tickets.onnx").write_bytes(model_path.read_bytes()[:-5000] if content is None else content)
@@ -382,7 +396,7 @@ def test_a_bad_file_leaves_the_old_model_answering_and_says_why(
         after = post(client)
         assert (after.json(), after.headers["x-model"]) == (before.json(), before.headers["x-model"])
         # A worker that starts now serves what the others serve, not the bad file.
-        assert shelf.load().get(None).sha256 in after.headers["x-model"]
+        assert shelf.load().generation.get(None).sha256 in after.headers["x-model"]
         assert numbers(client)['textcls_reloads_total{result="refused"}'] == 1
 
 
@@ -398,6 +412,85 @@ def test_a_model_that_answers_nonsense_does_not_pass_the_self_test(model_path: P
     registry.self_test(Classifier.load(model_path))
     with pytest.raises(ArtifactError, match="no probabilities"):
         registry.self_test(OffClassifier.load(model_path))
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_answering(
+    model_path: Path, whole_tokens_path: Path, tmp_path: Path, count: str
+) -> None:
+    path, folder = tmp_path / "tickets.onnx", tmp_path / "run"
+    folder.mkdir()
+    shutil.copy(model_path, path)
+    with command(path, "--workers", count, "--runtime-dir", folder) as (process, url), httpx.Client(base_url=url) as c:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+        shutil.copy(whole_tokens_path, path)
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(c)['textcls_reloads_total{result="refused"}'] == 1)
+        assert post(c).status_code == 200
+        assert numbers(c)["textcls_generation"] == 1
+        (shared,) = folder.iterdir()
+        copies = [file.name for file in shared.iterdir() if file.stat().st_size >= 20_000 and file.suffix != ".counts"]
+        assert copies == [f"{sha256(model_path.read_bytes()).hexdigest()}.onnx"]
+        process.terminate()
+        said = process.communicate(timeout=20)[1]
+    assert process.returncode == 0
+    assert "cannot be written: File too large; make room there, or start the service with --runtime-dir" in said
+
+
+def test_models_that_are_refused_after_they_were_copied_leave_no_copy(
+    shelf: Shelf, tmp_path: Path, whole_tokens_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def full(self: Path, target: Path) -> Path:
+        if target.name == "generation.json":
+            raise OSError(errno.ENOSPC, "no room")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    shutil.copy(whole_tokens_path, tmp_path / "tickets.onnx")
+    with pytest.raises(SurroundingsError, match=r"generation\.json cannot be written: No space left on device"):
+        shelf.publish()
+    assert not list(shelf.folder.glob("generation.*[0-9]"))
+    assert shelf.number() == 1
+    assert len(list(shelf.folder.glob("*.onnx"))) == 1
+
+
+def test_a_broken_file_of_keys_is_refused_at_a_signal_and_stops_neither_workers_nor_those_that_replace_them(
+    model_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "keys"
+    path.write_text(KEYS[0])
+    with (
+        command(model_path, "--workers", "2", "--api-keys-file", path) as (process, url),
+        httpx.Client(base_url=url, headers=bearer(KEYS[0])) as client,
+    ):
+        path.write_text("half")
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(client)['textcls_reloads_total{result="refused"}'] == 1)
+        before = workers(process)
+        os.kill(before[0], signal.SIGKILL)
+        until(lambda: len(workers(process)) == 2 and before[0] not in workers(process))
+        found = until(lambda: (n := numbers(client))["textcls_workers"] == 2 and n)
+        assert found['textcls_reloads_total{result="done"}'] == 0
+        assert found["textcls_generation"] == 1
+        # By connections of their own, so that both workers are asked.
+        asked = [httpx.post(f"{url}/v1/classify", content=BODY, headers={**JSON, **bearer(KEYS[0])}) for _ in range(20)]
+        assert {answer.status_code for answer in asked} == {200}
+        assert httpx.post(f"{url}/v1/classify", content=BODY, headers={**JSON, **bearer("half")}).status_code == 401
+
+
+def test_new_keys_are_taken_up_by_all_workers_at_a_signal(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(KEYS[0])
+    with (
+        command(model_path, "--workers", "2", "--api-keys-file", path, "--public-metrics") as (process, url),
+        httpx.Client(base_url=url) as client,
+    ):
+        path.write_text(KEYS[1])
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: numbers(client)["textcls_generation"] == 2)
+        assert [post(client, headers=bearer(key)).status_code for key in KEYS] == [401, 200]
 
 
 def test_copies_of_models_that_nobody_serves_any_more_are_removed(
@@ -474,6 +567,25 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
     again.close()
 
 
+def test_a_worker_that_is_just_starting_or_serves_nothing_spoils_no_metrics(
+    tmp_path: Path, classifier: Classifier
+) -> None:
+    served = registry.generation(1, [registry.serve(classifier, "tickets")])
+    own, supervisor = Counts(tmp_path), Counts(tmp_path)
+    own.set(metrics.GENERATION, 3)
+    supervisor.add(metrics.RELOADS, "done")
+    # Between the opening of its file and its first number.
+    with (tmp_path / "2.counts").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = metrics.exposition(tmp_path, own, served).decode()
+        assert metrics.generations(tmp_path, own) == [3]
+    assert "textcls_workers 1.0" in text
+    assert "textcls_generation 3.0" in text
+    assert 'textcls_reloads_total{result="done"} 1.0' in text
+    own.close()
+    supervisor.close()
+
+
 def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> None:
     counts = Counts()
     for i in range(40_000):
@@ -487,7 +599,7 @@ def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> No
 
 def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path: Path) -> None:
     for options, shown in (([], False), (["--log-texts"], True)):
-        with command(model_path, "--log-requests", *options) as (process, url):
+        with command(model_path, "--log-level", "error", "--log-requests", *options) as (process, url):
             with httpx.Client(base_url=url) as client:
                 assert post(client, headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
                 post(client, headers={"x-request-id": "not an id!"})
@@ -498,6 +610,7 @@ def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path:
         assert (first["request_id"], first["status"], first["texts"]) == ("mine-1", 200, 1)
         assert re.fullmatch(r"[0-9a-f]{12}-\d", second["request_id"])
         assert third["path"] == "other"
+        assert first["level"] == "info"
         assert ("charged" in json.dumps(first)) == shown
 
 
@@ -515,6 +628,24 @@ def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> Non
         assert client.get("/docs").status_code == 404
     with serving(service(classifier, Settings(docs=True))) as client:
         assert client.get("/docs").status_code == 200
+
+
+def test_an_error_tells_a_span_nothing_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exported = InMemorySpanExporter()
+    monkeypatch.setattr(exporter, "OTLPSpanExporter", lambda: exported)
+    tracing = Tracing()
+    scope = {"headers": [], "method": "POST"}
+    exchange = SimpleNamespace(scope=scope, status=500, answer=None, request_id=b"1")
+    with pytest.raises(RuntimeError), tracing.span(exchange, "/v1/classify"):
+        raise RuntimeError("my card was charged twice")
+    tracing.close()
+    (span,) = exported.get_finished_spans()
+    assert span.attributes is not None
+    assert span.attributes["http.response.status_code"] == 500
+    assert "charged" not in span.to_json()
 
 
 def test_spans_tell_of_the_request_and_never_of_its_text(
@@ -587,6 +718,19 @@ def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
         2,
         f"Error: {path}, [serve]: there is no option 'max_input'; did you mean 'max-inputs'?\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--port", "70000"], "70000 is not in the range 0<=x<=65535."),
+        (["--log-texts"], "--log-texts logs texts with the line of each request: set --log-requests as well."),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_before_anything_is_done(options: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["serve", "none.onnx", *options])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("wanted", [None, Path("/nowhere")])
@@ -675,6 +819,77 @@ def test_a_text_that_cannot_be_answered_spoils_only_its_own_request(model_path: 
     assert isinstance(bad, RuntimeError)
     assert json.loads(good.body)["results"]
     assert json.loads(other.body)["results"]
+
+
+# Explanations
+
+
+class WatchedClassifier(Classifier):
+    """Notes how many texts each call explains, and how many explanations of earlier calls are still held."""
+
+    asked: list[int]
+    held: list[int]
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        earlier: weakref.WeakSet[Any] = getattr(self, "_earlier", weakref.WeakSet())
+        self.asked = [*getattr(self, "asked", []), len(texts)]
+        self.held = [*getattr(self, "held", []), len(earlier)]
+        found = super().predict(texts, explain=explain, threshold=threshold)
+        self._earlier = weakref.WeakSet([*earlier, *(each.explanation for each in found)])
+        return found
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/classify", {"explain": True, "top_k": 1}),
+        ("/predict", {"raw_scores": True}),
+        ("/models/tickets", {"parameters": {"function_to_apply": "none"}}),
+        ("/v1/models/tickets:explain", {}),
+        ("/v2/models/tickets/infer", {"outputs": [{"name": "explanation"}, {"name": "logits"}]}),
+    ],
+)
+def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
+    model_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
+) -> None:
+    texts = [f"{'word ' * 4}{i}" for i in range(10)]
+    forms: dict[str, dict[str, Any]] = {
+        "/predict": {"inputs": [[text] for text in texts]},
+        "/v1/models/tickets:explain": {"instances": texts},
+        "/v2/models/tickets/infer": {
+            "inputs": [{"name": "text", "datatype": "BYTES", "shape": [len(texts)], "data": texts}]
+        },
+    }
+    content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
+    found = wire.find("POST", path)
+    form = answers.answer if found is None else found.form([])
+
+    def ask() -> tuple[WatchedClassifier, Any]:
+        classifier = WatchedClassifier.load(model_path)
+        assert isinstance(classifier, WatchedClassifier)
+        generation = registry.generation(1, [registry.serve(classifier, "tickets")])
+        answer = form(generation, Settings(), content, b"application/json")
+        assert len(answer.outcomes) == 10
+        return classifier, json.loads(answer.body)
+
+    at_once, expected = ask()
+    assert at_once.asked == [10]
+    monkeypatch.setattr(answers, "SLICE", 3 * 21 * 7)  # texts x characters x labels
+    in_slices, answer = ask()
+    assert in_slices.asked == [3, 3, 3, 1]
+    assert max(in_slices.held) <= 3
+    for a, b in zip(leaves(answer), leaves(expected), strict=True):
+        assert a == (pytest.approx(b, abs=1e-5) if isinstance(b, float) else b)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, str) and value.startswith("{"):
+        value = json.loads(value)
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from leaves(each)
+    else:
+        yield value
 
 
 # Processes
@@ -791,3 +1006,79 @@ def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
     with command(model_path) as (process, url), httpx.Client(base_url=url) as client:
         process.send_signal(signal.SIGUSR1)
         until(lambda: numbers(client)["textcls_generation"] == 2)
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_service_whose_shared_folder_is_removed_says_so_and_ends(
+    model_path: Path, tmp_path: Path, count: str
+) -> None:
+    with command(model_path, "--workers", count, "--runtime-dir", tmp_path) as (process, _):
+        shutil.rmtree(next(tmp_path.iterdir()))
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 6
+    assert "which the workers share, cannot be used: No such file or directory; start the service anew" in said
+    assert "Traceback" not in said
+
+
+class LoadingWorker(Worker):
+    """Loads its models for longer than any test."""
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        time.sleep(1000)
+
+
+def test_a_worker_that_still_loads_its_models_is_not_taken_for_one_that_hangs(shelf: Shelf) -> None:
+    worker = LoadingWorker(shelf, Settings(), uvicorn.Config(""), [])
+    worker.start()
+    assert [worker.is_alive(timeout=0) for _ in range(3)] == [True] * 3
+    worker.kill()
+    worker.join()
+    assert not worker.is_alive(timeout=0)
+
+
+def test_a_supervisor_that_fails_ends_its_workers_first(model_path: Path) -> None:
+    code = f"""
+from textcls.server.supervisor import Supervisor
+def fail(self):
+    raise RuntimeError("told to")
+Supervisor.handle_usr1 = fail
+{MAIN}
+"""
+    with command(model_path, "--workers", "2", code=code) as (process, _):
+        pids = workers(process)
+        process.send_signal(signal.SIGUSR1)
+        assert "RuntimeError: told to" in process.communicate(timeout=20)[1]
+    assert process.returncode == 1
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def ended(model_path: Path, *options: str, code: str) -> tuple[int, str]:
+    """The exit code of a service that must end by itself, and what it said."""
+    line = [sys.executable, "-c", code, "serve", str(model_path), "--port", "0", *options]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+def test_a_service_whose_workers_cannot_start_fails(model_path: Path) -> None:
+    code = f"""
+from textcls.server.supervisor import Supervisor
+start = Supervisor.init_processes
+def without_models(self):
+    for path in self._shelf.folder.glob("*.onnx"):
+        path.unlink()
+    start(self)
+Supervisor.init_processes = without_models
+{MAIN}
+"""
+    status, said = ended(model_path, "--workers", "2", code=code)
+    assert status == 6
+    assert "The worker cannot start: " in said
+    assert said.endswith("Error: A worker could not start, and so would none that replaces it: its log says why.\n")
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_what_every_worker_would_fail_of_is_one_sentence(model_path: Path, count: str) -> None:
+    code = f"import sys; sys.modules['opentelemetry.exporter.otlp.proto.http.trace_exporter'] = None; {MAIN}"
+    status, said = ended(model_path, "--workers", count, "--tracing", code=code)
+    assert (status, said.count("\n")) == (5, 1)
+    assert said.startswith("Error: --tracing needs the package 'opentelemetry.exporter.otlp.proto.http.trace_exporter'")

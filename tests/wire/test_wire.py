@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.wire.conftest import Serving
+from textcls import Classifier
 from textcls.errors import TextclsError
-from textcls.server import wire
+from textcls.server import registry, wire
 from textcls.server.service import Service
+from textcls.server.settings import Settings
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
 EXCHANGES = [
@@ -112,6 +115,59 @@ def test_where_keys_are_set_every_format_wants_one_and_says_so_in_its_own_form(
         for public in ("/v2/health/live", "/v2/health/ready", "/", "/page/page.mjs"):
             assert client.get(public).status_code == 200
         assert client.post("/v2/health/live").status_code == 401
+
+
+UNEXPECTED = "Something went wrong inside the server; its log says where."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("POST", "/predict", {"error": UNEXPECTED, "error_type": "Backend"}),
+        ("POST", "/models/tickets", {"error": UNEXPECTED}),
+        ("POST", "/v1/models/tickets:predict", {"error": UNEXPECTED}),
+        ("GET", "/v1/models/tickets", {"error": UNEXPECTED}),
+        ("POST", INFER, {"error": UNEXPECTED}),
+        ("GET", "/v2/models/tickets", {"error": UNEXPECTED}),
+        (
+            "POST",
+            "/vllm/classify",
+            {"error": {"message": UNEXPECTED, "type": "InternalServerError", "param": None, "code": 500}},
+        ),
+        ("POST", "/v1/classify", {"error": {"type": "internal_error", "message": UNEXPECTED}}),
+        ("GET", "/v1/models", {"error": {"type": "internal_error", "message": UNEXPECTED}}),
+    ],
+)
+def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
+    classifier: Classifier, serving: Serving, method: str, path: str, expected: Any
+) -> None:
+    broken = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
+    broken.generation = None  # type: ignore[assignment]
+    body: dict[str, Any] = {"inputs": "x", "input": "x", "instances": ["x"]}
+    if path == INFER:
+        body["inputs"] = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["x"]}]
+    elif path == "/v1/classify":
+        body = {"inputs": "x"}
+    with serving(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
+        response = client.request(method, path, json=body if method == "POST" else None)
+    assert (response.status_code, response.json()) == (500, expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/models/a:b"),
+        ("GET", "/v1/models/tickets:predict"),
+        ("GET", "/v2/models/a:b"),
+        ("POST", "/v1/models/a:b:predict"),
+    ],
+)
+def test_a_name_with_a_colon_is_no_model(client: httpx.Client, method: str, path: str) -> None:
+    response = client.request(method, path, json={"inputs": "x", "instances": ["x"]} if method == "POST" else None)
+    assert (response.status_code, response.json()) == (
+        404,
+        {"error": "There is no model of this name; there are tickets."},
+    )
 
 
 def test_limits_and_counts_are_those_of_the_service(client: httpx.Client, service: Service) -> None:

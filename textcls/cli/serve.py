@@ -16,8 +16,8 @@ def _type(field: Field[Any]) -> Any:
     if about["choices"]:
         return click.Choice(about["choices"])
     kinds = {
-        int: click.IntRange(min=int(about["least"])),
-        float: click.FloatRange(min=about["least"]),
+        int: click.IntRange(min=int(about["least"]), max=about["most"]),
+        float: click.FloatRange(min=about["least"], max=about["most"]),
         bool: bool,
         str: str,
         Path | None: click.Path(path_type=Path),

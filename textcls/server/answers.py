@@ -4,12 +4,14 @@ The answer is built from plain objects: a response model would check each of tho
 """
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from textcls import tokenizer
+from textcls.artifact import ModelInfo
+from textcls.classifier import Classifier
 from textcls.errors import TooLargeError
 from textcls.results import Prediction
 from textcls.server import parsing
@@ -47,6 +49,9 @@ class Answer(NamedTuple):
     kind: bytes = b"application/json"
 
 
+# Tokens x labels that the model splits at once, 4 bytes each. A text alone may have more.
+SLICE: Final = 2_000_000
+
 # From the bytes of a request and its content type to an answer.
 Form = Callable[[Generation, Limits, bytes, bytes], Answer]
 
@@ -82,10 +87,40 @@ def complete(request: ClassifyRequest, served: Served) -> Answer:
         return write(
             request, served, [classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)]
         )
-    return write(request, served, classifier.predict(texts, explain=request.explain, threshold=request.threshold))
+    return write(request, served, predict(classifier, texts, explain=request.explain, threshold=request.threshold))
 
 
-def write(request: ClassifyRequest, served: Served, predictions: Sequence[Prediction]) -> Answer:
+def predict(
+    classifier: Classifier, texts: Sequence[str], *, explain: bool, threshold: float | None = None
+) -> Iterator[Prediction]:
+    """Yield the answers to several texts.
+
+    An explanation says of each token what it added to all labels, of which few may be wanted: texts are split some at a
+    time, and what is said of them is gone before the next if whoever asks does not keep it.
+    """
+    if not explain:
+        yield from classifier.predict(texts, threshold=threshold)
+        return
+    for some in _slices(texts, classifier.info):
+        yield from classifier.predict(some, explain=True, threshold=threshold)
+
+
+def _slices(texts: Sequence[str], info: ModelInfo) -> Iterator[list[str]]:
+    """Yield texts in their order, so many at once that their explanations stay within `SLICE`."""
+    some: list[str] = []
+    longest = 0
+    for text in texts:
+        # A text has no more tokens than characters, and is padded to the longest of its neighbours.
+        longest = max(longest, min(len(text), info.max_tokens))
+        if some and (len(some) + 1) * longest * len(info.labels) > SLICE:
+            yield some
+            some, longest = [], min(len(text), info.max_tokens)
+        some.append(text)
+    if some:
+        yield some
+
+
+def write(request: ClassifyRequest, served: Served, predictions: Iterable[Prediction]) -> Answer:
     """Write what the model said."""
     # Result by result, so that the objects of one explanation are gone before those of the next are made.
     parts: list[bytes] = []

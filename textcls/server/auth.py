@@ -22,6 +22,17 @@ class Keys:
         # Digests have one length, so that comparing them tells nothing about that of a key.
         self._digests = tuple(sha256(key.encode()).digest() for key in keys)
 
+    @classmethod
+    def from_digests(cls, digests: Iterable[str]) -> "Keys":
+        """Return the keys that `digests` gave."""
+        keys = cls()
+        keys._digests = tuple(map(bytes.fromhex, digests))
+        return keys
+
+    def digests(self) -> list[str]:
+        """Return the keys as hashes, from which no key can be told."""
+        return [digest.hex() for digest in self._digests]
+
     def __bool__(self) -> bool:
         return bool(self._digests)
 
@@ -61,7 +72,8 @@ def _read(path: Path | None, variable: str) -> Keys:
             raise ConfigError(
                 f"The keys in {path} cannot be read: is it a text file that this user may read?"
             ) from error
-        found += [(f"{path}", line.strip()) for line in lines if line.strip() and not line.startswith("#")]
+        stripped = [line.strip() for line in lines]
+        found += [(f"{path}", line) for line in stripped if line and not line.startswith("#")]
         if not found:
             raise ConfigError(f"{path} holds no key: write one a line.")
     for where, key in found:

@@ -1,10 +1,9 @@
-"""What every request passes: its id, its key, the bounds of its body, its count and its line in the log.
+"""What every request passes: its id, its count, its span and its line in the log.
 
-`POST /v1/classify` is answered from here. FastAPI's routing, its dependencies and its response objects would cost more
-than the model does; its routes document this one (`app.classify`) and answer all others.
+`POST /v1/classify` is answered in front of FastAPI (`exchange`). Its routing, its dependencies and its response objects
+would cost more than the model does; its routes document this one (`app.classify`) and answer all others.
 """
 
-import asyncio
 import logging
 import re
 import secrets
@@ -12,35 +11,22 @@ from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from textcls.errors import TextclsError, http_status
-from textcls.server import auth, logs, metrics, pages, problems, wire
-from textcls.server.answers import Answer, Form
-from textcls.server.problems import RefusalError
+from textcls.server import logs, metrics
+from textcls.server.answers import Answer
+from textcls.server.exchange import Exchange, GoneError
 from textcls.server.service import Service
-from textcls.server.settings import Settings
-from textcls.server.wire import Wire
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    Headers = list[tuple[bytes, bytes]]
+    from textcls.server.exchange import Headers
 
-CLASSIFY: Final = "/v1/classify"
-_PUBLIC: Final = ("/livez", "/readyz")
-_ADMIN: Final = "/v1/admin/"
-_ROUTES: Final = frozenset({CLASSIFY, *_PUBLIC, "/v1/models", "/v1/admin/reload", "/metrics", "/openapi.json", "/docs"})
 _ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
-_LOGGER: Final = logging.getLogger("textcls.requests")
-_ERRORS: Final = logging.getLogger(__name__)
-_JSON: Final = (b"content-type", b"application/json")
-
-
-class _GoneError(Exception):
-    """The caller has hung up: there is nobody to answer."""
+_LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
 
 class Gate:
-    """ASGI middleware, the outermost."""
+    """ASGI middleware, the outermost but for CORS."""
 
     def __init__(self, app: "ASGIApp", service: Service) -> None:
         self._app = app
@@ -54,16 +40,16 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started, counts = perf_counter(), self._service.counts
-        exchange = _Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
+        exchange = Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
         route = exchange.route
         counts.add(metrics.IN_PROGRESS)
         try:
             if self._service.tracing is None:
-                await self._answer(exchange)
+                await exchange.handle(self._app)
             else:
                 with self._service.tracing.span(exchange, route):
-                    await self._answer(exchange)
-        except _GoneError:
+                    await exchange.handle(self._app)
+        except GoneError:
             exchange.status = 499
         finally:
             seconds = perf_counter() - started
@@ -75,14 +61,6 @@ class Gate:
             if self._service.settings.log_requests:
                 _log(exchange, seconds, self._service.settings.log_texts)
 
-    async def _answer(self, exchange: "_Exchange") -> None:
-        if exchange.scope["path"] == CLASSIFY and exchange.scope["method"] == "POST":
-            await exchange.classify()
-        elif exchange.wire is not None:
-            await exchange.answer_wire(exchange.wire)
-        else:
-            await exchange.pass_on(self._app)
-
     def _request_id(self, headers: "Headers") -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
         for name, value in headers:
@@ -91,172 +69,6 @@ class Gate:
                     return value
                 break
         return b"%b-%x" % (self._prefix, next(self._numbers))
-
-
-class _Exchange:
-    """One request and its answer."""
-
-    def __init__(self, scope: "Scope", receive: "Receive", send: "Send", service: Service, request_id: bytes) -> None:
-        self.scope, self.receive, self.send, self.service = scope, receive, send, service
-        self.request_id = request_id
-        self.status = 500
-        self.answer: Answer | None = None
-        self.bytes = 0
-        self._started = False
-        path = scope["path"]
-        self.wire = None if path in _ROUTES else wire.find(scope["method"], path)
-        # Of other paths anyone can make up as many as they like.
-        self.route = path if path in _ROUTES else self.wire.route if self.wire else pages.route(path) or "other"
-
-    async def answer_wire(self, wire: Wire) -> None:
-        """Answer in one of the other wire formats."""
-        if wire.tell is None:
-            await self.classify(wire.form(self.scope["headers"]))
-            return
-        extra: Headers = []
-        try:
-            self._admit()
-            status, content = wire.tell(self.service.generation, self.service.draining)
-        except TextclsError as error:
-            status, content = self._problem(http_status(error), str(error))
-        except RefusalError as refusal:
-            status, content = self._problem(refusal.status, str(refusal))
-            extra = refusal.headers
-        await self._reply(status, content, extra)
-
-    async def classify(self, form: Form | None = None) -> None:
-        """Answer `POST /v1/classify`, or a request of another form."""
-        extra: Headers = []
-        try:
-            self._admit()
-            content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
-            body = await self._read()
-            self.answer = await self.service.answer(body, content_type, form)
-            status, content, extra = 200, self.answer.body, [self.answer.served.header, *self.answer.headers]
-        except TextclsError as error:
-            status, content = self._problem(http_status(error), str(error))
-        except RefusalError as refusal:
-            status, content = self._problem(refusal.status, str(refusal))
-            extra = refusal.headers
-        except (_GoneError, asyncio.CancelledError):
-            raise
-        except Exception as error:  # The last line of defence. The text of the error may hold that of the caller.
-            status, content = 500, self._unexpected(error)
-        await self._reply(status, content, extra)
-
-    async def pass_on(self, app: "ASGIApp") -> None:
-        """Let `app` answer."""
-        try:
-            self._admit()
-            await app(self.scope, self.receive, self._watched_send)
-        except RefusalError as refusal:
-            await self._reply(refusal.status, problems.body(refusal.status, str(refusal)), refusal.headers)
-        except Exception as error:  # As above.
-            content = self._unexpected(error)
-            if not self._started:
-                await self._reply(500, content)
-
-    def _admit(self) -> None:
-        """Refuse who may not ask, and what declares itself too large."""
-        service, path, headers = self.service, self.scope["path"], self.scope["headers"]
-        if path.startswith(_ADMIN):
-            self._check_admin()
-        elif service.keys and not _is_public(self.scope["method"], path, service.settings):
-            key = auth.presented(headers)
-            # The admin key opens nothing but its own routes, and the metrics of which they are part.
-            if key not in service.keys and not (path == "/metrics" and key in service.admin_keys):
-                raise _unauthorized(key)
-        for name, value in headers:
-            if name == b"content-length" and _number(value) > service.settings.max_body_bytes:
-                raise self._too_large()
-
-    def _check_admin(self) -> None:
-        key = auth.presented(self.scope["headers"])
-        if not self.service.admin_keys:
-            raise RefusalError(403, "Administration is off: set --admin-key-file or TEXTCLS_ADMIN_KEY to switch it on.")
-        if key not in self.service.admin_keys:
-            raise _unauthorized(key)
-
-    async def _read(self) -> bytes:
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise _GoneError
-        body: bytes = message.get("body", b"")
-        self.bytes = len(body)
-        if len(body) > self.service.settings.max_body_bytes:
-            raise self._too_large()
-        return await self._read_rest(body) if message.get("more_body") else body
-
-    async def _read_rest(self, first: bytes) -> bytes:
-        """Read a body that comes in pieces; all that are being read share one bound."""
-        service, parts, held, more = self.service, [first], len(first), True
-        service.buffered += held
-        try:
-            while more:
-                if service.buffered > service.settings.max_buffered_bytes:
-                    raise RefusalError(
-                        429,
-                        "Too many bodies are arriving at once, and max_buffered_bytes is "
-                        f"{service.settings.max_buffered_bytes:,}: try later.",
-                        retry_after="1",
-                    )
-                message = await self.receive()
-                if message["type"] == "http.disconnect":
-                    raise _GoneError
-                part, more = message.get("body", b""), message.get("more_body", False)
-                parts.append(part)
-                held += len(part)
-                service.buffered += len(part)
-                self.bytes = held
-                if held > service.settings.max_body_bytes:
-                    raise self._too_large()
-        finally:
-            service.buffered -= held
-        return b"".join(parts)
-
-    def _problem(self, status: int, message: str) -> tuple[int, bytes]:
-        return (status, problems.body(status, message)) if self.wire is None else self.wire.problem(status, message)
-
-    async def _reply(self, status: int, content: bytes, extra: "Headers | None" = None) -> None:
-        headers = [
-            _JSON if self.answer is None else (b"content-type", self.answer.kind),
-            (b"content-length", b"%d" % len(content)),
-            (b"x-request-id", self.request_id),
-            *(extra or ()),
-        ]
-        if self.service.draining:
-            headers.append((b"connection", b"close"))
-        self.status = status
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": content})
-
-    async def _watched_send(self, message: "Message") -> None:
-        if message["type"] == "http.response.start":
-            self._started, self.status = True, message["status"]
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.request_id)]
-            if self.service.draining:
-                message["headers"].append((b"connection", b"close"))
-        await self.send(message)
-
-    def _too_large(self) -> RefusalError:
-        return RefusalError(
-            413,
-            f"The body is beyond max_body_bytes, which is {self.service.settings.max_body_bytes:,}: "
-            "send fewer or shorter texts in a request.",
-        )
-
-    def _unexpected(self, error: Exception) -> bytes:
-        _ERRORS.error(
-            "%s while answering a request",
-            type(error).__name__,
-            extra={"request_id": self.request_id.decode(), "where": logs.places(error)},
-        )
-        return problems.body(500, problems.UNEXPECTED)
-
-
-def _unauthorized(key: bytes) -> RefusalError:
-    said = "This key is not valid" if key else "A key is needed"
-    return RefusalError(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
 
 
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
@@ -271,7 +83,7 @@ def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
     counts.add(metrics.ABSTENTIONS, name, by=abstained)
 
 
-def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
+def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
     answer = exchange.answer
     extra: dict[str, object] = {
         "request_id": exchange.request_id.decode(),
@@ -286,18 +98,4 @@ def _log(exchange: _Exchange, seconds: float, with_texts: bool) -> None:
         extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
             extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
-    _LOGGER.warning("request", extra=extra)
-
-
-def _is_public(method: str, path: str, settings: Settings) -> bool:
-    if path == "/metrics":
-        return settings.public_metrics
-    # By POST, / is another name of /predict.
-    return path in _PUBLIC or (method == "GET" and (path in wire.PUBLIC or pages.is_public(path)))
-
-
-def _number(value: bytes) -> int:
-    """Read a declared length: what is none counts as nothing, and what has too many digits as too large."""
-    if not value.isdigit():
-        return 0
-    return int(value) if len(value) < 19 else 1 << 62
+    _LOGGER.info("request", extra=extra)

@@ -72,9 +72,8 @@ def _batches(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
 def _answer(batch: list[_Waiting]) -> None:
     request, served = batch[0].request, batch[0].served
     try:
-        predictions = served.classifier.predict(
-            [each.request.inputs[0] for each in batch], explain=request.explain, threshold=request.threshold
-        )
+        texts = [each.request.inputs[0] for each in batch]
+        predictions = answers.predict(served.classifier, texts, explain=request.explain, threshold=request.threshold)
         for each, prediction in zip(batch, predictions, strict=True):
             each.answer.set_result(answers.write(each.request, served, [prediction]))
     except Exception:

@@ -9,6 +9,8 @@ from typing import Any, Final
 # What a record of `logging` has of its own; anything else was given as `extra`.
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
+REQUESTS: Final = "textcls.requests"
+
 
 class JsonLines(logging.Formatter):
     """One JSON object a record: time, level, logger, message, and what was given as `extra`."""
@@ -40,7 +42,8 @@ def places(error: BaseException | None) -> list[str]:
 
 
 def configure(level: str) -> None:
-    """Send everything of at least `level` to standard error."""
+    """Send everything of at least `level` to standard error, and requests if they are logged at all."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger(REQUESTS).setLevel(logging.INFO)

@@ -5,7 +5,7 @@ import gc
 
 
 def tidy() -> None:
-    """Give memory that is free back to the system, and spare what lives for ever the garbage collector's walks.
+    """Return freed memory to the system, and keep long-lived objects out of the garbage collector's passes.
 
     Loading a model of 1 MB leaves 20 MB of free memory that glibc would keep.
     """

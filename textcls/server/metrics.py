@@ -127,11 +127,7 @@ class Counts:
 
     def read(self) -> dict[_Key, list[float]]:
         """Return the numbers by name and labels."""
-        ends = [*list(self._places.values())[1:], self._used]
-        return {
-            key: list(map(float, self._numbers[at:end]))
-            for (key, at), end in zip(self._places.items(), ends, strict=True)
-        }
+        return _split(self._numbers, self._places, self._used)
 
     def _register(self, key: _Key, size: int) -> int:
         if self._used + size > _NUMBERS - _SCRATCH:
@@ -151,7 +147,10 @@ class Counts:
 
 
 def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[float]]], int]:
-    """Return the numbers of all workers, living or not, those of the living first, and how many live."""
+    """Return the numbers of all workers, living or not, those of the living first, and how many live.
+
+    A process that serves no generation is not yet a worker, or is the supervisor.
+    """
     if folder is None:
         return [own.read()], 1
     living: list[dict[_Key, list[float]]] = []
@@ -159,14 +158,15 @@ def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[flo
     for path in sorted(folder.glob("*.counts")):
         places, used = _places(path)
         with path.open("r+b") as file:
-            (living if _locked(file.fileno()) else dead).append(_read_file(file.read(), places, used))
+            numbers = _split(memoryview(file.read()).cast("d"), places, used)
+            (living if _generation(numbers) and _locked(file.fileno()) else dead).append(numbers)
     return living + dead, len(living)
 
 
 def generations(folder: Path | None, own: Counts) -> list[int]:
     """Return which generation each living worker serves."""
     found, living = read_all(folder, own)
-    return [int(numbers.get((GENERATION.name,), [0])[0]) for numbers in found[:living]]
+    return [_generation(numbers) for numbers in found[:living]]
 
 
 def exposition(folder: Path | None, own: Counts, served: "Generation") -> bytes:
@@ -203,8 +203,8 @@ def _metrics(found: Sequence[dict[_Key, list[float]]], living: int, served: "Gen
                 metric.add_metric(labels, numbers[0])
         yield metric
     yield GaugeMetricFamily("textcls_workers", "Workers alive.", value=living)
-    numbers_served = [int(numbers.get((GENERATION.name,), [0])[0]) for numbers in found[:living]]
-    yield GaugeMetricFamily(GENERATION.name, GENERATION.about, value=min(numbers_served))
+    least = min(map(_generation, found[:living]))
+    yield GaugeMetricFamily(GENERATION.name, GENERATION.about, value=least)
     info = GaugeMetricFamily(
         "textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256")
     )
@@ -264,7 +264,12 @@ def _places(path: Path) -> tuple[dict[_Key, int], int]:
     return {tuple(key): place for key, place in places}, used
 
 
-def _read_file(data: bytes, places: dict[_Key, int], used: int) -> dict[_Key, list[float]]:
-    numbers = memoryview(data).cast("d")
-    ends = [*list(places.values())[1:], used]
+def _split(numbers: "memoryview[float]", places: dict[_Key, int], used: int) -> dict[_Key, list[float]]:
+    """Return the numbers by name and labels; none if nothing has been counted yet."""
+    ends = [*places.values(), used][1:]
     return {key: list(map(float, numbers[at:end])) for (key, at), end in zip(places.items(), ends, strict=True)}
+
+
+def _generation(numbers: dict[_Key, list[float]]) -> int:
+    """Return which generation a process serves; 0 if it serves none."""
+    return int(numbers.get((GENERATION.name,), [0.0])[0])

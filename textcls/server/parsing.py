@@ -29,20 +29,15 @@ def parse(body: bytes, content_type: bytes) -> ClassifyRequest:
     """Return the request in `body`.
 
     Raises:
-        InputError: it is none; the text says where, and does not repeat what was sent.
+        InputError: the body is not a valid request; the message says where, without repeating what was sent.
     """
     if content_type != b"application/json" and not _is_json(content_type):
         raise InputError(_NO_JSON)
     if not body:
         raise InputError(sentence([{"type": "missing", "loc": (), "input": None}]))
+    given = load_json(body)
     try:
-        # Not pydantic's own parser, nor orjson: both refuse the unpaired surrogates that JSON may hold.
-        request = _validate(json.loads(body))
-    except json.JSONDecodeError as error:
-        reason = error.msg.removesuffix(" at")
-        raise InputError(
-            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
-        ) from None
+        request = _validate(given)
     except ValidationError as error:
         raise InputError(sentence(error.errors(include_url=False))) from None
     except (ValueError, RecursionError):
@@ -50,6 +45,21 @@ def parse(body: bytes, content_type: bytes) -> ClassifyRequest:
     if not isinstance(request, ClassifyRequest):
         raise TypeError("pydantic returned something else than the model asked for")
     return request
+
+
+def load_json(body: bytes) -> Any:
+    """Return what a body holds.
+
+    Raises:
+        InputError: the body is not valid JSON; the message says where, without repeating what was sent.
+    """
+    try:
+        # Not pydantic's own parser, nor orjson: both refuse the unpaired surrogates that JSON may hold.
+        return json.loads(body)
+    except json.JSONDecodeError as error:
+        raise InputError(f"The body is no valid JSON at character {error.pos}.") from None
+    except (ValueError, RecursionError):
+        raise InputError(_UNREADABLE) from None
 
 
 def sentence(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -5,13 +5,10 @@ from http import HTTPStatus
 from typing import Final
 
 import orjson
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from textcls.errors import TextclsError, http_status
-from textcls.server.parsing import sentence
 
 _TYPES: Final = {
     400: "bad_request",
@@ -32,7 +29,7 @@ UNEXPECTED: Final = "Something went wrong inside the server; its log says where.
 
 
 class RefusalError(Exception):
-    """An answer that is an error, wherever in the handling of a request it is known."""
+    """Raised anywhere while a request is handled, to answer it with this status."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -47,19 +44,17 @@ def body(status: int, message: str) -> bytes:
 
 def install(app: FastAPI) -> None:
     """Make `app` answer every error in this module's form."""
-    for kind in (TextclsError, RequestValidationError, HTTPException, RefusalError, Exception):
+    for kind in (TextclsError, HTTPException, RefusalError, Exception):
         app.add_exception_handler(kind, _answer)
 
 
-def _problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": {"type": _TYPES.get(status, "error"), "message": message}}, status, headers)
+def _problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body(status, message), status, headers, "application/json")
 
 
-async def _answer(request: Request, error: Exception) -> JSONResponse:
+async def _answer(request: Request, error: Exception) -> Response:
     if isinstance(error, TextclsError):
         return _problem(http_status(error), str(error))
-    if isinstance(error, RequestValidationError):
-        return _problem(422, sentence([{**each, "loc": each["loc"][1:]} for each in error.errors()]))
     if isinstance(error, RefusalError):
         headers = {name.decode(): value.decode() for name, value in error.headers}
         return _problem(error.status, str(error), headers)

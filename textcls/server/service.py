@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, auth, memory, metrics
+from textcls.server import answers, memory, metrics
 from textcls.server.answers import Answer, Form
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
 from textcls.server.metrics import Counts
 from textcls.server.problems import RefusalError
 from textcls.server.registry import Generation
-from textcls.server.reload import Shelf
+from textcls.server.reload import Shelf, counted
 from textcls.server.settings import Settings
 from textcls.server.tracing import Tracing
 
@@ -54,6 +54,18 @@ class Service:
         self._gathering = Gathering()
         self._jobs = 0
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
+
+    @classmethod
+    def of(cls, shelf: Shelf, settings: Settings) -> "Service":
+        """Return a service of what `shelf` holds.
+
+        Raises:
+            ArtifactError: a model cannot be used.
+            MissingExtraError: spans are asked for, and what sends them is not installed.
+            SurroundingsError: the folder of the shelf cannot be used.
+        """
+        generation, keys, admin_keys = shelf.load()
+        return cls(generation, settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
 
     @property
     def folder(self) -> Path | None:
@@ -114,7 +126,11 @@ class Service:
         self.counts.set(metrics.QUEUE, self._jobs)
 
     async def watch(self) -> None:
-        """Take up each new generation, and each word that the service is about to stop, until cancelled."""
+        """Take up each new generation, and each word that the service is about to stop, until cancelled.
+
+        Raises:
+            SurroundingsError: the folder that the workers share is gone.
+        """
         shelf = self.shelf
         if shelf is None:
             return
@@ -131,9 +147,8 @@ class Service:
 
     async def _take_up(self, shelf: Shelf) -> None:
         try:
-            generation = await asyncio.to_thread(shelf.load)
-            keys, admin_keys = auth.load(self.settings)
-        except (TextclsError, OSError) as error:
+            generation, keys, admin_keys = await asyncio.to_thread(shelf.load)
+        except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return
         # One assignment: a request has either all of the old or all of the new.
@@ -152,13 +167,10 @@ class Service:
         if self.shelf is None:
             raise RefusalError(409, "This service has no files to read anew.")
         try:
-            auth.load(self.settings)
-            number = await asyncio.to_thread(self.shelf.publish)
+            with counted(self.counts):
+                number = await asyncio.to_thread(self.shelf.publish)
         except TextclsError as error:
-            self.counts.add(metrics.RELOADS, "refused")
-            _LOGGER.error("The new models are refused, the old ones go on answering: %s", error)
             raise RefusalError(409, f"The old models go on answering: {error}") from error
-        self.counts.add(metrics.RELOADS, "done")
         return number, await self._await_all(number)
 
     async def _await_all(self, number: int) -> int:

@@ -10,8 +10,10 @@ from textcls.errors import ConfigError
 ENVIRONMENT: Final = "TEXTCLS_SERVE_"
 
 
-def _setting(default: Any, about: str, *, least: float = 1, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"about": about, "least": least, "choices": choices})
+def _setting(
+    default: Any, about: str, *, least: float = 1, most: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    return field(default=default, metadata={"about": about, "least": least, "most": most, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class Settings(Limits):
     """All settings of `textcls serve`. The attributes are described where they are defined."""
 
     host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 is every one, and needs keys.")
-    port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0)
+    port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0, most=65535)
     workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
     threads: int = _setting(1, "Threads of a worker for long requests; short ones never leave the event loop.")
     batching: bool = _setting(
@@ -73,6 +75,15 @@ class Settings(Limits):
     runtime_dir: Path | None = _setting(
         None, "Writable folder for the files that workers share; by default /dev/shm, or the temporary folder."
     )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that do not go together.
+
+        Raises:
+            ConfigError: texts are to be logged with lines that are not.
+        """
+        if self.log_texts and not self.log_requests:
+            raise ConfigError("--log-texts logs texts with the line of each request: set --log-requests as well.")
 
 
 def is_loopback(host: str) -> bool:

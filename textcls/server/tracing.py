@@ -40,7 +40,14 @@ class Tracing:
         scope = exchange.scope
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         name = f"{scope['method']} {route}"
-        with self._tracer.start_as_current_span(name, context=self._extract(carrier), kind=self._kind) as span:
+        with self._tracer.start_as_current_span(
+            name,
+            context=self._extract(carrier),
+            kind=self._kind,
+            # The message of an exception may hold a text.
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
             try:
                 yield
             finally:

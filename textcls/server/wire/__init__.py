@@ -23,7 +23,7 @@ __all__ = ["MODULES", "PUBLIC", "Wire", "document", "find"]
 PUBLIC: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
 MODULES: Final = (tei, hub, kserve, open_inference, vllm)
 _TABLE: Final[list[tuple[str, re.Pattern[str], str, Callable[..., Wire]]]] = [
-    (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/:]+)", route)), route, make)
+    (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route)), route, make)
     for module in MODULES
     for method, route, make in module.ROUTES
 ]

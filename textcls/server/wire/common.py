@@ -1,19 +1,20 @@
 """What the wire formats share: reading fields, asking the model, counting."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from textcls.errors import InputError
 from textcls.results import Prediction
 from textcls.server import answers
 from textcls.server.answers import Answer, Form, Outcome
+from textcls.server.parsing import load_json
 from textcls.server.registry import Generation, Served
 from textcls.server.schemas import ClassifyRequest
 from textcls.server.settings import Limits
 
 Headers = Sequence[tuple[bytes, bytes]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +43,9 @@ def read(body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body; fields that a format does not know are left alone, as its servers do.
 
     Raises:
-        InputError: it is none.
+        InputError: the body is not a JSON object.
     """
-    try:
-        # Not orjson, which refuses the unpaired surrogates that JSON may hold.
-        found = json.loads(body)
-    except json.JSONDecodeError as error:
-        raise InputError(f"The body is no valid JSON at character {error.pos}.") from None
-    except (ValueError, RecursionError):
-        raise InputError("The body is no JSON that can be read: send UTF-8.") from None
+    found = load_json(body)
     if not isinstance(found, dict):
         raise InputError("The body must be a JSON object.")
     return found
@@ -89,36 +84,41 @@ def texts(value: Any, name: str) -> list[str]:
 
 
 def ask(
-    served: Served, limits: Limits, wanted: Sequence[str], *, explain: bool = False, top_k: int | None = None
-) -> list[Prediction]:
-    """Ask a model.
+    served: Served,
+    limits: Limits,
+    wanted: Sequence[str],
+    say: Callable[[Prediction], T],
+    *,
+    explain: bool = False,
+    top_k: int | None = None,
+) -> tuple[list[T], list[Outcome]]:
+    """Ask a model; return what the format says of each text, and what there is to count.
+
+    Args:
+        served: the model.
+        limits: of a request.
+        wanted: the texts.
+        say: makes of a prediction what is said of it, and keeps nothing of its arrays.
+        explain: also ask what each token added.
+        top_k: of how many labels an explanation will be told; None is all of them.
 
     Raises:
         TooLargeError: it is beyond a limit.
     """
     request = ClassifyRequest.model_construct(inputs=list(wanted), explain=explain, top_k=top_k)
     answers.check(request, limits, served)
-    return served.classifier.predict(list(wanted), explain=explain)
+    found: list[T] = []
+    outcomes: list[Outcome] = []
+    for prediction in answers.predict(served.classifier, request.inputs, explain=explain):
+        found.append(say(prediction))
+        abstains = prediction.decision == "abstain"
+        outcomes.append(Outcome(prediction.label, prediction.score, abstains, prediction.heard))
+    return found, outcomes
 
 
-def written(
-    value: Any, served: Served, wanted: Sequence[str], predictions: Sequence[Prediction], *, extra: bytes = b""
-) -> Answer:
-    """Return plain data as the answer to texts, and what there is to count.
-
-    Args:
-        value: the data.
-        served: who answered.
-        wanted: the texts.
-        predictions: what was answered.
-        extra: bytes that follow the JSON.
-    """
-    return Answer(answers.encode(value) + extra, served, outcomes(predictions), wanted)
-
-
-def outcomes(predictions: Sequence[Prediction]) -> list[Outcome]:
-    """Return what there is to count."""
-    return [Outcome(p.label, p.score, p.decision == "abstain", p.heard) for p in predictions]
+def written(value: Any, served: Served, wanted: Sequence[str], outcomes: Sequence[Outcome]) -> Answer:
+    """Return plain data as the answer to texts, with what there is to count."""
+    return Answer(answers.encode(value), served, outcomes, wanted)
 
 
 def said(message: str) -> bytes:

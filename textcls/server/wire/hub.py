@@ -40,9 +40,9 @@ def _answer(name: str, generation: Generation, limits: Limits, body: bytes, cont
     if top_k is not None and top_k < 1:
         raise InputError("top_k must be 1 or more.")
     served = generation.get(name)
-    predictions = common.ask(served, limits, texts, explain=function != "softmax", top_k=1)
-    found = [_scored(prediction, function)[:top_k] for prediction in predictions]
-    return common.written(found, served, texts, predictions)
+    say = partial(_scored, function=function)
+    found, outcomes = common.ask(served, limits, texts, say, explain=function != "softmax", top_k=1)
+    return common.written([scores[:top_k] for scores in found], served, texts, outcomes)
 
 
 def _scored(prediction: Prediction, function: str) -> list[dict[str, Any]]:

@@ -43,9 +43,8 @@ def _answer(
 ) -> Answer:
     texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body)))]
     served = generation.get(name)
-    predictions = common.ask(served, limits, texts, explain=explain)
-    found = [answers.result_of(prediction, None) for prediction in predictions]
-    return common.written({"explanations" if explain else "predictions": found}, served, texts, predictions)
+    found, outcomes = common.ask(served, limits, texts, partial(answers.result_of, top_k=None), explain=explain)
+    return common.written({"explanations" if explain else "predictions": found}, served, texts, outcomes)
 
 
 def _instances(given: dict[str, Any]) -> list[Any]:

@@ -5,7 +5,7 @@ each text, `probabilities` of all labels, `labels` in their order, `logits`, and
 """
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, Final
@@ -116,11 +116,12 @@ def _answer(
     served = _get(generation, name, version)
     texts, shape = _texts(given, binary)
     wanted = _wanted(given)
-    explain = any(output in _EXPLAINED for output, _ in wanted)
-    predictions = common.ask(served, limits, texts, explain=explain)
+    names = [output for output, _ in wanted]
+    explain = any(name in _EXPLAINED for name in names)
+    rows, outcomes = common.ask(served, limits, texts, partial(_row, names), explain=explain)
     outputs, tail = [], []
     for output, as_binary in wanted:
-        data, dims = _output(output, served, predictions, shape)
+        data, dims = _output(output, served, rows, shape)
         tensor: dict[str, Any] = {"name": output, "shape": dims, "datatype": _KINDS[output]}
         if as_binary:
             tail.append(_binary(data, _KINDS[output]))
@@ -132,7 +133,7 @@ def _answer(
     if (called := common.field(given, "id", str)) is not None:
         head["id"] = called
     text = answers.encode({**head, "outputs": outputs})
-    answer = Answer(text + b"".join(tail), served, common.outcomes(predictions), texts)
+    answer = Answer(text + b"".join(tail), served, outcomes, texts)
     if not tail:
         return answer
     return answer._replace(headers=[(_LENGTH, b"%d" % len(text))], kind=b"application/octet-stream")
@@ -212,22 +213,35 @@ def _wanted(given: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _output(
-    name: str, served: Served, predictions: Sequence[Prediction], shape: list[int]
+    name: str, served: Served, rows: Sequence[Mapping[str, Any]], shape: list[int]
 ) -> tuple[list[Any], list[int]]:
     labels = served.classifier.labels
     if name == "labels":
         return list(labels), [len(labels)]
     if name in ("probabilities", "logits"):
-        rows: Iterable[Any] = (
-            p.probabilities if name == "probabilities" else p.explanation.logit_values  # type: ignore[union-attr]
-            for p in predictions
-        )
-        return [value for row in rows for value in row.tolist()], [len(predictions), len(labels)]
-    if name == "explanation":
-        found = [answers.encode(answers.result_of(p, None)).decode() for p in predictions]
-    else:
-        found = [getattr(p, name) for p in predictions]
-    return found, shape
+        return [value for row in rows for value in row[name]], [len(rows), len(labels)]
+    return [row[name] for row in rows], shape
+
+
+def _row(names: Sequence[str], prediction: Prediction) -> dict[str, Any]:
+    """Return the wanted outputs of one text."""
+    return {name: _TOLD[name](prediction) for name in names if name in _TOLD}
+
+
+def _logits(prediction: Prediction) -> list[float]:
+    if prediction.explanation is None:
+        raise TypeError("logits were not asked for")
+    found: list[float] = prediction.explanation.logit_values.tolist()
+    return found
+
+
+_TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
+    "label": lambda prediction: prediction.label,
+    "score": lambda prediction: prediction.score,
+    "probabilities": lambda prediction: prediction.probabilities.tolist(),
+    "logits": _logits,
+    "explanation": lambda prediction: answers.encode(answers.result_of(prediction, None)).decode(),
+}
 
 
 def _binary(data: Sequence[Any], kind: str) -> bytes:

@@ -1,7 +1,7 @@
 """text-embeddings-inference: `POST /predict`, by its other names `/` and `/invocations`.
 
-Of a text the scores of all labels as one flat list, best first; of a batch, which is a list of lists of one text each,
-a list of such lists. A list of two texts is a pair there, for models that compare; these classify single texts.
+A text gets one flat list of labels and scores, best first; a batch, sent as a list of one-text lists, gets a list of
+such lists. A list of two texts is a pair there, for models that compare; these classify single texts.
 """
 
 from functools import partial
@@ -41,9 +41,8 @@ def _answer(generation: Generation, limits: Limits, body: bytes, content_type: b
     texts, batch = _texts(given.get("inputs"))
     served = generation.get(None)
     # Only an explained answer holds logits.
-    predictions = common.ask(served, limits, texts, explain=raw, top_k=1)
-    found = [scored(prediction, raw=raw) for prediction in predictions]
-    return common.written(found if batch else found[0], served, texts, predictions)
+    found, outcomes = common.ask(served, limits, texts, partial(scored, raw=raw), explain=raw, top_k=1)
+    return common.written(found if batch else found[0], served, texts, outcomes)
 
 
 def scored(prediction: Prediction, *, raw: bool) -> list[dict[str, Any]]:

@@ -5,9 +5,10 @@ Below a prefix, since `/v1/classify` is the server's own.
 
 import secrets
 import time
-from typing import Final
+from typing import Any, Final
 
 from textcls.errors import InputError
+from textcls.results import Prediction
 from textcls.server import answers
 from textcls.server.answers import Answer
 from textcls.server.registry import Generation
@@ -37,22 +38,14 @@ def _answer(generation: Generation, limits: Limits, body: bytes, content_type: b
         raise InputError("input must be a text or a list of texts; the numbers of tokens are another model's.")
     texts = common.texts(given.get("input"), "input")
     served = generation.get(common.field(given, "model", str))
-    predictions = common.ask(served, limits, texts)
-    tokens = sum(prediction.heard for prediction in predictions)
+    found, outcomes = common.ask(served, limits, texts, _said)
+    tokens = sum(outcome.tokens for outcome in outcomes)
     answer = {
         "id": f"classify-{secrets.token_hex(16)}",
         "object": "list",
         "created": int(time.time()),
         "model": served.name,
-        "data": [
-            {
-                "index": i,
-                "label": prediction.label,
-                "probs": prediction.probabilities.tolist(),
-                "num_classes": len(prediction.label_names),
-            }
-            for i, prediction in enumerate(predictions)
-        ],
+        "data": [{"index": i, **said} for i, said in enumerate(found)],
         "usage": {
             "prompt_tokens": tokens,
             "total_tokens": tokens,
@@ -60,4 +53,12 @@ def _answer(generation: Generation, limits: Limits, body: bytes, content_type: b
             "prompt_tokens_details": None,
         },
     }
-    return common.written(answer, served, texts, predictions)
+    return common.written(answer, served, texts, outcomes)
+
+
+def _said(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "label": prediction.label,
+        "probs": prediction.probabilities.tolist(),
+        "num_classes": len(prediction.label_names),
+    }
