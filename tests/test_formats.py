@@ -137,7 +137,9 @@ def test_an_excel_file_is_refused(write: Write) -> None:
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"quotes": False}])
 def test_options_of_csv_do_not_go_with_other_formats(write: Write, options: dict[str, Any]) -> None:
-    assert "there is neither --delimiter nor --no-quotes" in refusal(write("a.jsonl", JSONL), ConfigError, **options)
+    assert "there is neither --delimiter, --no-quotes nor --no-header" in refusal(
+        write("a.jsonl", JSONL), ConfigError, **options
+    )
 
 
 # Delimiter and encoding
@@ -159,6 +161,27 @@ def test_commas_are_the_default_and_nothing_is_said_of_them(write: Write) -> Non
 
 def test_a_header_with_semicolons_alone_decides_if_no_delimiter_fits_all_rows(write: Write) -> None:
     assert "line 3: 3 fields where the header has 2" in refusal(write("a.csv", "text;label\na;x\nb;c;y\n"))
+
+
+def test_without_a_header_the_first_line_is_a_row_and_columns_have_numbers(write: Write) -> None:
+    path = write("spam.tsv", "ham\thello you\nspam\twin now\n")
+    assert rows_of(path, header=False) == [{"1": "ham", "2": "hello you"}, {"1": "spam", "2": "win now"}]
+    short = write("short.csv", "3,title,text\n4,title\n")
+    assert "2 fields where the first row has 3" in refusal(short, header=False)
+    assert "--no-header" in refusal(write("rows.jsonl", "{}\n"), ConfigError, header=False)
+
+
+def test_a_header_that_looks_like_a_row_is_told_how_to_read_it(write: Write) -> None:
+    path = write("spam.tsv", "ham\thello you" + " and you" * 20 + "\nspam\twin now\n")
+    with pytest.raises(InputError) as caught:
+        read_labelled([path])
+    assert "add --no-header, or --format lines" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_plain_lines_are_texts_and_nothing_else(write: Write) -> None:
+    path = write("texts.csv", "hello, world\n\n__label__x is text here\n")
+    assert rows_of(path, format="lines") == [{"text": "hello, world"}, {"text": "__label__x is text here"}]
 
 
 def test_the_delimiter_asked_for_is_used(write: Write) -> None:

@@ -341,7 +341,7 @@ def test_a_folder_without_permission_is_told(model_path: Path, tmp_path: Path) -
     (tmp_path / "closed").mkdir(mode=0o500)
     result = run("predict", model_path, data, "-o", tmp_path / "closed" / "out.csv")
     assert result.exit_code == 6
-    assert "may not be written to" in result.stderr
+    assert "cannot be written to" in result.stderr
 
 
 def test_a_truncated_model_is_told(model_path: Path, tmp_path: Path) -> None:

@@ -225,12 +225,16 @@ def test_the_threshold_decides_about_abstaining(client: httpx.Client, threshold:
             {"inputs": "a", "topk": 3},
             "topk is no field of this request; its fields are inputs, model, top_k, explain, threshold.",
         ),
-        ({"input": "a"}, "inputs is missing (and 1 more problem)."),
+        (
+            {"input": "a"},
+            "input is no field of this request; its fields are inputs, model, top_k, explain, threshold "
+            "(and 1 more problem).",
+        ),
         ({str(i): 0 for i in range(1000)}, "The body has more fields than a request can have."),
         (["a"], 'The body must be a JSON object such as {"inputs": "a text"}.'),
         (b"", 'The body must be a JSON object such as {"inputs": "a text"}.'),
-        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15."),
-        (b'{"inputs": "a', "The body is no valid JSON at character 11."),
+        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15: expecting ',' delimiter."),
+        (b'{"inputs": "a', "The body is no valid JSON at character 11: unterminated string starting."),
     ],
 )
 def test_a_wrong_request_is_refused_in_one_sentence(client: httpx.Client, body: Any, message: str) -> None:
@@ -245,6 +249,14 @@ def test_unreadable_json_is_refused(client: httpx.Client, body: bytes) -> None:
 def test_a_body_of_another_type_is_told_the_header(client: httpx.Client) -> None:
     message = refusal(client, 422, {"inputs": "a"}, {"content-type": "application/x-www-form-urlencoded"})
     assert message == "The body must be JSON with the header 'content-type: application/json'."
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/", "/v1/models"])
+def test_a_probe_by_head_is_answered_as_get_is_without_the_body(client: httpx.Client, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == got.headers["content-length"]
+    assert client.get(path).status_code == 200  # on the same connection
 
 
 def test_no_refusal_repeats_the_text(client: httpx.Client) -> None:

@@ -138,6 +138,17 @@ def test_storing_needs_a_target(model: Path, heldout: Path) -> None:
     assert "--store needs --target-precision" in fail(2, "evaluate", model, heldout, "--store")
 
 
+def test_a_threshold_of_ones_own_is_judged_and_stored(model: Path, heldout: Path) -> None:
+    one = json.loads(succeed("evaluate", model, heldout, "--threshold", "0.6", "--json"))["abstaining"]
+    assert (one["threshold"], one["chosen"], one["stored"]) == (0.6, False, False)
+    assert 0 < one["accepted"] < one["rows"]
+    assert Classifier.load(model).info.threshold is None
+    succeed("evaluate", model, heldout, "--threshold", "0.6", "--store")
+    assert Classifier.load(model).info.threshold == 0.6
+    refused = run("evaluate", model, heldout, "--threshold", "0.6", "--target-precision", "0.9")
+    assert (refused.exit_code, "give one of them" in refused.stderr) == (2, True)
+
+
 def test_a_model_that_answers_nothing_has_no_precision(model: Path, tmp_path: Path) -> None:
     store_threshold(model, 1.0)
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("", "billing")])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryFile
 from typing import IO
 
 from textcls.errors import InputError, SurroundingsError
@@ -31,8 +32,14 @@ def check_output_path(path: Path) -> None:
         raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
     if mode is not None and not stat.S_ISREG(mode):
         raise SurroundingsError(f"{path} is no plain file and cannot be replaced; choose another output.")
-    if not os.access(folder, os.W_OK):
-        raise SurroundingsError(f"The folder {folder} may not be written to; choose another output.")
+    try:
+        # Rights alone do not tell: some file systems take no files from anybody.
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SurroundingsError(
+            f"The folder {folder} cannot be written to: {os.strerror(error.errno or 0)}; choose another output."
+        ) from error
 
 
 def _mode_of(path: Path) -> int | None:

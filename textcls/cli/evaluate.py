@@ -37,7 +37,12 @@ from textcls.output import check_output_path
     metavar="SHARE",
     help="Find the lowest threshold at which the answers to these rows are right in such a share, as 0.95.",
 )
-@click.option("--store", is_flag=True, help="Write that threshold into MODEL, which then abstains below it.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    help="Say how the answers are that are not below it, in place of the model's.",
+)
+@click.option("--store", is_flag=True, help="Write the threshold into MODEL, which then abstains below it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @reading_options
 def evaluate(
@@ -46,6 +51,7 @@ def evaluate(
     text_columns: tuple[str, ...],
     label_column: str | None,
     target_precision: float | None,
+    threshold: float | None,
     store: bool,
     as_json: bool,
     reading: Reading,
@@ -55,8 +61,7 @@ def evaluate(
     If the model abstains below a threshold, or is to, also say how many rows it answers and how many of these right.
     """
     metrics.require()
-    if store and target_precision is None:
-        raise ConfigError("--store needs --target-precision, for which the threshold is chosen.")
+    _check(target_precision, threshold, store)
     if store:
         # Before the work, not after it.
         store_threshold = extras.load(extras.STORE_THRESHOLD, "textcls evaluate --store")
@@ -70,11 +75,8 @@ def evaluate(
     labels = np.array([number[label] for label in right], np.int64)
     report = metrics.report(scores, labels, info.labels, unknown)
     confidence, answered_right = scores.max(1), scores.argmax(1) == labels
-    found, reached = None, True
-    if target_precision is not None:
-        found, reached = abstaining.choose(target_precision, confidence, answered_right)
-    elif info.threshold is not None:
-        found = abstaining.at(info.threshold, confidence, answered_right)
+    threshold = info.threshold if threshold is None else threshold
+    found, reached = _abstaining(target_precision, threshold, confidence, answered_right)
     stored = False
     if store and found is not None and reached:
         store_threshold(model, found.threshold)
@@ -94,6 +96,22 @@ def evaluate(
             f"{found.precision or 0:.2%}, at threshold {found.threshold:g}, which answers {found.accepted:,} of "
             f"{found.rows:,} rows{'; nothing was stored' * store}."
         )
+
+
+def _check(target_precision: float | None, threshold: float | None, store: bool) -> None:
+    if target_precision is not None and threshold is not None:
+        raise ConfigError("--target-precision chooses a threshold, and --threshold names one; give one of them.")
+    if store and target_precision is None and threshold is None:
+        raise ConfigError("--store needs --target-precision or --threshold.")
+
+
+def _abstaining(
+    target_precision: float | None, threshold: float | None, confidence: abstaining.Floats, right: abstaining.Bools
+) -> tuple[Abstaining | None, bool]:
+    """Return how the threshold does, if there is one, and whether it reaches what it was to reach."""
+    if target_precision is not None:
+        return abstaining.choose(target_precision, confidence, right)
+    return None if threshold is None else abstaining.at(threshold, confidence, right), True
 
 
 def _answers(

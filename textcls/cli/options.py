@@ -90,6 +90,7 @@ _READING: Final = (
         "--delimiter", metavar="SIGN", callback=_delimiter, help="Between the fields of CSV.  [default: found out]"
     ),
     click.option("--no-quotes", is_flag=True, help="In CSV, take quotes for ordinary characters."),
+    click.option("--no-header", is_flag=True, help="The first line of CSV is a row; the columns are called 1, 2, 3."),
     click.option(
         "--on-error",
         type=click.Choice(["fail", "skip"]),
@@ -111,11 +112,13 @@ def reading_options(command: Command) -> Command:
         encoding: str | None,
         delimiter: str | None,
         no_quotes: bool,
+        no_header: bool,
         on_error: str,
         quiet: bool,
         **others: Any,
     ) -> Any:
-        options: Any = {"format": format, "encoding": encoding, "delimiter": delimiter, "quotes": not no_quotes}
+        options: Any = {"format": format, "encoding": encoding, "delimiter": delimiter}
+        options |= {"quotes": not no_quotes, "header": not no_header}
         reading = Reading(ReadOptions(**options), BadRows(skip=on_error == "skip"), quiet)
         return command(*args, reading=reading, **others)
 

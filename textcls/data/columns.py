@@ -10,6 +10,8 @@ from textcls.errors import InputError
 Kind = Literal["text", "label"]
 DEFAULT_TEXT_COLUMNS: Final = ("text",)
 DEFAULT_LABEL_COLUMN: Final = "label"
+# What is shown of a name.
+LONGEST_NAME: Final = 40
 # Compared in lower case and without signs and spaces: `Class Index` is `classindex`.
 _TITLES: Final = ("title", "subject", "headline")
 _BODIES: Final = ("body", "content", "description", "message", "abstract", "text")
@@ -46,12 +48,21 @@ def choose(
         names = " and ".join(map(repr, found[0]))
         verb = "is" if len(found[0]) == 1 else "are"
         return found[0], (f"{file} has no column {missing!r}; {names} {verb} read as the {kind}.",)
-    have = f"{file} has no column {missing!r}; it has {', '.join(map(repr, columns))}."
+    have = f"{file} has no column {missing!r}; it has {', '.join(map(_short, columns))}."
     if found:
         several = " or ".join(" and ".join(map(repr, names)) for names in found)
         raise InputError(f"{have} Choose {several} with --{kind}-column.")
     close = get_close_matches(missing, columns, 1)
-    raise InputError(f"{have} Did you mean {close[0]!r}?" if close else f"{have} Choose with --{kind}-column.")
+    if close:
+        raise InputError(f"{have} Did you mean {close[0]!r}?")
+    # A name of several words, or of signs, is more like a text than like a name.
+    row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
+    advice = "If the first line is a row already, add --no-header, or --format lines for a text a line." if row else ""
+    raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...")
 
 
 def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:

@@ -1,14 +1,14 @@
-"""CSV and TSV: a header, and fields in quotes where they hold the delimiter or line breaks."""
+"""CSV and TSV: mostly a header, and fields in quotes where they hold the delimiter or line breaks."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, Any, Final
 
 from textcls.data import decoding, plain
-from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known
+from textcls.data.rows import Bad, Content, Format, ReadOptions, Row, require_known
 from textcls.data.source import PEEK, Source
 from textcls.errors import ConfigError, InputError
 
@@ -24,7 +24,7 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     """Read CSV, with `default` as the delimiter unless the first rows or `options` say otherwise.
 
     Raises:
-        InputError: there is no header, or a quote is never closed.
+        InputError: there is no first record, or a quote is never closed.
     """
     encoding, notes = decoding.encoding_of(source, options)
     delimiter = options.delimiter
@@ -41,8 +41,13 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
         raise InputError(f"{header.where}: {header.why}.")
     if not header:
         raise InputError(f"{source.name} is empty; a header with column names and at least one row are needed.")
+    kind: Format = "tsv" if default == "\t" else "csv"
+    if not options.header:
+        columns = tuple(str(number) for number in range(1, len(header) + 1))
+        first = Row(reader.line, dict(zip(columns, header, strict=True)), reader.name)
+        return Content(kind, columns, chain([first], _rows(reader, columns, "first row")), notes)
     columns = tuple(name.strip() for name in header)
-    return Content("tsv" if default == "\t" else "csv", columns, _rows(reader, columns), notes)
+    return Content(kind, columns, _rows(reader, columns), notes)
 
 
 def _dialect(delimiter: str, quotes: bool) -> dict[str, Any]:
@@ -80,7 +85,7 @@ class _Reader:
         return fields if why is None else self.bad(why)
 
 
-def _rows(reader: _Reader, columns: tuple[str, ...]) -> Iterator[Row | Bad]:
+def _rows(reader: _Reader, columns: tuple[str, ...], first: str = "header") -> Iterator[Row | Bad]:
     while (fields := reader.next()) is not None:
         if isinstance(fields, Bad):
             yield fields
@@ -88,7 +93,7 @@ def _rows(reader: _Reader, columns: tuple[str, ...]) -> Iterator[Row | Bad]:
             continue
         elif len(fields) != len(columns):
             yield reader.bad(
-                f"{len(fields)} fields where the header has {len(columns)}; "
+                f"{len(fields)} fields where the {first} has {len(columns)}; "
                 'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""'
             )
         else:

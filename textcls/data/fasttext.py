@@ -1,4 +1,4 @@
-"""fastText's lines: a text a line, its label before it as `__label__billing`. Lines without labels are texts alone."""
+"""A text a line; in fastText's form with its label before it as `__label__billing`. Without labels, texts alone."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,13 @@ PREFIX: Final = "__label__"
 _LABEL: Final = re.compile(rf"(?:^|(?<=\s)){PREFIX}(\S*)")
 
 
-def read(source: Source, options: ReadOptions) -> Content:
-    """Read fastText's lines: the columns are `label` and `text`, or `text` alone if the first line has no label.
+def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Content:
+    """Read lines: the columns are `label` and `text`, or `text` alone if the first line has no label.
+
+    Args:
+        source: the bytes.
+        options: their encoding.
+        labels: whether `__label__` begins a label; else it is text as any other.
 
     Raises:
         InputError: there are no lines.
@@ -30,8 +35,16 @@ def read(source: Source, options: ReadOptions) -> Content:
     first = next(lines, None)
     if first is None:
         raise InputError(f"{source.name} is empty; at least one line is needed.")
+    if not labels:
+        return Content("lines", ("text",), _texts(source.name, encoding, chain([first], lines)), notes)
     columns = ("label", "text") if _LABEL.search(first[1]) else ("text",)
     return Content("fasttext", columns, _rows(source.name, encoding, columns, chain([first], lines)), notes)
+
+
+def _texts(name: str, encoding: str, lines: Iterator[tuple[int, str]]) -> Iterator[Row | Bad]:
+    for number, line in lines:
+        why = decoding.undecodable(line, encoding)
+        yield Row(number, {"text": line}, name) if why is None else Bad(f"{name}, line {number}", why)
 
 
 def _rows(name: str, encoding: str, columns: tuple[str, ...], lines: Iterator[tuple[int, str]]) -> Iterator[Row | Bad]:

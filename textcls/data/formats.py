@@ -46,17 +46,19 @@ def read(source: Source, options: ReadOptions) -> Content:
         MissingExtraError: the format needs a package that is not installed.
     """
     found = options.format or _sniffed(source, options)
-    csv_options = options.delimiter is not None or not options.quotes
+    csv_options = options.delimiter is not None or not options.quotes or not options.header
     if found not in ("csv", "tsv") and csv_options:
-        raise ConfigError(f"{source.name} is read as {found}, for which there is neither --delimiter nor --no-quotes.")
+        raise ConfigError(
+            f"{source.name} is read as {found}, for which there is neither --delimiter, --no-quotes nor --no-header."
+        )
     if found == "parquet":
         if options.encoding is not None:
             raise ConfigError(f"{source.name} is read as parquet, for which there is no --encoding.")
         return parquet.read(source)
     if found == "jsonl":
         return jsonl.read(source, options)
-    if found == "fasttext":
-        return fasttext.read(source, options)
+    if found in ("fasttext", "lines"):
+        return fasttext.read(source, options, labels=found == "fasttext")
     return delimited.read(source, options, "\t" if found == "tsv" else ",")
 
 
@@ -88,7 +90,5 @@ def _lines_or_columns(source: Source, encoding: str) -> Format:
     """What is called .txt and has no labels holds one text a line, unless it has columns."""
     columns = delimited.apparent_columns(source, encoding)
     if columns and not any(well_known(columns, kind) for kind in get_args(Kind)):
-        raise InputError(
-            f"{source.name} may hold columns, or one text a line; add --format csv or tsv, or fasttext for lines."
-        )
+        raise InputError(f"{source.name} may hold columns, or one text a line; add --format csv or tsv, or lines.")
     return "csv" if columns else "fasttext"

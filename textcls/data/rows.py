@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from textcls.errors import InputError
 
-Format = Literal["csv", "tsv", "jsonl", "parquet", "fasttext"]
+Format = Literal["csv", "tsv", "jsonl", "parquet", "fasttext", "lines"]
 # How many bad rows are told in full; all are counted.
 TOLD: Final = 5
 
@@ -48,12 +48,14 @@ class ReadOptions:
         encoding: as Python names it.
         delimiter: the character between the fields of CSV.
         quotes: whether quotes around a field of CSV are taken off.
+        header: whether the first record of CSV names the columns; else they are called 1, 2, 3.
     """
 
     format: Format | None = None
     encoding: str | None = None
     delimiter: str | None = None
     quotes: bool = True
+    header: bool = True
 
 
 @dataclass(frozen=True, slots=True)

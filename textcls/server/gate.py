@@ -39,6 +39,9 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            # As balancers probe: answered as GET is; uvicorn leaves the body out.
+            scope = {**scope, "method": "GET"}
         started, counts = perf_counter(), self._service.counts
         exchange = Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
         route = exchange.route

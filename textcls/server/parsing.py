@@ -10,7 +10,8 @@ from textcls.errors import InputError
 from textcls.server.schemas import ClassifyRequest
 
 _UNREADABLE: Final = (
-    "The body cannot be read as JSON: it must be UTF-8, not deeply nested, and without numbers of thousands of digits."
+    "The body cannot be read as JSON: it must be UTF-8, neither compressed nor deeply nested, and without numbers of "
+    "thousands of digits."
 )
 _NO_JSON: Final = "The body must be JSON with the header 'content-type: application/json'."
 _PHRASES: Final = {
@@ -57,14 +58,20 @@ def load_json(body: bytes) -> Any:
         # Not pydantic's own parser, nor orjson: both refuse the unpaired surrogates that JSON may hold.
         return json.loads(body)
     except json.JSONDecodeError as error:
-        raise InputError(f"The body is no valid JSON at character {error.pos}.") from None
+        reason = error.msg.removesuffix(" at")
+        raise InputError(
+            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
+        ) from None
     except (ValueError, RecursionError):
         raise InputError(_UNREADABLE) from None
 
 
 def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Say the first problem, where it is, and how many more there are."""
-    first = errors[0]
+    """Say the first problem, where it is, and how many more there are.
+
+    A field that nobody knows comes before one that is missing: it is the same one, misspelt.
+    """
+    first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where, kind = first["loc"], first["type"]
     if kind == "too_many_fields":
         said = first["msg"]
