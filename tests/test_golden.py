@@ -15,7 +15,7 @@ from textcls import Classifier, Explanation, Prediction, artifact
 
 GOLDEN = Path(__file__).parent / "golden"
 ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))
-SHA256 = "f723ce49e05c994defb7619c7f29683e3a35a2fc43456078f5e47ce8ef0acf99"
+SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 TOLERANCE = 1e-5
 
 
