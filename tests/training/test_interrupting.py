@@ -86,7 +86,7 @@ def test_after_the_first_validation_what_has_been_learned_is_saved(data: Path, t
     assert 1 <= epochs < 300
     sentence = f"Interrupted: {output} holds what was learned from {rows:,} rows; whole epochs: {epochs}."
     assert told.splitlines()[-1] == sentence
-    assert f"Trained on {rows:,} rows, 3 labels, {epochs} epochs." in said
+    assert f"Trained on {rows:,} rows, 3 labels, {epochs} epoch{'s' * (epochs > 1)}." in said
     assert ", interrupted" in succeed("inspect", output)
     assert Classifier.load(output).predict("w1 w2 clue1").label == "label1"
     assert [path.name for path in tmp_path.iterdir()] == ["rows.onnx"]
