@@ -48,7 +48,7 @@ from textcls.server.tracing import Tracing
 ROOT = Path(__file__).parent.parent
 BODY = b'{"inputs": "my card was charged twice"}'
 JSON = {"content-type": "application/json"}
-LONG = json.dumps({"inputs": "my card was charged twice " * 200}).encode()
+LONG = json.dumps({"inputs": "my card was charged twice " * 700}).encode()
 KEYS = ("key-of-the-first-client", "key-of-the-second-client")
 ADMIN = "key-of-the-administrator"
 
@@ -234,6 +234,16 @@ def test_a_long_request_beyond_the_queue_is_answered_429_with_when_to_come_back(
         SlowClassifier.gate.set()
         assert first.result().status_code == 200
         assert post(client, LONG).status_code == 200
+
+
+def test_a_request_of_some_length_that_is_alone_takes_no_place_in_the_queue(slow: SlowClassifier) -> None:
+    some = json.dumps({"inputs": "my card was charged twice " * 200}).encode()
+    SlowClassifier.gate.set()
+    with serving(service(slow, Settings())) as client:
+        assert post(client, some).status_code == 200
+        assert "textcls_queue_wait_seconds_count" not in numbers(client)
+        assert post(client, LONG).status_code == 200
+        assert numbers(client)["textcls_queue_wait_seconds_count"] == 1
 
 
 def test_at_the_deadline_a_long_request_is_answered_504_and_its_place_stays_taken(slow: SlowClassifier) -> None:

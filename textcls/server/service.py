@@ -23,6 +23,8 @@ from textcls.server.tracing import Tracing
 # Up to this size a request is answered on the event loop: it takes less than handing it to a thread would. Beyond, it
 # would hold up its neighbours. Measured by benchmarks/serving.py.
 INLINE_BYTES: Final = 4096
+# So is a longer one without explanations that is alone: only who comes in these two milliseconds waits behind it.
+ALONE_BYTES: Final = 4 * INLINE_BYTES
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 
@@ -91,6 +93,10 @@ class Service:
             if len(self.tasks) > 1 and len(request.inputs) == 1 and self.settings.batching:
                 return await self._gathering.answer(request, served)
             return answers.complete(request, served)
+        if form is None and len(body) <= ALONE_BYTES and self._alone:
+            request, served = answers.read(self.generation, self.settings, body, content_type)
+            if not request.explain:
+                return answers.complete(request, served)
         job = self._submit(body, content_type, form or answers.answer)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(job), self.settings.request_seconds)
@@ -100,6 +106,10 @@ class Service:
                 f"The request was not done within request_seconds, which is {self.settings.request_seconds:g}: "
                 "send fewer or shorter texts, or try later.",
             ) from None
+
+    @property
+    def _alone(self) -> bool:
+        return len(self.tasks) <= 1 and not self._jobs
 
     def _submit(self, body: bytes, content_type: bytes, form: Form) -> "Future[Answer]":
         if self._jobs >= self.settings.max_queue:
