@@ -596,6 +596,24 @@ def test_a_worker_that_is_just_starting_or_serves_nothing_spoils_no_metrics(
     supervisor.close()
 
 
+def test_a_count_that_cannot_be_named_yet_is_logged_and_shows_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    counts = metrics.Counts(tmp_path)
+    counts.set(metrics.GENERATION, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        counts.add(metrics.TOKENS, "a")
+    assert "has no room for the name of a new count: No space left on device" in caplog.text
+    counts.add(metrics.TOKENS, "b")
+    (found,), _ = metrics.read_all(tmp_path, counts)
+    assert found[("textcls_tokens", "a")] == found[("textcls_tokens", "b")] == [1.0]
+    counts.close()
+
+
 def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> None:
     counts = Counts()
     for i in range(40_000):

@@ -9,6 +9,7 @@ The file of a worker that died is taken over by the next: what it counted stays 
 
 import fcntl
 import json
+import logging
 import mmap
 import os
 from bisect import bisect_left
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from textcls.server.registry import Generation
 
+_LOGGER: Final = logging.getLogger(__name__)
 _NUMBERS, _SCRATCH = 1 << 15, 64
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TEXTS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -140,10 +142,15 @@ class Counts:
 
     def _write(self) -> None:
         """Say in a file beside the numbers which is which."""
-        if self._folder is not None:
-            beside = self._path.with_suffix(".new")
+        if self._folder is None:
+            return
+        beside = self._path.with_suffix(".new")
+        try:
             beside.write_text(json.dumps([[list(key), place] for key, place in self._places.items()] + [self._used]))
             beside.replace(self._path.with_suffix(".json"))
+        except OSError as error:
+            # Better an answer whose count shows with the next new label than no answer.
+            _LOGGER.error("%s has no room for the name of a new count: %s", self._folder, os.strerror(error.errno or 0))
 
 
 def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[float]]], int]:
@@ -235,6 +242,9 @@ def _claim(folder: Path) -> tuple[Path, int]:
             os.close(file)
             continue
         os.truncate(file, 8 * _NUMBERS)
+        if hasattr(os, "posix_fallocate"):  # macOS has none
+            # A page that the disk has no room for when it is first written to would kill the process.
+            os.posix_fallocate(file, 0, 8 * _NUMBERS)
         return path, file
     raise AssertionError("count() has no end")
 
