@@ -40,6 +40,7 @@ def config(service: Service) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody asks who the caller is
         backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
