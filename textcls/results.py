@@ -31,7 +31,7 @@ class Prediction:
         truncated: whether the text is longer than the model reads; the rest was cut.
         explanation: present if it was asked for.
         threshold: the score below which the decision is `abstain`; None never abstains.
-        heard: how many tokens have a share of the attention: those of the text that were read.
+        tokens_read: how many tokens of the text were read: those that have a share of the attention.
     """
 
     label_names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Prediction:
     truncated: bool
     explanation: Explanation | None
     threshold: float | None = None
-    heard: int = 0
+    tokens_read: int = 0
 
     @property
     def label(self) -> str:

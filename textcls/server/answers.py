@@ -129,7 +129,7 @@ def write(request: ClassifyRequest, served: Served, predictions: Iterable[Predic
         result = result_of(prediction, request.top_k)
         parts.append(encode(result))
         abstains = prediction.decision == "abstain"
-        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.heard))
+        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
     return Answer(served.head + b",".join(parts) + b"]}", served, outcomes, request.inputs)
 
 

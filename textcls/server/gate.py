@@ -77,10 +77,10 @@ class Gate:
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
     name, tokens, abstained = answer.served.name, 0, 0
     counts.observe(metrics.BATCH, len(answer.outcomes), name)
-    for label, score, abstains, heard in answer.outcomes:
+    for label, score, abstains, read in answer.outcomes:
         counts.add(metrics.PREDICTIONS, name, label)
         counts.observe(metrics.SCORES, score, name)
-        tokens += heard
+        tokens += read
         abstained += abstains
     counts.add(metrics.TOKENS, name, by=tokens)
     counts.add(metrics.ABSTENTIONS, name, by=abstained)

@@ -112,7 +112,7 @@ def ask(
     for prediction in answers.predict(served.classifier, request.inputs, explain=explain):
         found.append(say(prediction))
         abstains = prediction.decision == "abstain"
-        outcomes.append(Outcome(prediction.label, prediction.score, abstains, prediction.heard))
+        outcomes.append(Outcome(prediction.label, prediction.score, abstains, prediction.tokens_read))
     return found, outcomes
 
 
