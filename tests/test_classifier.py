@@ -1,5 +1,7 @@
 """The Python API: what goes in, what comes out, and what is refused."""
 
+import json
+import pickle
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -410,3 +412,24 @@ def test_batches_hold_every_text_once_and_stay_within_their_bounds(lengths: list
         longest = max(lengths[i] for i in batch)
         assert len(batch) <= 64
         assert len(batch) == 1 or len(batch) * longest <= 100_000
+
+
+def test_a_classifier_goes_to_another_process_as_its_file(classifier: Classifier) -> None:
+    again = pickle.loads(pickle.dumps(classifier))
+    assert again.path == classifier.path
+    assert again.predict("refund").score == classifier.predict("refund").score
+
+
+def test_a_prediction_shows_what_matters_in_a_line(classifier: Classifier) -> None:
+    answer = classifier.predict("my card was charged twice", explain=True)
+    shown = f"Prediction(label='billing', score={answer.score:.4f}, decision='accept', "
+    assert repr(answer) == shown + "explanation=Explanation(label='billing', tokens=5))"
+
+
+def test_a_prediction_as_plain_data_has_the_best_labels_and_its_explanation(classifier: Classifier) -> None:
+    answer = classifier.predict("my card was charged twice", explain=True)
+    plain = json.loads(json.dumps(answer.as_json(2)))
+    assert (plain["label"], plain["score"], plain["decision"]) == (answer.label, answer.score, "accept")
+    assert [each["label"] for each in plain["labels"]] == [best.label for best in answer.top(2)]
+    assert [token["text"] for token in plain["tokens"]] == ["my", "card", "was", "charged", "twice"]
+    assert set(plain["tokens"][0]["contributions"]) == {best.label for best in answer.top(2)}

@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, overload
+from typing import Any, Final, overload
 
 import numpy as np
 import onnxruntime
@@ -62,6 +62,10 @@ class Classifier:
         if missing:
             raise ArtifactError(f"{path} is damaged: its graph has no output {min(missing)!r}.")
         return cls(session, info, path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the file that it was loaded from, so that it can go to other processes of this machine."""
+        return type(self).load, (self.path,)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class View:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """The exact split of a text's logits over its tokens.
 
@@ -291,6 +291,9 @@ class Explanation:
             "completeness_error": self.completeness_error,
             "tokens": tokens,
         }
+
+    def __repr__(self) -> str:
+        return f"Explanation(label={self.label!r}, tokens={len(self.spans)})"
 
     def _repr_html_(self) -> str:
         from textcls import page

@@ -1,7 +1,7 @@
 """What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class LabelScore(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Prediction:
     """The answer to one text.
 
@@ -82,6 +82,32 @@ class Prediction:
             raise ConfigError(f"There are no {k} best labels; ask for 0 or more.")
         order = np.argsort(-self.probabilities, kind="stable")[:k]
         return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]
+
+    def as_json(self, top_k: int | None = None) -> dict[str, Any]:
+        """The prediction as plain data: a result of `POST /v1/classify`.
+
+        Args:
+            top_k: how many labels are told of, best first; all by default.
+        """
+        scores = self.probabilities.tolist()
+        # As `top`, in a fifth of its time where labels are few. Ties keep the model's order.
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+        names = self.label_names
+        best, order = order[0], order[:top_k]
+        result: dict[str, Any] = {
+            "label": names[best],
+            "score": scores[best],
+            "labels": [{"label": names[i], "score": scores[i]} for i in order],
+            "decision": self.decision,
+            "truncated": self.truncated,
+        }
+        if self.explanation is not None:
+            result.update(self.explanation.as_json([names[i] for i in order]))
+        return result
+
+    def __repr__(self) -> str:
+        explained = "" if self.explanation is None else f", explanation={self.explanation!r}"
+        return f"Prediction(label={self.label!r}, score={self.score:.4f}, decision={self.decision!r}{explained})"
 
     def _repr_html_(self) -> str:
         from textcls import page

@@ -126,7 +126,7 @@ def write(request: ClassifyRequest, served: Served, predictions: Iterable[Predic
     parts: list[bytes] = []
     outcomes: list[Outcome] = []
     for prediction in predictions:
-        result = result_of(prediction, request.top_k)
+        result = prediction.as_json(request.top_k)
         parts.append(encode(result))
         abstains = prediction.decision == "abstain"
         outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
@@ -166,25 +166,6 @@ def _check_explained(request: ClassifyRequest, limits: Limits, served: Served) -
             f"The explained answer would hold {tokens:,} tokens x {labels:,} labels, and max_explained is "
             f"{limits.max_explained:,}: send fewer or shorter texts, or ask for fewer labels with top_k."
         )
-
-
-def result_of(prediction: Prediction, top_k: int | None) -> dict[str, Any]:
-    """Return the answer to one text as plain data."""
-    scores = prediction.probabilities.tolist()
-    # As `Prediction.top`, in a fifth of its time where labels are few. Ties keep the model's order.
-    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
-    names = prediction.label_names
-    best, order = order[0], order[:top_k]
-    result: dict[str, Any] = {
-        "label": names[best],
-        "score": scores[best],
-        "labels": [{"label": names[i], "score": scores[i]} for i in order],
-        "decision": prediction.decision,
-        "truncated": prediction.truncated,
-    }
-    if prediction.explanation is not None:
-        result.update(prediction.explanation.as_json([names[i] for i in order]))
-    return result
 
 
 def encode(value: Any) -> bytes:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from textcls.errors import InputError
+from textcls.results import Prediction
 from textcls.server import answers
 from textcls.server.answers import Answer
 from textcls.server.registry import Generation
@@ -43,7 +44,7 @@ def _answer(
 ) -> Answer:
     texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body)))]
     served = generation.get(name)
-    found, outcomes = common.ask(served, limits, texts, partial(answers.result_of, top_k=None), explain=explain)
+    found, outcomes = common.ask(served, limits, texts, Prediction.as_json, explain=explain)
     return common.written({"explanations" if explain else "predictions": found}, served, texts, outcomes)
 
 

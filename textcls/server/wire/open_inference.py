@@ -240,7 +240,7 @@ _TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
     "score": lambda prediction: prediction.score,
     "probabilities": lambda prediction: prediction.probabilities.tolist(),
     "logits": _logits,
-    "explanation": lambda prediction: answers.encode(answers.result_of(prediction, None)).decode(),
+    "explanation": lambda prediction: answers.encode(prediction.as_json()).decode(),
 }
 
 
