@@ -1,6 +1,7 @@
 """Other wire formats, exchange by exchange: what clients of other servers send, and what they must get back."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,34 @@ def test_a_golden_exchange_is_as_ever(client: httpx.Client, exchange: dict[str, 
     assert response.headers["content-type"] == "application/json"
     assert "x-request-id" in response.headers
     assert alike(response.json(), exchange["answer"]), response.text
+
+
+def test_every_path_is_described_with_its_names_its_body_and_its_errors(
+    client: httpx.Client,
+) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for module in wire.MODULES:
+        for method, route, _ in module.ROUTES:
+            told = paths[route][method.lower()]
+            assert [each["name"] for each in told.get("parameters", [])] == re.findall(r"\{(\w+)\}", route)
+            assert {"401", "404"} < set(told["responses"])
+            if method == "POST":
+                schema = told["requestBody"]["content"]["application/json"]["schema"]
+                assert schema["required"][0] in schema["properties"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/", "GET, POST"), ("/v1/models/tickets:predict", "POST"), ("/v1/models/tickets", "GET")]
+)
+def test_another_method_is_told_all_that_the_path_answers(client: httpx.Client, path: str, allowed: str) -> None:
+    response = client.request("PUT", path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+    assert response.json()["error"]["message"] == f"This path answers {allowed}, not PUT."
+
+
+def test_an_integer_may_be_written_with_a_point(client: httpx.Client) -> None:
+    body = {"inputs": "my card", "parameters": {"top_k": 2.0}}
+    assert len(client.post("/models/tickets", json=body).json()[0]) == 2
 
 
 def binary(*texts: bytes, size: int | None = None, **fields: Any) -> tuple[bytes, bytes]:

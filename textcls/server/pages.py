@@ -24,7 +24,7 @@ _KINDS: Final = {
     ".mjs": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-router: Final = APIRouter(include_in_schema=False)
+router: Final = APIRouter()
 _files = cache(site.served)
 
 
@@ -38,7 +38,7 @@ def is_public(path: str) -> bool:
     return path == "/" or path.startswith("/page/")
 
 
-@router.get("/")
+@router.get("/", summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}})
 async def index(request: Request) -> Response:
     """Return the page to a browser, and that the service is alive to a program (as the KServe protocol has it)."""
     if "text/html" in request.headers.get("accept", ""):
@@ -46,7 +46,7 @@ async def index(request: Request) -> Response:
     return JSONResponse({"status": "alive"}, headers={"vary": "accept"})
 
 
-@router.get("/page/{name}")
+@router.get("/page/{name}", include_in_schema=False)
 async def asset(name: str) -> Response:
     """Return a file of the page."""
     return _answer(f"page/{name}")

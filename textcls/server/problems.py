@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from textcls.errors import TextclsError, http_status
 
@@ -63,6 +64,16 @@ async def _answer(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.NOT_FOUND:
         return _problem(404, "There is no such path; /openapi.json lists those there are.")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "another method")
-        return _problem(405, f"This path answers {allowed}, not {request.method}.", error.headers)
+        allowed = ", ".join(_allowed(request))
+        return _problem(405, f"This path answers {allowed}, not {request.method}.", {"allow": allowed})
     return _problem(error.status_code, error.detail, error.headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """Return the methods that the path answers; Starlette names those of the first route alone."""
+    found = set()
+    for method in ("GET", "POST"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
+            found.add(method)
+    return sorted(found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from textcls.errors import InputError
 from textcls.results import Prediction
@@ -15,6 +15,16 @@ from textcls.server.settings import Limits
 
 Headers = Sequence[tuple[bytes, bytes]]
 T = TypeVar("T")
+
+# JSON Schema, for the service's description.
+TEXT: Final[dict[str, Any]] = {"type": "string"}
+TEXTS: Final[dict[str, Any]] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
+FLAG: Final[dict[str, Any]] = {"type": ["boolean", "null"]}
+
+
+def schema_of(required: str, **properties: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an object, of which one field must be there; others are left alone."""
+    return {"type": "object", "required": [required], "properties": properties}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +70,9 @@ def field(given: Mapping[str, Any], name: str, kind: type, default: Any = None) 
     value = given.get(name)
     if value is None:
         return default
+    # JSON knows one kind of number: 3.0 is an integer of it.
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
     # A bool is an int to Python.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         names = {bool: "true or false", int: "an integer", str: "a string", dict: "an object", list: "a list"}

@@ -16,6 +16,17 @@ from textcls.server.wire import common
 from textcls.server.wire.common import Route, Wire
 
 _FUNCTIONS: Final = ("softmax", "sigmoid", "none")
+REQUEST: Final = common.schema_of(
+    "inputs",
+    inputs=common.TEXTS,
+    parameters={
+        "type": ["object", "null"],
+        "properties": {
+            "function_to_apply": {"enum": [*_FUNCTIONS, None]},
+            "top_k": {"type": ["integer", "null"], "minimum": 1},
+        },
+    },
+)
 
 
 def _wire(route: str, name: str) -> Wire:

@@ -15,6 +15,15 @@ from textcls.server.settings import Limits
 from textcls.server.wire import common
 from textcls.server.wire.common import Route, Wire
 
+REQUEST: Final = common.schema_of(
+    "instances",
+    instances={
+        "type": "array",
+        "minItems": 1,
+        "items": {"anyOf": [common.TEXT, common.schema_of("text", text=common.TEXT)]},
+    },
+)
+
 
 def problem(status: int, message: str) -> tuple[int, bytes]:
     """Write an error as KServe does, which knows 400 but not 422."""

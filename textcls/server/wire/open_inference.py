@@ -32,6 +32,33 @@ _KINDS: Final = {
     "logits": "FP32",
     "explanation": "BYTES",
 }
+_FIELDS: Final = {"type": ["object", "null"]}
+REQUEST: Final = common.schema_of(
+    "inputs",
+    id={"type": ["string", "null"]},
+    inputs={
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 1,
+        "items": {
+            "type": "object",
+            "required": ["datatype", "shape"],
+            "description": "As many texts in data, or in the binary data behind the JSON, as the shape says.",
+            "properties": {
+                "name": common.TEXT,
+                "datatype": {"const": "BYTES"},
+                "shape": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer", "minimum": 1}},
+                "data": {"type": "array", "items": {"anyOf": [common.TEXT, {"type": "array", "items": common.TEXT}]}},
+                "parameters": _FIELDS,
+            },
+        },
+    },
+    outputs={
+        "type": ["array", "null"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"enum": [*_KINDS]}}},
+    },
+    parameters=_FIELDS,
+)
 
 
 # About the service and its models

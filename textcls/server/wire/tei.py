@@ -18,6 +18,12 @@ from textcls.server.wire.common import Route, Wire
 
 _TYPES: Final = {429: "Overloaded", 503: "Unhealthy", 500: "Backend", 504: "Backend"}
 _SHAPE: Final = 'inputs must be a text, or a batch as a list of lists of one text each: [["a text"], ["another"]].'
+_BATCH: Final = {"type": "array", "minItems": 1, "maxItems": 1, "items": common.TEXT}
+REQUEST: Final = common.schema_of(
+    "inputs",
+    inputs={"anyOf": [common.TEXT, _BATCH, {"type": "array", "minItems": 1, "items": _BATCH}]},
+    raw_scores=common.FLAG,
+)
 _PAIR: Final = (
     "is a pair of texts, and this model classifies single texts: send a batch as a list of lists of one text each, "
     'as in [["a text"], ["another"]].'

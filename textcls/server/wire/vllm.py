@@ -18,6 +18,8 @@ from textcls.server.wire.common import Route, Wire
 
 _TYPES: Final = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 413: "BadRequestError"}
 
+REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["string", "null"]})
+
 
 def _wire(route: str) -> Wire:
     return Wire(route=route, problem=_problem, form=lambda headers: _answer)
