@@ -313,7 +313,7 @@ def test_who_does_not_take_the_answer_is_hung_up_on(classifier: Classifier) -> N
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         for _ in range(8):  # more than the buffers of both sides
             connection.sendall(head.encode() + body)
-        until(lambda: numbers(client).get('textcls_connections_closed_total{reason="answer not taken"}'))
+        assert until(lambda: numbers(client)['textcls_connections_closed_total{reason="answer not taken"}']) == 1
 
 
 def test_what_is_no_http_is_answered_400_in_the_form_of_all_errors(classifier: Classifier) -> None:
@@ -1023,19 +1023,23 @@ def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> No
         pids = workers(process)
         process.kill()
         process.wait(20)
-        until(
-            lambda: (
-                not any(
-                    Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids
-                )
-            )
-        )
+        assert len(pids) == 2
+        assert until(lambda: not any(map(alive, pids)))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet waited for has no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
     with command(model_path) as (process, url), httpx.Client(base_url=url) as client:
         process.send_signal(signal.SIGUSR1)
-        until(lambda: numbers(client)["textcls_generation"] == 2)
+        assert until(lambda: numbers(client)["textcls_generation"] == 2)
+        assert numbers(client)['textcls_reloads_total{result="done"}'] == 1
 
 
 @pytest.mark.parametrize("count", ["1", "2"])

@@ -1,5 +1,6 @@
 """One file, three places: the server, the browser and Node give the same answers, to rounding."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,6 @@ EXACT = ("start", "end", "text", "known")
 @pytest.fixture(scope="module")
 def answers(address: str, golden_texts: list[str]) -> list[dict[str, Any]]:
     """What the server says of the golden texts, one request each."""
-    import json
-
     found = []
     with httpx.Client(base_url=address, timeout=20, trust_env=False) as client:
         for text in golden_texts:
@@ -41,7 +40,7 @@ def answers(address: str, golden_texts: list[str]) -> list[dict[str, Any]]:
     return found
 
 
-def same(found: list[Any], expected: list[Any]) -> None:
+def assert_same(found: list[Any], expected: list[Any]) -> None:
     """Check that two lists of results are equal, numbers to rounding."""
     for one, other in zip(found, expected, strict=True):
         assert list(one) == list(other)
@@ -63,8 +62,6 @@ def scores(result: dict[str, Any]) -> dict[str, float]:
 
 
 def test_the_golden_texts_are_many_and_in_ten_scripts(golden_texts: list[str]) -> None:
-    import json
-
     rows = json.loads((Path(__file__).parent.parent / "golden" / "texts_v1.json").read_text(encoding="utf-8"))
     assert len({row["script"] for row in rows}) >= 10
     assert len(set(golden_texts)) >= 100
@@ -80,22 +77,20 @@ def test_the_browser_says_what_the_server_says(
       for (const text of texts) found.push(...(await classify([text], { explain: true })));
       return JSON.stringify(found);
     }"""
-    import json
-
-    same(json.loads(page.evaluate(ask, golden_texts)), answers)
+    assert_same(json.loads(page.evaluate(ask, golden_texts)), answers)
 
 
 def test_node_says_what_the_server_says(
     in_node: Callable[..., Any], site_folder: Path, answers: list[dict[str, Any]], golden_texts: list[str]
 ) -> None:
-    same(in_node(ASK, golden_texts, site_folder.parent), answers)
+    assert_same(in_node(ASK, golden_texts, site_folder.parent), answers)
 
 
 def test_a_batch_says_what_its_texts_say_alone_and_abstains_below_a_threshold(
     in_node: Callable[..., Any], site_folder: Path, answers: list[dict[str, Any]], golden_texts: list[str]
 ) -> None:
     expected = [{**answer, "decision": "accept" if answer["score"] >= 0.5 else "abstain"} for answer in answers]
-    same(in_node(ASK_IN_BATCHES, golden_texts, site_folder.parent), expected)
+    assert_same(in_node(ASK_IN_BATCHES, golden_texts, site_folder.parent), expected)
 
 
 def test_the_static_page_explains_without_a_server(visit: Open, static_address: str) -> None:

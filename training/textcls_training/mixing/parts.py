@@ -1,5 +1,7 @@
 """What several mixers are made of."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
@@ -14,7 +16,7 @@ def leave(dim: int, out: int) -> nn.Module:
     return nn.Identity() if dim == out else nn.Linear(dim, out, bias=False)
 
 
-class SelfAttention(nn.Module):
+class SelfAttention(nn.Module, ABC):
     """Queries, keys and values of one projection, and a way to attend: one head.
 
     Args:
@@ -27,9 +29,9 @@ class SelfAttention(nn.Module):
         self.project = nn.Linear(dim, 3 * dim, bias=False)
         self.leave = nn.Linear(dim, out, bias=False)
 
+    @abstractmethod
     def attend(self, q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, D]."""
-        raise NotImplementedError
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
