@@ -3,10 +3,15 @@
 # make clients  what the tests of the page and of the wire formats need and skip without: a driver for Chromium,
 #   onnxruntime for JavaScript, clients that others wrote; needs npm, downloads 300 MB
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
-# make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes
+# make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes, the alerts through
+#   promtool, what the image installs through a database of known vulnerabilities
+# make lock  deploy/locks anew, after constraints.txt or the dependencies have changed; make sbom  dist/textcls.cdx.json,
+#   what the image holds, as CycloneDX; both with the Python of the image, which is 3.11
 # make image  build, start and check the image without Docker; needs root, buildah and debootstrap
 # make stress  the service under stress, minutes each: benchmarks/stress.json; make serving  its speed; h2load is needed
 #   both take MODEL=model.onnx TEXTS=texts.csv
+# make attacks  attacks on the service under a memory limit, before and after a change: benchmarks/attacks.md; needs root
+#   for a limit that the kernel keeps
 # make wheel  build the wheel, install it alone in a fresh environment, predict with it
 #
 # PYTHON chooses the interpreter. On Linux, PyPI's PyTorch brings CUDA along (gigabytes); for the CPU build say
@@ -15,9 +20,10 @@
 PYTHON ?= python3
 TORCH_INDEX ?=
 VENV := .venv
+TOOLS := .venv-deploy
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: clients demo test lint types wheel kernels deploy image stress serving clean
+.PHONY: clients demo test lint types wheel kernels deploy lock sbom image stress attacks serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -43,9 +49,14 @@ MODEL ?= tests/golden/model_v1.onnx
 TEXTS ?= examples/support_tickets.csv
 MINUTES ?= 10
 
-deploy: $(VENV)/.dev
-	$(PIP) --requirement deploy/requirements.txt
-	sh scripts/check_deploy.sh $(VENV)/bin
+deploy: $(TOOLS)/.done
+	sh scripts/check_deploy.sh $(TOOLS)/bin
+
+lock: $(TOOLS)/.done
+	sh scripts/lock.sh $(TOOLS)/bin
+
+sbom: $(TOOLS)/.done
+	sh scripts/sbom.sh $(TOOLS)/bin dist/textcls.cdx.json
 
 image:
 	bash scripts/check_image.sh $(MODEL) | tee benchmarks/image.txt
@@ -55,6 +66,10 @@ stress: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/requirements.txt
 	for what in footprint rolling kill fuzz; do $(VENV)/bin/python benchmarks/stress.py $$what $(MODEL) || exit 1; done
 	$(VENV)/bin/python benchmarks/stress.py soak $(MODEL) $(TEXTS) --minutes $(MINUTES)
+
+attacks: $(VENV)/.dev
+	$(PIP) --requirement benchmarks/requirements.txt
+	$(VENV)/bin/python benchmarks/attacks.py
 
 serving: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/requirements.txt
@@ -69,10 +84,15 @@ clients: $(VENV)/.dev
 	done
 
 clean:
-	rm -rf $(VENV) .venv-clients tests/web/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TOOLS) .venv-clients tests/web/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(TOOLS)/.done: deploy/requirements.txt constraints.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $<
+	touch $@
 
 $(VENV)/.torch: constraints.txt | $(VENV)/bin/python
 	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch

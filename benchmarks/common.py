@@ -20,7 +20,7 @@ from measure import Float, Trained
 
 from textcls import Classifier
 from textcls.data import Labelled, open_table, read_labelled
-from textcls_training.experiments import CommandError, last_words
+from textcls_training.studies.runner import CommandError, last_words
 
 ROOT: Final = Path(__file__).parent.parent
 OURS: Final = "textcls"
@@ -158,15 +158,15 @@ def peak_mb() -> float:
 # The run and its report
 
 
-def about() -> dict[str, Any]:
-    """Return date, commit, machine and versions of a run."""
-    commit = _git("rev-parse", "--short", "HEAD") or "unknown"
-    changed = " with changes" if _git("status", "--porcelain", "--", *MEASURED) else ""
+def about(tree: Path = ROOT, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
+    """Return date, commit of the checkout `tree`, machine and versions of a run."""
+    commit = _git(tree, "rev-parse", "--short", "HEAD") or "unknown"
+    changed = " with changes" if _git(tree, "status", "--porcelain", "--", *MEASURED) else ""
     return {
         "date": date.today().isoformat(),
         "commit": commit + changed,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
-        "versions": {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": {name: _version(name) for name in packages} | {"python": platform.python_version()},
     }
 
 
@@ -177,9 +177,9 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _git(*arguments: str) -> str:
+def _git(tree: Path, *arguments: str) -> str:
     try:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(["git", *arguments], cwd=tree, capture_output=True, text=True).stdout.strip()
     except FileNotFoundError:
         return ""
 

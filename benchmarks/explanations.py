@@ -22,14 +22,16 @@ import click
 import numpy as np
 from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 
-from textcls import Classifier, metrics, tokenizer
-from textcls_training.config import TrainConfig
-from textcls_training.experiments import markdown_table, mean_and_spread
-from textcls_training.explaining import plausibility
-from textcls_training.explaining.plausibility import Rationale
-from textcls_training.explaining.rationales import read_rationales
-from textcls_training.rationales import Spans
-from textcls_training.run import Source, train
+from textcls import Classifier, tokenizer
+from textcls.evaluation import metrics
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.rationales import Spans
+from textcls_training.pipeline import train
+from textcls_training.studies.explanations import plausibility
+from textcls_training.studies.explanations.plausibility import Rationale
+from textcls_training.studies.explanations.rationales import read_rationales
+from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 RATIONALES: Final = ("rationales_test.jsonl", "word_labels_test.jsonl")
 SEEDS: Final = 3
@@ -131,7 +133,7 @@ def taught(folder: Path) -> dict[str, Any]:
         model = Path(place) / "model.onnx"
         for kind, rationales in (("without marks", None), ("with marks", all_marks)):
             for seed in range(SEEDS):
-                train(Source(texts=texts, labels=labels, rationales=rationales), model, TrainConfig(seed=seed))
+                train(LabelledTexts(texts=texts, labels=labels, rationales=rationales), model, TrainConfig(seed=seed))
                 for name, value in agreement(Classifier.load(model), test.texts, test.labels, gold).items():
                     found.setdefault(kind, {}).setdefault(name, []).append(value)
     return found

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.metrics import expected_calibration_error
-from textcls_training.experiments import microseconds
+from textcls.evaluation.metrics import expected_calibration_error
+from textcls_training.studies.runner import microseconds
 
 Float = NDArray[np.floating[Any]]
 Bool = NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Trained:
 
 
 def calibration_error(confidence: Float, right: Bool) -> float:
-    """Return the expected calibration error of `textcls.metrics`, from confidence and correctness [rows] alone."""
+    """Return the expected calibration error of `textcls.evaluation`, from confidence and correctness [rows] alone."""
     return expected_calibration_error(confidence[:, None], np.where(right, 0, -1))
 
 

@@ -1,4 +1,4 @@
-"""The cells and the state of a run of the benchmarks, which `textcls_training.experiments` keeps."""
+"""The cells and the state of a run of the benchmarks, which `textcls_training.studies.runner` keeps."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from common import OURS
 from measure import Figures
 
 from textcls.errors import ConfigError
-from textcls_training import experiments
+from textcls_training.studies import runner
 
 RESTART = click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
 
@@ -50,7 +50,7 @@ class Cell:
         return asdict(self)
 
 
-class State(experiments.State[Cell]):
+class State(runner.State[Cell]):
     """What a run has measured so far."""
 
     cell = Cell

@@ -13,17 +13,14 @@ import csv
 import json
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -31,58 +28,11 @@ from typing import Any
 
 import click
 import httpx
+from running import BEARER, HERE, KEY, Server, children, resident, serving
 
-HERE = Path(__file__).parent
 KEPT = HERE / "stress.json"
 MARK = "xyzzyPlugh"  # stands in every text: it must not turn up in a log
-KEY = "the-key-of-the-fuzzer"
-BEARER = {"authorization": f"Bearer {KEY}"}
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-
-
-class Server:
-    """A running `textcls serve`."""
-
-    def __init__(self, model: Path, *options: str, key: str = "") -> None:
-        code = "from textcls.cli import main; main()"
-        command = [sys.executable, "-u", "-c", code, "serve", str(model), "--port", "0", *options]
-        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        environment = {**os.environ, "PYTHONPATH": f"{HERE.parent}:{os.environ.get('PYTHONPATH', '')}"}
-        if key:
-            environment |= {"TEXTCLS_API_KEYS": key, "TEXTCLS_ADMIN_KEY": key}
-        self.begun = time.perf_counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
-        found = re.search(r"on (http://\S+)", self.process.stdout.readline() if self.process.stdout else "")
-        if found is None:
-            raise SystemExit(f"the server did not start: {self.log()}")
-        self.url = found[1]
-
-    def log(self) -> str:
-        self.errors.seek(0)
-        return self.errors.read()
-
-    def memory(self) -> float:
-        """Resident megabytes."""
-        return resident(self.process.pid)
-
-    def stop(self) -> int:
-        self.process.terminate()
-        return self.process.wait(60)
-
-
-@contextmanager
-def serving(model: Path, *options: str, key: str = "") -> Iterator[Server]:
-    server = Server(model, *options, key=key)
-    try:
-        yield server
-    finally:
-        server.process.kill()
-        server.process.wait()
-
-
-def resident(pid: int) -> float:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def keep(name: str, result: dict[str, Any], passed: bool) -> None:
@@ -363,11 +313,6 @@ def kill(model: Path, times: int, count: int) -> None:
             "kinds": sorted({failure.partition(":")[0] for failure in clients.failures}),
         }
         keep("kill", result, worst <= count and set(clients.statuses) == {200})
-
-
-def children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(each) for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
 if __name__ == "__main__":

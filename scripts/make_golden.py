@@ -13,9 +13,9 @@ from pathlib import Path
 
 from textcls import Classifier
 from textcls.data import read_labelled
-from textcls_training.config import TrainConfig
-from textcls_training.model import ModelConfig
-from textcls_training.run import Source, train
+from textcls_training.config.settings import ModelConfig, TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import train
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -38,7 +38,7 @@ def main(version: str) -> None:
     rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
     path = GOLDEN / f"model_{version}.onnx"
     config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64)
-    train(Source(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS]), path, config)
+    train(LabelledTexts(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS]), path, config)
     answers = []
     for text, answer in zip(TEXTS, Classifier.load(path).predict(TEXTS, explain=True), strict=True):
         explanation = answer.explanation

@@ -35,6 +35,23 @@ def classifier(model_path: Path) -> Classifier:
 
 
 @pytest.fixture(scope="session")
+def many_labels_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of 120 labels, of which each has a word of its own, that reads 2,048 tokens."""
+    import textcls
+
+    rows = [(f"word{label} other{row}", f"label-number-{label:03}") for label in range(120) for row in range(4)]
+    path = tmp_path_factory.mktemp("many") / "many.onnx"
+    textcls.train([text for text, _ in rows], [label for _, label in rows], path, epochs=1)
+    return path
+
+
+@pytest.fixture(scope="session")
+def many_labels(many_labels_path: Path) -> Classifier:
+    """The classifier of `many_labels_path`."""
+    return Classifier.load(many_labels_path)
+
+
+@pytest.fixture(scope="session")
 def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small model as one that credits whole tokens only."""
     import onnx

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction, artifact
-from textcls.classifier import _batches
+from textcls.cost import CALL_BYTES, CALL_TEXTS
 
 TEXT = "My card  was\ncharged TWICE!!"
 WORDS = (
@@ -177,7 +177,7 @@ def test_bias_and_contributions_of_any_text_add_up_to_its_logits(classifier: Cla
 
 @settings(deadline=None, max_examples=60)
 @given(text=st.text(max_size=300))
-def test_attention_of_any_text_is_a_share_of_its_tokens(classifier: Classifier, text: str) -> None:
+def test_attention_of_any_text_is_a_probability_of_its_tokens(classifier: Classifier, text: str) -> None:
     explanation = explained(classifier.predict(text, explain=True))
     assert len(explanation.tokens) == len(explanation.spans) == len(explanation.attention)
     assert (explanation.attention >= 0).all()
@@ -196,7 +196,7 @@ def test_offsets_of_any_text_point_into_the_text_as_it_was_given(classifier: Cla
         last = token.end
 
 
-def test_completeness_error_tells_when_parts_and_logits_differ() -> None:
+def test_completeness_error_shows_when_contributions_and_logits_differ() -> None:
     zero, one = np.zeros(2, np.float32), np.ones(1, np.float32)
     parts = np.array([[1.0, -1.0]], np.float32)
     assert Explanation("a", ("x", "y"), zero, one, parts[0], one, parts, one > 0).completeness_error == 0
@@ -396,8 +396,8 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
             answer: list[Any] = real.run(names, given, options)
             return answer
 
-    real = classifier._session
-    monkeypatch.setattr(classifier, "_session", Session())
+    real = classifier._graph.session
+    monkeypatch.setattr(classifier._graph, "session", Session())
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
     assert asked[0] == ("probabilities", "attention")
@@ -405,13 +405,14 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
 
 
 @given(st.lists(st.integers(0, 150_000), max_size=300))
-def test_batches_hold_every_text_once_and_stay_within_their_bounds(lengths: list[int]) -> None:
-    batches = list(_batches(lengths))
-    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    for batch in batches:
-        longest = max(lengths[i] for i in batch)
-        assert len(batch) <= 64
-        assert len(batch) == 1 or len(batch) * longest <= 100_000
+def test_calls_hold_every_text_once_and_stay_within_their_bounds(classifier: Classifier, lengths: list[int]) -> None:
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    calls = list(classifier.cost.divide(lengths, order))
+    assert [i for call in calls for i in call] == order
+    for call in calls:
+        longest = max(lengths[i] for i in call)
+        assert len(call) <= CALL_TEXTS
+        assert len(call) == 1 or classifier.cost.call_bytes(len(call), longest) <= CALL_BYTES
 
 
 def test_a_classifier_goes_to_another_process_as_its_file(classifier: Classifier) -> None:

@@ -77,7 +77,7 @@ def test_every_error_can_be_imported_from_the_package() -> None:
         assert getattr(textcls, kind.__name__) is kind
 
 
-def test_a_missing_extra_is_told_with_the_command_to_type() -> None:
+def test_a_missing_extra_is_reported_with_the_command_to_type() -> None:
     assert str(MissingExtraError("textcls serve", "fastapi", "serve")) == (
         "textcls serve needs the package 'fastapi', which is not installed; type: pip install 'textcls[serve]'"
     )

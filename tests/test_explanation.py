@@ -1,4 +1,4 @@
-"""What an explanation says of itself: views, contrast, the strongest tokens, unknown words, its JSON. By hand."""
+"""What an explanation says of itself, worked out by hand: attributions, contrast, the strongest tokens, its JSON."""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
-from textcls.directions import directions
+from textcls.contrast import one_against_rest
 
 TEXT = "My card was charged TWICE!!"
 
@@ -23,17 +24,15 @@ def made_up(
     known: Sequence[bool] | None = None,
 ) -> Explanation:
     """An explanation of labels x, y, z with a bias of 0.5, 0.25 and 0, padded by two rows as in a batch."""
-    parts = np.array([*added, [0] * len(probabilities), [0] * len(probabilities)], np.float32)
-    bias = np.array([0.5, 0.25, 0.0][: len(probabilities)], np.float32)
-    return Explanation(
+    count = len(probabilities)
+    return explanations.made_up(
         text,
-        tuple("xyz"[: len(probabilities)]),
-        bias,
-        np.array(probabilities, np.float32),
-        bias + parts.sum(0),
-        np.array([*(1 / len(added) for _ in added), 0, 0], np.float32),
-        parts,
-        np.array([*(known or [True] * len(added)), False, False]),
+        added,
+        "xyz"[:count],
+        bias=(0.5, 0.25, 0.0)[:count],
+        probabilities=probabilities,
+        known=known,
+        padding=2,
     )
 
 
@@ -108,20 +107,21 @@ def test_a_misspelt_label_is_answered_with_the_nearest() -> None:
         found.evidence("biling")
 
 
-# Views
+# Attributions
 
 
 @settings(deadline=None, max_examples=40)
 @given(text=st.text(max_size=200))
-def test_every_view_adds_up(classifier: Classifier, text: str) -> None:
+def test_every_attribution_adds_up(classifier: Classifier, text: str) -> None:
     explanation = classifier.explain(text)
     for label in explanation.labels:
-        for view in (explanation.view(label), *(explanation.view(label, o) for o in explanation.labels if o != label)):
-            assert view.bias + float(view.values.sum()) == pytest.approx(view.total, abs=1e-4)
+        others = [None, *(other for other in explanation.labels if other != label)]
+        for attribution in (explanation.attribution(label, other) for other in others):
+            assert attribution.bias + float(attribution.values.sum()) == pytest.approx(attribution.total, abs=1e-4)
 
 
-def test_directions_turn_contributions_into_the_evidence_of_every_label() -> None:
-    every = THREE.contributions @ directions(THREE.probability_values, range(3))
+def test_contrasts_turn_contributions_into_the_evidence_of_every_label() -> None:
+    every = THREE.contributions @ one_against_rest(THREE.probability_values, range(3))
     for i, label in enumerate(THREE.labels):
         np.testing.assert_allclose(every[:, i], THREE.evidence(label), atol=1e-6)
 
@@ -212,18 +212,18 @@ def test_a_prediction_made_without_a_threshold_can_abstain_all_the_same() -> Non
 
 def test_beside_a_label_the_closest_other_one_is_told() -> None:
     def told(label: str | None = None, against: str | None = None) -> list[str]:
-        return [THREE.labels[i] for i in THREE.columns(THREE.view(label, against))]
+        return [THREE.labels[i] for i in THREE.columns(THREE.attribution(label, against))]
 
     assert told() == ["x", "y"]
     assert told("y") == ["y", "x"]
     assert told("z") == ["z", "x"]
     assert told("y", "z") == ["y", "z"]
     lone = made_up("a", [[2.0]], (1.0,))
-    assert lone.columns(lone.view()) == [0]
+    assert lone.columns(lone.attribution()) == [0]
 
 
 def test_what_the_numbers_are_called_says_what_they_are_held_against() -> None:
-    assert (THREE.view().kind, THREE.view("x", "y").kind) == ("evidence", "difference")
+    assert (THREE.attribution().kind, THREE.attribution("x", "y").kind) == ("evidence", "difference")
 
 
 def test_what_is_remarked_beside_an_answer_is_why_it_abstains_and_that_the_text_was_cut(
@@ -237,7 +237,7 @@ def test_what_is_remarked_beside_an_answer_is_why_it_abstains_and_that_the_text_
 # JSON
 
 
-def test_json_holds_the_parts_of_the_labels_asked_for() -> None:
+def test_json_holds_the_contributions_to_the_labels_asked_for() -> None:
     assert THREE.as_json(["z", "x"]) == {
         "label": "x",
         "runner_up": "y",
@@ -282,12 +282,12 @@ def test_json_of_all_labels_is_that_of_the_tokens(classifier: Classifier) -> Non
 
 
 def test_json_of_a_label_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no label 'w'"):
+    with pytest.raises(ConfigError, match="There is no label 'w'; the model's are x, y, z"):
         THREE.as_json(["x", "w"])
 
 
-def test_a_view_is_plain_data() -> None:
-    assert THREE.view("x", "z").as_json() == {
+def test_an_attribution_is_plain_data() -> None:
+    assert THREE.attribution("x", "z").as_json() == {
         "label": "x",
         "against": "z",
         "bias": 0.5,

@@ -17,9 +17,9 @@ from onnx import TensorProto, helper
 from textcls import features, tokenizer
 from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
-from textcls_training import frontend
-from textcls_training.frontend import StringGraphBuilder
-from textcls_training.graph import make_model
+from textcls_training.export import token_nodes
+from textcls_training.export.builder import make_model
+from textcls_training.export.token_nodes import StringGraphBuilder
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "features_v1.json").read_text(encoding="utf-8"))
 TOKENS: list[dict[str, Any]] = GOLDEN["tokens"]
@@ -88,11 +88,11 @@ def plain_hashes(text: str, config: FeatureConfig, max_tokens: int) -> Hashes:
 def hash_graph(config: FeatureConfig, max_tokens: int) -> onnxruntime.InferenceSession:
     """The part of a saved model that makes hashes: text -> tokens, those of words and bigrams, n-grams, which exist."""
     g = StringGraphBuilder("front")
-    tokens_1bt = frontend.token_strings(g, max_tokens)
-    found = [tokens_1bt, frontend.word_hashes(g, tokens_1bt, config)]
+    tokens_1bt = token_nodes.token_strings(g, max_tokens)
+    found = [tokens_1bt, token_nodes.word_hashes(g, tokens_1bt, config)]
     if config.ngram_sizes:
         flat = g.node("Reshape", tokens_1bt, g.integers(-1))
-        found += frontend.ngram_hashes(g, flat, config)
+        found += token_nodes.ngram_hashes(g, flat, config)
     text = helper.make_tensor_value_info("text", TensorProto.STRING, ["batch"])
     kinds = (TensorProto.STRING, TensorProto.UINT32, TensorProto.UINT32, TensorProto.BOOL)
     outputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in zip(found, kinds, strict=False)]

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import re
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -173,9 +174,8 @@ def test_without_a_header_the_first_line_is_a_row_and_columns_have_numbers(write
 
 def test_a_header_that_looks_like_a_row_is_told_how_to_read_it(write: Write) -> None:
     path = write("spam.tsv", "ham\thello you" + " and you" * 20 + "\nspam\twin now\n")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="add --no-header, or --format lines") as caught:
         read_labelled([path])
-    assert "add --no-header, or --format lines" in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
@@ -342,7 +342,7 @@ def test_without_pyarrow_the_command_to_type_is_told(write: Write, monkeypatch: 
     assert refusal(write("a.parquet", b"PAR1"), MissingExtraError) == (
         "Parquet needs the package 'pyarrow', which is not installed; type: pip install 'textcls[parquet]'"
     )
-    with pytest.raises(MissingExtraError):
+    with pytest.raises(MissingExtraError, match="Parquet needs the package 'pyarrow'"):
         writing.format_of(Path("b.parquet"), None, "csv")
 
 
@@ -507,9 +507,8 @@ def test_columns_of_well_known_names_are_found_and_said(
     ],
 )
 def test_where_it_is_not_clear_which_column_is_meant_the_option_is_told(write: Write, columns: str, words: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(words)):
         read_labelled(write("a.csv", f"{columns}\n1,2,3\n"))
-    assert words in str(caught.value)
 
 
 def test_a_mistyped_column_is_answered_with_the_one_that_may_be_meant(write: Write) -> None:

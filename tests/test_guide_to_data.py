@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from textcls.bulk import Asked
-from textcls.check import findings
+from textcls.batch.answer_columns import AnswerColumns
 from textcls.cli import LazyGroup, main
 from textcls.data import columns, formats, writing
+from textcls.data_quality import findings
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
 SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]
@@ -45,7 +45,7 @@ def test_every_finding_is_told() -> None:
 
 
 def test_every_column_of_an_answer_is_told() -> None:
-    assert all(f"`{name}`" in GUIDE for name in Asked(explain=True, top_k=1).columns)
+    assert all(f"`{name}`" in GUIDE for name in AnswerColumns(explain=True, top_k=1).names)
 
 
 def test_the_names_of_columns_that_are_told_are_known() -> None:

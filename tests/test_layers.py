@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,14 @@ KERNELS = ROOT / "kernels" / "textcls_kernels"
 NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_training", "textcls_kernels"}
 # Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
 MAY_IMPORT = (
-    ("cli/serve.py", {"click", "rich", "fastapi", "uvicorn"}),
-    ("cli/", {"numpy", "click", "rich"}),
+    ("cli/", {"click"}),
+    ("display/terminal/", {"numpy", "rich"}),
     (
         "server/",
         {
             "numpy",
             "fastapi",
+            "httptools",
             "opentelemetry",
             "orjson",
             "prometheus_client",
@@ -34,8 +36,7 @@ MAY_IMPORT = (
             "uvicorn",
         },
     ),
-    ("metrics.py", {"numpy", "sklearn"}),
-    ("abstaining.py", {"numpy", "scipy"}),
+    ("evaluation/", {"numpy", "sklearn", "scipy"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
@@ -98,6 +99,43 @@ def test_kernels_import_nothing_of_ours() -> None:
         assert not {"textcls", "textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
 
 
+# Rooms of the training package, from the bottom up: each may import those before it.
+ROOMS = ("config", "data", "models", "fit", "export", "pipeline", "studies", "cli")
+ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_options": "config"}
+# Fitting and exporting know nothing of each other.
+NEVER = {("export", "fit"), ("fit", "export")}
+
+
+def training_room(module: str) -> str:
+    return ROOM_OF.get(module, module)
+
+
+@pytest.mark.parametrize("path", files(TRAINING), ids=lambda path: path.relative_to(TRAINING).as_posix())
+def test_rooms_of_training_import_only_downwards_and_fit_and_export_never_each_other(path: Path) -> None:
+    room = training_room(path.relative_to(TRAINING).with_suffix("").parts[0])
+    for module in training_modules(path.read_text(encoding="utf-8")):
+        other = training_room(module)
+        assert ROOMS.index(other) <= ROOMS.index(room), f"{room} imports {module}"
+        assert (room, other) not in NEVER
+
+
+def training_modules(source: str) -> Iterator[str]:
+    """First names below `textcls_training` that a module imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "textcls_training":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textcls_training."):
+            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            yield from (parts[1] for parts in names if parts[0] == "textcls_training" and len(parts) > 1)
+
+
+def test_the_options_of_training_need_no_pytorch() -> None:
+    for path in files(TRAINING / "config"):
+        assert not NEVER_AT_RUN_TIME - {"textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
+
+
 def test_triton_is_imported_by_the_kernels_alone() -> None:
     for path in files(TRAINING):
         assert "triton" not in set(imports(path.read_text(encoding="utf-8"))), path
@@ -137,3 +175,90 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
     first, second = run_fresh(code, model_path).splitlines()
     assert first == "billing 5"
     assert json.loads(second)["label"] == "billing"
+
+
+# The rooms of textcls
+
+# From the ground up: a room is a module or a folder, and imports from its own floor's folder and from floors below.
+FLOORS = (
+    ("errors", "_unicode", "contrast"),
+    ("_util", "labels", "sequences", "tokenizer"),
+    ("features", "explanation"),
+    ("artifact", "data", "prediction", "sub_token_attribution"),
+    ("data_quality", "graph"),
+    ("cost", "self_test"),
+    ("classifier",),
+    ("batch", "global_explanation", "training"),
+    ("evaluation",),
+    ("display",),
+    ("__init__",),
+    ("server",),
+    ("cli",),
+    ("__main__",),
+)
+# Notebooks ask an answer to show itself: the one way up, taken when it is asked.
+HOOK = "_repr_html_"
+
+
+def module_path(package: Path, name: str) -> Path | None:
+    """The file of a module of `package` by its dotted name; None if there is no such module."""
+    place = package.parent / Path(*name.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+def imported_files(path: Path, package: Path) -> set[Path]:
+    """The files of `package` that a file imports, at its top or late, for types or at run time; not in the hook."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    hooks = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == HOOK]
+    hidden = {child for hook in hooks for child in ast.walk(hook)}
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if node in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names += [name if module_path(package, name) else node.module for name in inside]
+    found = {module_path(package, name) for name in names if name.partition(".")[0] == package.name}
+    return {file for file in found if file is not None}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(RUN_TIME).parts[0].removesuffix(".py")
+
+
+def test_every_room_of_textcls_has_its_floor() -> None:
+    assert {room_of(path) for path in files(RUN_TIME)} == {room for floor in FLOORS for room in floor}
+
+
+@pytest.mark.parametrize("path", files(RUN_TIME), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_room_of_textcls_imports_from_the_floors_below_alone(path: Path) -> None:
+    floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+    room = room_of(path)
+    others = {room_of(file) for file in imported_files(path, RUN_TIME)} - {room}
+    assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
+
+
+def test_no_modules_of_textcls_import_each_other_in_a_circle() -> None:
+    graph = {path: imported_files(path, RUN_TIME) for path in files(RUN_TIME)}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(path.relative_to(ROOT).as_posix() for path in error.args[1]))
+
+
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "house"
+    package.mkdir()
+    (package / "a.py").write_text("from house import b\n")
+    (package / "b.py").write_text("def late():\n    from house.a import name\n")
+    (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from house import a\n")
+    graph = {path: imported_files(path, package) for path in files(package)}
+    assert graph == {
+        package / "a.py": {package / "b.py"},
+        package / "b.py": {package / "a.py"},
+        package / "c.py": set(),
+    }
+    with pytest.raises(CycleError, match="nodes are in a cycle"):
+        list(TopologicalSorter(graph).static_order())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls.metrics import BINS, LabelReport, cross_entropy, expected_calibration_error, report
+from textcls.evaluation.metrics import BINS, LabelReport, cross_entropy, expected_calibration_error, report
 
 
 def two_labels(*confidence: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -113,7 +113,7 @@ def test_a_report_on_no_rows_is_all_zero() -> None:
 
 def test_a_report_is_plain_data() -> None:
     found = report(one_hot([0, 1], 2), labels(0, 1), ["a", "b"])
-    plain = json.loads(json.dumps(found.to_json()))
+    plain = json.loads(json.dumps(found.as_json()))
     assert plain["labels"][0] == {"label": "a", "precision": 1.0, "recall": 1.0, "f1": 1.0, "rows": 1}
     assert {name: plain[name] for name in ("rows", "accuracy", "macro_f1", "ece")} == {
         "rows": 2,

@@ -76,7 +76,7 @@ def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(content
     code = {
         path.relative_to(package.parent).as_posix()
         for package in PACKAGES
-        for path in [*package.rglob("*.py"), *package.glob("page/assets/*"), package / "py.typed"]
+        for path in [*package.rglob("*.py"), *package.glob("display/html/assets/*"), package / "py.typed"]
     }
     about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
     assert set(contents) == code | {f"textcls-{textcls.__version__}.dist-info/{name}" for name in about}
@@ -164,7 +164,9 @@ def test_public_names_stay_as_they_are() -> None:
         "ArtifactError",
         "Classifier",
         "ConfigError",
+        "Evaluation",
         "Explanation",
+        "GlobalExplanation",
         "InputError",
         "LabelScore",
         "MissingExtraError",
@@ -176,6 +178,8 @@ def test_public_names_stay_as_they_are() -> None:
         "TokenAttribution",
         "TooLargeError",
         "__version__",
+        "evaluate",
+        "explain_globally",
         "train",
     }
 

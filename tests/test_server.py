@@ -407,7 +407,8 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_the_request_in_flight_finish(model_path: Path, number: signal.Signals) -> None:
     body = b'{"inputs": "hello"}'
-    head = f"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    head = "POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head += f"content-length: {len(body)}\r\n"
     with command(model_path) as (process, url):
         address = httpx.URL(url)
         with socket.create_connection((address.host, address.port or 0), timeout=20) as connection:

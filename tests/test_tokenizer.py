@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from textcls import _unicode, features, tokenizer
-from textcls_training import frontend
-from textcls_training.frontend import StringGraphBuilder
-from textcls_training.graph import make_model
+from textcls_training.export import token_nodes
+from textcls_training.export.builder import make_model
+from textcls_training.export.token_nodes import StringGraphBuilder
 
 Cut = Callable[[Sequence[str]], list[list[str]]]
 
@@ -72,7 +72,7 @@ def loop_tokens(text: str) -> list[str]:
 def graph_tokens() -> Cut:
     """Cut texts as the graph of a saved model does."""
     g = StringGraphBuilder("front")
-    tokens = frontend.token_strings(g, NO_LIMIT)
+    tokens = token_nodes.token_strings(g, NO_LIMIT)
     text, found = (helper.make_tensor_value_info(name, TensorProto.STRING, None) for name in ("text", tokens))
     graph = helper.make_graph(g.nodes, "tokens", [text], [found], g.constants)
     session = onnxruntime.InferenceSession(make_model(graph).SerializeToString(), providers=["CPUExecutionProvider"])

@@ -18,7 +18,11 @@ from textcls.errors import (
     TextclsError,
     TooLargeError,
 )
-from textcls.results import Explanation, LabelScore, Prediction, TokenAttribution
+from textcls.evaluation.evaluation import Evaluation, evaluate
+from textcls.explanation import Explanation, TokenAttribution
+from textcls.global_explanation.explainer import explain_globally
+from textcls.global_explanation.summary import GlobalExplanation
+from textcls.prediction import LabelScore, Prediction
 from textcls.training import train
 
 __version__ = "0.1.0"
@@ -27,7 +31,9 @@ __all__ = [
     "ArtifactError",
     "Classifier",
     "ConfigError",
+    "Evaluation",
     "Explanation",
+    "GlobalExplanation",
     "InputError",
     "LabelScore",
     "MissingExtraError",
@@ -39,5 +45,7 @@ __all__ = [
     "TokenAttribution",
     "TooLargeError",
     "__version__",
+    "evaluate",
+    "explain_globally",
     "train",
 ]

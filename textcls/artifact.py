@@ -1,37 +1,50 @@
-"""The saved model: one ONNX file, everything in it. This module alone knows the file's names, metadata and versions.
+"""The saved model: one ONNX file, everything in it. Its names, metadata and versions are defined here.
+
+What makes the graph (the export of `textcls_training`) and what reads it (`textcls.classifier`, and `model.mjs` of the
+page) spell again those of the names that they use.
 
     input   text           string [B]        one text each, as `tokenizer.clean` leaves it
     outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature)
             logits         float  [B, C]
             tokens         string [B, T]     lower-cased; "" where padded
-            attention      float  [B, T]     share of the seed attention: sums to 1, or is 0 for an empty text
+            attention      float  [B, T]     attention probability: sums to 1, or is 0 for an empty text
             contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
-            known          bool   [B, T]     false at a word that training has not seen, or that was left out for size
+            known          bool   [B, T]     false out of vocabulary: training has not seen the word, or it was pruned
 
-A file whose rows are values of labels (`textcls.parts`) gives them, too:
+A file whose rows are logits of labels (`textcls.sub_token_attribution`) gives them, too:
 
             rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram
-            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens that are not known; not without n-grams
-            weights        float  [B, T, G, 1]     what values are multiplied by
+            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; not without n-grams
+            weights        float  [B, T, G, 1]     what rows are multiplied by
 
 The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
 that differs between two runs of the same training: no time, duration, host, path or thread count.
 """
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 from textcls.errors import ArtifactError, ConfigError
 from textcls.features import FeatureConfig
+from textcls.labels import labels_problem, unpaired_surrogate
 
 FORMAT_VERSION: Final = 1
 METADATA_KEY: Final = "textcls"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
+# What a model file may have: ONNX itself cannot hold more than 2 GiB in one file.
+MOST_BYTES: Final = 2_000_000_000
+METADATA_CHARACTERS: Final = 16_000_000
+MOST_TOKENS: Final = 1_000_000
+LARGEST: Final = 3e38
+_NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +57,14 @@ class ModelInfo:
         temperature: what the logits are divided by.
         max_tokens: tokens of a text that are read.
         features: which hashed rows a token has.
-        model: the configuration of the network (informative; the graph is what counts).
+        model: the configuration of the network. The graph is what counts, but `attention` is a promise, since sub-token
+            attributions are computed otherwise where it is `norm`; `explain-benchmark` rebuilds the network from all
+            keys.
         text_columns: the columns that the texts were trained from; several are joined by a line break.
         label_column: the column of the labels.
-        training: rows, data hash, seed, held-out metrics and library versions of the training (informative).
+        training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
+            `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
+            weights, which `explain-benchmark` reads. Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: what kind of answer it is; later versions may add others.
         format_version: version of this layout.
@@ -66,13 +83,18 @@ class ModelInfo:
     task: Literal["single-label"] = "single-label"
     format_version: int = FORMAT_VERSION
 
+    @property
+    def norm(self) -> bool:
+        """Whether the attention is `norm`, whose tokens also weaken each other."""
+        return self.model.get("attention") == "norm"
+
     def to_metadata(self) -> dict[str, str]:
         """Return the ONNX metadata properties; the same info gives the same text."""
         return {METADATA_KEY: json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":
-        """Read the ONNX metadata properties of the file at `path`.
+        """Read the ONNX metadata properties of the file at `path`, and check each of them.
 
         Raises:
             ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
@@ -80,26 +102,152 @@ class ModelInfo:
         if METADATA_KEY not in metadata:
             raise ArtifactError(f"{path} is an ONNX file but not a textcls model: it has no {METADATA_KEY!r} metadata.")
         try:
-            found = json.loads(metadata[METADATA_KEY])
-            version = int(found["format_version"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise ArtifactError(
-                f"{path}: the textcls metadata are damaged ({error}); train or copy the model again."
-            ) from error
-        if version > FORMAT_VERSION:
-            raise ArtifactError(
-                f"{path} has format version {version}, and this textcls reads up to {FORMAT_VERSION}: "
-                "upgrade with pip install --upgrade textcls."
-            )
-        try:
-            known = {field.name: found[field.name] for field in fields(cls)}
-            known |= {name: tuple(known[name]) for name in ("labels", "text_columns")}
-            known |= {"bias": tuple(map(float, known["bias"])), "max_tokens": int(known["max_tokens"])}
-            known |= {"threshold": None if known["threshold"] is None else float(known["threshold"])}
-            if len(known["bias"]) != len(known["labels"]):
-                raise ValueError(f"{len(known['labels'])} labels, {len(known['bias'])} numbers in the bias")
-            return cls(**{**known, "features": FeatureConfig.from_json(known["features"])})
-        except (KeyError, TypeError, ValueError, OverflowError, ConfigError) as error:
-            raise ArtifactError(
-                f"{path}: the textcls metadata are damaged ({error!r}); train or copy the model again."
-            ) from error
+            found = _json_object(metadata[METADATA_KEY])
+            version = _whole(found, "format_version", 1)
+            if version <= FORMAT_VERSION:
+                return cls(**_checked(found))
+        except KeyError as error:
+            raise _damaged(path, f"there is no {error}") from error
+        except (ValueError, TypeError, OverflowError, RecursionError, ConfigError) as error:
+            raise _damaged(path, str(error)) from error
+        raise ArtifactError(
+            f"{path} has format version {version}, and this textcls reads up to {FORMAT_VERSION}: "
+            "upgrade with pip install --upgrade textcls."
+        )
+
+
+def _damaged(path: Path, why: str) -> ArtifactError:
+    return ArtifactError(
+        f"{path}: the textcls metadata are damaged ({why.rstrip('.')}); train or copy the model again."
+    )
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    if len(text) > METADATA_CHARACTERS:
+        raise ValueError(f"they have {len(text):,} characters, and {METADATA_CHARACTERS:,} are the most")
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"they are a JSON {type(found).__name__} and no object")
+    if unpaired_surrogate(json.dumps(found, ensure_ascii=False)):
+        raise ValueError("they hold an unpaired surrogate, which has no UTF-8 form")
+    return found
+
+
+def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `ModelInfo` that `found` holds.
+
+    Raises:
+        KeyError: one is missing.
+        ValueError: one is not what it should be.
+        ConfigError: likewise.
+    """
+    labels = _strings(found, "labels")
+    if wrong := labels_problem(labels):
+        raise ValueError(wrong)
+    bias = tuple(_number(value, "bias") for value in _items(found, "bias"))
+    if len(bias) != len(labels):
+        raise ValueError(f"{len(labels)} labels, {len(bias)} numbers in the bias")
+    temperature = _number(found["temperature"], "temperature")
+    if not temperature > 0:
+        raise ValueError(f"the temperature is {temperature:g}, and must be above 0")
+    threshold = None if found["threshold"] is None else _number(found["threshold"], "threshold")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"the threshold is {threshold:g}, and must be a probability")
+    if found["task"] != "single-label":
+        raise ValueError("the task is none that this version of textcls knows")
+    text_columns = _strings(found, "text_columns")
+    if not text_columns or not isinstance(found["label_column"], str):
+        raise ValueError("text_columns and label_column must name columns")
+    return {
+        "labels": labels,
+        "bias": bias,
+        "temperature": temperature,
+        "max_tokens": _whole(found, "max_tokens", 1, MOST_TOKENS),
+        "features": FeatureConfig.from_json(_object(found, "features")),
+        "model": _object(found, "model"),
+        "text_columns": text_columns,
+        "label_column": found["label_column"],
+        "training": _object(found, "training"),
+        "threshold": threshold,
+        "task": "single-label",
+        "format_version": _whole(found, "format_version", 1),
+    }
+
+
+def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = found[name]
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is no object")
+    return value
+
+
+def _items(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found[name]
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is no list")
+    return value
+
+
+def _strings(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = _items(found, name)
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} holds something that is no string")
+    return tuple(values)
+
+
+def _number(value: object, name: str) -> float:
+    # True and False are integers for Python. The bound is that of 32 bits.
+    if type(value) not in (int, float) or not abs(float(value)) <= LARGEST:  # type: ignore[arg-type]
+        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is no finite number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _whole(found: Mapping[str, Any], name: str, least: int, most: int | None = None) -> int:
+    value = found[name]
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bounds = f"from {least} on" if most is None else f"from {least} to {most:,}"
+        raise ValueError(f"{name} is {str(value)[:40]!r}, and must be a whole number {bounds}")
+    return value
+
+
+def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
+    """Return the content of the model file at `path`.
+
+    Args:
+        path: a regular file; what it links to counts.
+        most: bytes that it may have.
+        advice: follows the sentence that says it has more.
+
+    Raises:
+        ArtifactError: there is no such file, it cannot be read, it is something else such as a device or a pipe, it is
+            too large, or it is being written.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ArtifactError(f"There is no model file {path}.")
+        if stat.S_ISREG(mode):
+            # What was a file a moment ago may be a pipe by now, whose opening would wait for somebody to write.
+            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                return _content(file, path, most, advice)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise ArtifactError(f"There is no model file {path}.") from error
+        if error.errno == errno.EACCES:
+            raise ArtifactError(f"{path} may not be read: give the user of this process the right to.") from error
+        raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
+    except ValueError as error:  # a NUL in the name
+        raise ArtifactError(f"There is no model file {str(path)!r}.") from error
+    raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+
+
+def _content(file: IO[bytes], path: Path, most: int, advice: str) -> bytes:
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+    if found.st_size > most:
+        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have {most:,}{advice}.")
+    data = file.read(found.st_size + 1)
+    if len(data) != found.st_size:
+        raise ArtifactError(f"{path} is being written: move a finished file into its place.")
+    return data

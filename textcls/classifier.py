@@ -1,22 +1,21 @@
 """Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
 
-import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, overload
 
 import numpy as np
-import onnxruntime
-from numpy.typing import NDArray
 
-from textcls import abstaining, artifact, parts, tokenizer
-from textcls.artifact import ModelInfo
-from textcls.errors import ArtifactError, ConfigError, InputError
-from textcls.parts import Part, RowOutputs
-from textcls.results import Explanation, Prediction
+from textcls import artifact
+from textcls.cost import Cost
+from textcls.errors import ConfigError, InputError
+from textcls.explanation import Explanation
+from textcls.graph import Graph
+from textcls.prediction import Prediction, checked_threshold
+from textcls.self_test import self_test
+from textcls.sequences import require_sequence
+from textcls.sub_token_attribution import SubTokenAttribution
 
-# A batch is padded to its longest text; the second bound keeps its memory to tens of megabytes.
-BATCH_TEXTS, BATCH_CHARACTERS = 64, 100_000
 _ANSWER: Final = ("probabilities", "attention")
 _EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
 
@@ -29,15 +28,11 @@ class Classifier:
     classifier.predict(["first text", "second text"], explain=True)
     """
 
-    def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path) -> None:
-        self.info = info
-        self.path = path
-        self._session = session
-        self._bias = np.array(info.bias, np.float32)
-        self._outputs = {output.name for output in session.get_outputs()}
-        # Without this ONNX Runtime computes the outputs that nobody asked for, too.
-        self._run_options = onnxruntime.RunOptions()
-        self._run_options.only_execute_path_to_fetches = True
+    def __init__(self, graph: Graph) -> None:
+        self.info, self.path = graph.info, graph.path
+        self._graph = graph
+        self._bias = np.array(graph.info.bias, np.float32)
+        self.cost = Cost.of(graph.info, folded=graph.has_rows)
 
     @classmethod
     def load(cls, path: str | Path) -> "Classifier":
@@ -47,7 +42,7 @@ class Classifier:
             ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
         """
         path = Path(path)
-        return cls.from_bytes(_read(path), path)
+        return cls.from_bytes(artifact.read_file(path), path)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> "Classifier":
@@ -56,12 +51,9 @@ class Classifier:
         Raises:
             ArtifactError: it is damaged or not ours, or it is of a newer format.
         """
-        session = _open_session(data, path)
-        info = ModelInfo.from_metadata(session.get_modelmeta().custom_metadata_map, path)
-        missing = set(artifact.OUTPUTS) - {output.name for output in session.get_outputs()}
-        if missing:
-            raise ArtifactError(f"{path} is damaged: its graph has no output {min(missing)!r}.")
-        return cls(session, info, path)
+        graph = Graph.from_bytes(data, path)
+        self_test(graph)
+        return cls(graph)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the file that it was loaded from, so that it can go to other processes of this machine."""
@@ -97,9 +89,10 @@ class Classifier:
             InputError: something else than text was given.
             ConfigError: the threshold is no probability.
         """
-        threshold = self.info.threshold if threshold is None else abstaining.checked(threshold)
+        threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
         if isinstance(texts, str):
             return next(self._predict_batch([texts], explain, threshold))
+        require_sequence(texts, "texts")
         try:
             texts = list(texts)
         except TypeError as error:
@@ -108,7 +101,9 @@ class Classifier:
             if not isinstance(text, str):
                 raise InputError(f"Text {i} is not a string but {type(text).__name__}.")
         answers: list[Prediction | None] = [None] * len(texts)
-        for which in _batches([len(text) for text in texts]):
+        lengths = [len(text) for text in texts]
+        # Texts of similar length together, shortest first, so that little is padding.
+        for which in self.cost.divide(lengths, sorted(range(len(texts)), key=lengths.__getitem__)):
             for i, answer in zip(
                 which, self._predict_batch([texts[i] for i in which], explain, threshold), strict=True
             ):
@@ -132,41 +127,30 @@ class Classifier:
         answers = self.predict(texts, explain=True)
         return [answer.explanation for answer in answers if answer.explanation is not None]
 
-    def parts(self, text: str) -> list[Part]:
-        """Say what within each token earned its contribution: words, pairs of words, pieces of unknown words.
+    def parts(self, text: str) -> list[SubTokenAttribution]:
+        """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
 
-        The parts add up to the contributions, label by label.
+        They add up to the contributions, label by label.
 
         Raises:
             ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
             InputError: something else than a text was given.
         """
         if not isinstance(text, str):
+            require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
-        if "rows" not in self._outputs:
+        if not self._graph.has_rows:
             raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
-        names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]
-        given: NDArray[np.object_] = np.array([tokenizer.clean(text)], object)
-        found = dict(zip(names, self._session.run(names, {artifact.INPUT: given}, self._run_options), strict=True))
-        spans = tuple(tokenizer.token_spans(text, self.info.max_tokens))
-        tokens = len(spans)
-        rows = RowOutputs(
-            found["rows"][:, 0, :tokens],
-            found.get("ngram_rows"),
-            found["weights"][0, :tokens, :, 0],
-            found["known"][0, :tokens],
-        )
-        return parts.split(rows, spans, self.labels, self.info.features, norm=self.info.model["attention"] == "norm")
+        return self._graph.sub_token_attributions(text)
 
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
-        names = _EXPLAINED if explain else _ANSWER
-        given: NDArray[np.object_] = np.array([tokenizer.clean(text) for text in texts], object)
-        outputs = self._session.run(names, {artifact.INPUT: given}, self._run_options)
+        read = [self._graph.read(text) for text in texts]
+        outputs = self._graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
         for i, text in enumerate(texts):
-            probabilities, attention = outputs[0][i], outputs[1][i]
+            probabilities, attention = outputs["probabilities"][i], outputs["attention"][i]
             explanation = None
             if explain:
-                logits, contributions, known = outputs[2][i], outputs[3][i], outputs[4][i]
+                logits, contributions, known = (outputs[name][i] for name in ("logits", "contributions", "known"))
                 explanation = Explanation(
                     text, self.labels, self._bias, probabilities, logits, attention, contributions, known
                 )
@@ -175,52 +159,8 @@ class Classifier:
                 self.labels,
                 probabilities,
                 "abstain" if abstains else "accept",
-                self._truncated(text),
+                read[i][1],
                 explanation,
                 threshold,
                 int(np.count_nonzero(attention)),
             )
-
-    def _truncated(self, text: str) -> bool:
-        limit = self.info.max_tokens
-        return len(text) > limit and sum(1 for _ in tokenizer.token_spans(text, limit + 1)) > limit
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the numbers of all texts in batches of similar length, shortest first, so that little is padding."""
-    batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * lengths[i] > BATCH_CHARACTERS):
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.is_file():
-            return path.read_bytes()
-    except OSError as error:  # a name too long, a folder that may not be searched, a file that may not be read
-        if error.errno == errno.EACCES:
-            raise ArtifactError(f"{path} may not be read: give the user of this process the right to.") from error
-    raise ArtifactError(f"There is no model file {path}.")
-
-
-def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Texts come in all lengths; the arena would keep the memory of the longest for ever.
-    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        # Kept for a change of providers, which nobody asks for; it is as large as the file.
-        session._model_bytes = None
-        return session
-    except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        raise ArtifactError(
-            f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."
-        ) from error

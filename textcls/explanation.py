@@ -1,7 +1,7 @@
-"""The exact split of a text's logits over its tokens, and the views of it that every consumer shows.
+"""The exact split of a text's logits over its tokens, and the attributions that every consumer shows of it.
 
-The command line, the HTML page, notebooks and the server all read this one object: `Explanation.view` is what they
-rank and colour by, `Explanation.as_json` is what they write.
+The command line, the HTML page, notebooks and the server all read this one object: `Explanation.attribution` is what
+they rank and colour by, `Explanation.as_json` is what they write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.directions import Float32, Float64, directions
+from textcls.contrast import Float32, Float64, one_against_one, one_against_rest
 from textcls.errors import ConfigError
 from textcls.labels import label_number
 
@@ -21,8 +21,8 @@ from textcls.labels import label_number
 class TokenAttribution(NamedTuple):
     """One token and what it added.
 
-    `text` is the token as the caller wrote it, `source[start:end]`; `attention` its share of the attention, which is
-    at least 0; `contributions` what it added to the logit of each label, signed; `known` is false if the word is
+    `text` is the token as the caller wrote it, `source[start:end]`; `attention` its attention probability;
+    `contributions` what it added to the logit of each label, signed; `known` is false if the word is
     unknown to the model: training has not seen it, or it was left out for size.
     """
 
@@ -35,18 +35,19 @@ class TokenAttribution(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """One number a token: what it says for `label`, against all others or against one.
+class Attribution:
+    """One number a token: how far it speaks for `label`, against all other labels or against one.
 
-    `bias + values.sum() == total`, up to rounding, since each is the same mean of logits.
+    It is the same contrast of the contributions, of the bias and of the logits, so that up to rounding
+    `bias + values.sum() == total`.
 
     Attributes:
-        label: the label spoken for.
+        label: the label explained.
         against: the one label it is held against; None for all others, weighted by their probabilities.
-        values: what each token says for `label` [tokens], in logits.
-        bias: what the bias says.
-        total: what the whole text says.
-        direction: how much the logit of each label counts [labels].
+        values: the contrast of each token's contributions [tokens], in logits.
+        bias: that of the bias.
+        total: that of the logits of the whole text.
+        contrast: how much each label counts [labels]; see `textcls.contrast`.
     """
 
     label: str
@@ -54,11 +55,11 @@ class View:
     values: Float32
     bias: float
     total: float
-    direction: Float64
+    contrast: Float64
 
     @property
     def kind(self) -> str:
-        """What the values are called: the evidence for a label, or its difference to another."""
+        """What the values are called: the evidence for a label, or its difference from another."""
         return "evidence" if self.against is None else "difference"
 
     def strongest(self, k: int | None = None) -> NDArray[np.int64]:
@@ -78,7 +79,7 @@ class View:
         return min(1.0, float(every[tokens].sum()) / total) if total else 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """The view as plain data, `tokens` in reading order."""
+        """The attribution as plain data, `tokens` in reading order."""
         return {
             "label": self.label,
             "against": self.against,
@@ -124,7 +125,7 @@ class Explanation:
     @property
     def runner_up(self) -> str | None:
         """The second most probable label; None if the model knows only one."""
-        return self._best_beside(self.label)
+        return self._most_probable_other(self.label)
 
     @property
     def bias(self) -> dict[str, float]:
@@ -138,7 +139,7 @@ class Explanation:
 
     @property
     def completeness_error(self) -> float:
-        """The largest difference between a logit and the sum of its parts."""
+        """The largest difference between a logit and the bias and contributions that should add up to it."""
         return float(np.abs(self.bias_values + self.contribution_output.sum(0) - self.logit_values).max())
 
     @cached_property
@@ -148,7 +149,7 @@ class Explanation:
 
     @property
     def attention(self) -> Float32:
-        """Share of the attention of each token [tokens]: at least 0, sums to 1 unless there are no tokens."""
+        """Attention probability of each token [tokens]; they sum to 1 unless there are no tokens."""
         return self.attention_output[: len(self.spans)]
 
     @property
@@ -161,30 +162,31 @@ class Explanation:
         """Whether the model knows the word of each token [tokens]."""
         return self.known_output[: len(self.spans)]
 
-    def view(self, label: str | None = None, against: str | None = None) -> View:
-        """What speaks for `label` (the most probable by default), against all others or, if given, against one.
+    def attribution(self, label: str | None = None, against: str | None = None) -> Attribution:
+        """How far each token speaks for `label` (the most probable by default), against all others or against one.
 
         Raises:
             ConfigError: there is no such label, or both are the same.
         """
         name = self.label if label is None else label
-        direction = self._direction(self._number(name))
-        if against is not None:
-            direction = np.zeros(len(self.labels))
-            direction[self._number(name)], direction[self._number(against)] = 1.0, -1.0
-            if name == against:
-                raise ConfigError(f"{name!r} cannot be held against itself; name another label.")
-        values = self.contributions.astype(np.float64) @ direction
-        bias, total = float(self.bias_values @ direction), float(self.logit_values @ direction)
-        return View(name, against, values.astype(np.float32), bias, total, direction)
+        number = self._number(name)
+        if against is None:
+            contrast = one_against_rest(self.probability_values, [number])[:, 0]
+        else:
+            contrast = one_against_one(len(self.labels), number, self._number(against))
+        if name == against:
+            raise ConfigError(f"{name!r} cannot be held against itself; name another label.")
+        values = self.contributions.astype(np.float64) @ contrast
+        bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
+        return Attribution(name, against, values.astype(np.float32), bias, total, contrast)
 
-    def columns(self, view: View) -> list[int]:
-        """The numbers of the labels whose contributions are told with `view`: of its own, and of the closest other.
+    def columns(self, attribution: Attribution) -> list[int]:
+        """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
 
-        That is the one it is held against, else the most probable beside it.
+        That is the one it is held against, or else the most probable of the others.
         """
-        other = view.against or (self.runner_up if view.label == self.label else self.label)
-        return [self.labels.index(name) for name in (view.label, other) if name is not None]
+        other = attribution.against or (self.runner_up if attribution.label == self.label else self.label)
+        return [self.labels.index(name) for name in (attribution.label, other) if name is not None]
 
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.
@@ -196,7 +198,7 @@ class Explanation:
         Raises:
             ConfigError: there is no such label.
         """
-        return self.view(label).values
+        return self.attribution(label).values
 
     def contrast(self, label: str | None = None, against: str | None = None) -> Float32:
         """Why `label` and not `against`: the difference of each token's contributions to the two [tokens].
@@ -212,10 +214,10 @@ class Explanation:
         """
         name = self.label if label is None else label
         self._number(name)
-        other = self._best_beside(name) if against is None else against
+        other = self._most_probable_other(name) if against is None else against
         if other is None:
             raise ConfigError(f"The model knows only the label {name!r}; there is nothing to hold against it.")
-        return self.view(name, other).values
+        return self.attribution(name, other).values
 
     def top(self, k: int, label: str | None = None) -> tuple[TokenAttribution, ...]:
         """The `k` tokens with the most evidence for or against `label` (by default the winner), strongest first.
@@ -223,7 +225,7 @@ class Explanation:
         Raises:
             ConfigError: there is no such label, or `k` is negative.
         """
-        return self._listed(self.view(label).strongest(k))
+        return self._listed(self.attribution(label).strongest(k))
 
     def covered(self, k: int, label: str | None = None) -> float:
         """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
@@ -231,8 +233,8 @@ class Explanation:
         Raises:
             ConfigError: there is no such label, or `k` is negative.
         """
-        view = self.view(label)
-        return view.share(view.strongest(k))
+        attribution = self.attribution(label)
+        return attribution.share(attribution.strongest(k))
 
     @property
     def unknown(self) -> tuple[TokenAttribution, ...]:
@@ -242,7 +244,7 @@ class Explanation:
     @property
     def known_share(self) -> float:
         """The share of the winner's |evidence| on words that the model knows."""
-        return self.view().share(self.known)
+        return self.attribution().share(self.known)
 
     @cached_property
     def tokens(self) -> tuple[TokenAttribution, ...]:
@@ -296,9 +298,9 @@ class Explanation:
         return f"Explanation(label={self.label!r}, tokens={len(self.spans)})"
 
     def _repr_html_(self) -> str:
-        from textcls import page
+        from textcls.display.html.explanation import explanation_fragment
 
-        return page.explanation_fragment(self)
+        return explanation_fragment(self)
 
     def _listed(self, numbers: NDArray[np.int64]) -> tuple[TokenAttribution, ...]:
         """The tokens of these numbers, in their order."""
@@ -314,12 +316,9 @@ class Explanation:
             for (start, end), share, added, known in rows
         )
 
-    def _best_beside(self, label: str) -> str | None:
+    def _most_probable_other(self, label: str) -> str | None:
         order = np.argsort(-self.probability_values, kind="stable").tolist()
         return next((self.labels[i] for i in order if self.labels[i] != label), None)
 
     def _number(self, label: str) -> int:
         return label_number(self.labels, label)
-
-    def _direction(self, number: int) -> Float64:
-        return directions(self.probability_values, [number])[:, 0]

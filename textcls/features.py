@@ -65,7 +65,19 @@ class FeatureConfig:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
-        """Read what `dataclasses.asdict` and JSON have made of a configuration."""
+        """Read what `dataclasses.asdict` and JSON have made of a configuration.
+
+        Raises:
+            ConfigError: it is none.
+        """
+        kinds = {"bigrams": bool, "ngram_sizes": list, "max_chars": int}
+        sizes = fields.get("ngram_sizes")
+        # By `type`: True is an int for `isinstance`.
+        right = {name: type(value) for name, value in fields.items()} == kinds
+        if not right or any(type(size) is not int for size in sizes or ()):
+            raise ConfigError(
+                f"features must be {', '.join(f'{name} ({kind.__name__})' for name, kind in kinds.items())}."
+            )
         return cls(**{**fields, "ngram_sizes": tuple(fields["ngram_sizes"])})
 
 

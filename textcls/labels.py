@@ -1,9 +1,51 @@
-"""A label by its name: its number, or a word on which may be meant."""
+"""Labels by their names: which names can be labels, and the number of one, or a word on which may be meant."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Final
 
 from textcls.errors import ConfigError
+
+# A model file, each of its answers and its metrics hold the names of all labels.
+MOST_LABELS: Final = 100_000
+LABEL_CHARACTERS: Final = 1000
+ALL_CHARACTERS: Final = 10_000_000
+
+
+def unpaired_surrogate(text: str) -> str | None:
+    """Return the first unpaired surrogate of `text`, which has no UTF-8 form; None if there is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return text[error.start]
+    return None
+
+
+def label_problem(label: str) -> str | None:
+    """Return why `label` cannot be a label, as a clause that follows where it stands; None if it can."""
+    if not label:
+        return "is empty"
+    if len(label) > LABEL_CHARACTERS:
+        return f"has {len(label):,} characters, and {LABEL_CHARACTERS:,} are the most"
+    if surrogate := unpaired_surrogate(label):
+        return f"holds {ascii(surrogate)[1:-1]}, half a character that has no UTF-8 form"
+    return None
+
+
+def labels_problem(labels: Sequence[str]) -> str | None:
+    """Return why `labels` cannot be the labels of a model, in one clause; None if they can."""
+    if not labels:
+        return "there are no labels"
+    if len(labels) > MOST_LABELS:
+        return f"there are {len(labels):,} labels, and {MOST_LABELS:,} are the most"
+    for i, label in enumerate(labels):
+        if wrong := label_problem(label):
+            return f"label number {i} {wrong}"
+    if len(set(labels)) < len(labels):
+        return "two labels have one name"
+    if sum(map(len, labels)) > ALL_CHARACTERS:
+        return f"the labels have more than {ALL_CHARACTERS:,} characters together"
+    return None
 
 
 def label_number(labels: Sequence[str], label: str) -> int:

@@ -54,6 +54,12 @@ _TOKEN: Final = re.compile(
 # The same rule on ASCII alone, in a third of the time.
 _ASCII_TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|[^\t-\r\x1c-\x20]")
 
+# Of an ASCII character: "a" in a word, " " between tokens, "!" a token of its own. NUL is read as a space.
+_KINDS: Final = b"".join(
+    b"a" if _ASCII_TOKEN.fullmatch(2 * chr(code)) else b"!" if code and _ASCII_TOKEN.fullmatch(chr(code)) else b" "
+    for code in range(128)
+).ljust(256)
+
 
 def _token_pattern(text: str) -> re.Pattern[str]:
     return _ASCII_TOKEN if text.isascii() else _TOKEN
@@ -78,6 +84,14 @@ def tokenize(text: str) -> list[str]:
     """Return the tokens of `text` in lower case, exactly as the ONNX graph of a saved model cuts them."""
     lowered = lower(clean(text))
     return _token_pattern(lowered).findall(lowered)
+
+
+def most_tokens(text: str) -> int:
+    """Return a bound on the tokens of `text`, their number if it is ASCII, in a tenth of the time of finding them."""
+    if not text.isascii():
+        return len(text)
+    kinds = text.encode().translate(_KINDS)
+    return kinds.count(b"!") + kinds.count(b"!a") + kinds.count(b" a") + kinds.startswith(b"a")
 
 
 def token_spans(text: str, limit: int | None = None) -> Iterator[tuple[int, int]]:

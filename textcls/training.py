@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from textcls import extras
+from textcls._util import optional_dependencies
 from textcls.classifier import Classifier
+from textcls.sequences import require_sequence
 
 
 def train(
@@ -21,12 +22,12 @@ def train(
 
     Args:
         texts: the training texts.
-        labels: the label of each.
+        labels: the label of each, a string: answers name labels by strings.
         output: the ONNX file to write; it appears whole, or not at all.
-        valid: texts and labels that choose epoch and temperature, instead of a part of `texts`.
-        rationales: what people marked in each text, as a column of `--rationale-column` may hold it.
-        options: those of `textcls train`, with an underscore for each hyphen: `epochs=3`, `size="small"`; `ngrams` is
-            a tuple of sizes.
+        valid: validation rows, which choose epoch and temperature, instead of a part of `texts`.
+        rationales: human rationales of each text, as a column of `--rationale-column` may hold them.
+        options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
+            `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
 
     Raises:
         MissingExtraError: the packages for training are not installed.
@@ -34,6 +35,8 @@ def train(
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
     """
-    found = extras.load(extras.TRAIN, "textcls.train")
+    for given, what in ((texts, "texts"), (labels, "labels"), *zip(valid or (), ("texts", "labels"), strict=False)):
+        require_sequence(given, what)
+    found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
     classifier: Classifier = found(texts, labels, output, valid=valid, rationales=rationales, **options)
     return classifier

@@ -33,7 +33,7 @@ def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor 
 def metric_attention(
     p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """T in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
+    """The attended vectors t in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
 
     out = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)

@@ -13,15 +13,15 @@ from textcls_kernels.testing import count_launches
 pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
-from textcls_training import loop
-from textcls_training.choices import Device
-from textcls_training.config import TrainConfig, resolve
-from textcls_training.encoding import Corpus
-from textcls_training.mixing.metric import MetricAttention
-from textcls_training.model import ModelConfig, SeedAttention
-from textcls_training.rows import Rows
-from textcls_training.table import RowEmbedding, Table
-from textcls_training.trainer import Learner, Trainer
+from textcls_training.config.resolve import resolve
+from textcls_training.config.settings import Device, ModelConfig, TrainConfig
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.fit.threads import reproducible
+from textcls_training.fit.trainer import Trainer, ViewLearner
+from textcls_training.models.classifier import SeedAttention
+from textcls_training.models.hashed_embedding import EmbeddingTable, HashedEmbedding
+from textcls_training.models.mixing.metric import MetricAttention
 
 DEVICE: Device = "cuda" if torch.cuda.is_available() else "cpu"
 TEXTS = ["my card was charged twice", "where is it", "", "a refund, please: " * 18, "parcel", "is it my parcel or not"]
@@ -52,16 +52,16 @@ CASES: dict[str, tuple[ModelConfig, list[dict[str, int]]]] = {
 every_case = pytest.mark.parametrize("case", CASES)
 
 
-def table_of(learner: Learner) -> Table:
-    assert isinstance(learner.embedding, RowEmbedding)
+def table_of(learner: ViewLearner) -> EmbeddingTable:
+    assert isinstance(learner.embedding, HashedEmbedding)
     return learner.embedding.table
 
 
 def fresh(config: ModelConfig, impl: Impl) -> Trainer:
     """A trainer whose epoch is one step, with tokens that are large enough to differ."""
-    rows = Rows(Corpus.of(TEXTS, 64), LABELS)
-    settings = TrainConfig(model=config, epochs=1, ngram_sizes=(), device=DEVICE)
-    trainer = Trainer(rows, 2, resolve(settings, TEXTS, len(rows.corpus.token), 2))
+    dataset = Dataset(Corpus.of(TEXTS, 64), LABELS)
+    settings = TrainConfig(model=config, epochs=1, ngrams=(), device=DEVICE)
+    trainer = Trainer(dataset, 2, resolve(settings, TEXTS, len(dataset.corpus.token), 2))
     for learner in trainer.learners:
         table_of(learner).row_VD *= 100
         for module in learner.classifier.modules():
@@ -72,13 +72,13 @@ def fresh(config: ModelConfig, impl: Impl) -> Trainer:
 
 def step(config: ModelConfig, impl: Impl) -> tuple[dict[str, torch.Tensor], NDArray[np.float32], Counter[str]]:
     """Gradients of one step and by how much it moved the table; the launches."""
-    with loop.reproducible(0):
+    with reproducible(0):
         trainer = fresh(config, impl)
         (learner,) = trainer.learners
         trainer.dense = []  # whose step would forget the gradients
         before = table_of(learner).row_VD.copy()
         with count_launches() as launches:
-            trainer.train_epoch(1, None)
+            trainer.train_epoch(1)
     assert trainer.step_number == 1
     named = learner.classifier.named_parameters()
     gradients = {name: parameter.grad for name, parameter in named if parameter.grad is not None}
@@ -108,11 +108,11 @@ def test_a_step_on_the_kernels_goes_where_a_step_in_pytorch_goes(case: str) -> N
 @every_case
 def test_what_was_trained_on_the_kernels_answers_as_the_saved_model_does(case: str) -> None:
     config, expected = CASES[case]
-    with loop.reproducible(0):
+    with reproducible(0):
         trainer = fresh(config, "triton")
         with count_launches() as launches:
-            (logits_BC,) = trainer.predict(trainer.encode(trainer.rows.corpus))
-        served_BC = fresh(config, "reference").predict(trainer.encode(trainer.rows.corpus))[0]
+            (logits_BC,) = trainer.predict(trainer.encode(trainer.dataset.corpus))
+        served_BC = fresh(config, "reference").predict(trainer.encode(trainer.dataset.corpus))[0]
     assert {name for name in launches if name.endswith("forward_kernel")} == {
         name for launched in expected for name in launched if name.endswith("forward_kernel")
     }

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from textcls import Classifier
-from textcls.page import site
+from textcls.display.html import site
 from textcls.server import registry
 from textcls.server.auth import Keys
 from textcls.server.service import Service

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from textcls import Classifier, page
-from textcls.page import explained
+from textcls import Classifier
+from textcls.display.html import explanation as html_explanation
+from textcls.display.text import visible
 
 Open = Callable[..., Any]
 TEXT = "My card was charged twice for the flurbostic order, I want a refund"
@@ -60,7 +61,7 @@ def test_tokens_are_tinted_as_in_the_page_of_explain_and_unknown_ones_are_marked
 ) -> None:
     shown = visit(address).ask(TEXT)
     explanation = classifier.explain(TEXT)
-    levels = explained._levels(explanation.view())
+    levels = html_explanation._levels(explanation.attribution())
     kinds = [set((span.get_attribute("class") or "").split()) for span in shown.query_selector_all("#tinted .token")]
     for kind, level, known in zip(kinds, levels, explanation.known.tolist(), strict=True):
         tint = {f"{'p' if level > 0 else 'n'}{abs(level)}"} if level else set()
@@ -74,12 +75,12 @@ def test_another_label_and_why_a_and_not_b(visit: Open, address: str, classifier
     explanation = classifier.explain(TEXT)
     shown.get_by_role("radio", name="shipping").check()
     assert shown.inner_text("#why-label") == "Why shipping"
-    view = explanation.view("shipping")
-    assert signed(view.total) in shown.inner_text("#tables .total")
+    attribution = explanation.attribution("shipping")
+    assert signed(attribution.total) in shown.inner_text("#tables .total")
     shown.get_by_label("against").select_option(label="account")
     assert shown.inner_text("#why-label") == "Why shipping and not account"
-    view = explanation.view("shipping", "account")
-    for number in (*view.values.tolist(), view.bias, view.total):
+    attribution = explanation.attribution("shipping", "account")
+    for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
         assert signed(number) in shown.inner_text("#tables")
     # The label itself cannot be held against itself.
     shown.get_by_role("radio", name="account").check()
@@ -88,13 +89,13 @@ def test_another_label_and_why_a_and_not_b(visit: Open, address: str, classifier
 
 def test_hovering_shows_the_numbers_of_a_token(visit: Open, address: str, classifier: Classifier) -> None:
     shown = visit(address).ask(TEXT)
-    view, explanation = classifier.explain(TEXT).view(), classifier.explain(TEXT)
+    attribution, explanation = classifier.explain(TEXT).attribution(), classifier.explain(TEXT)
     shown.hover("[data-token='3']")
     tip = shown.get_by_role("tooltip")
     assert tip.is_visible()
     assert tip.inner_text().startswith("charged")
     assert numbers(tip.inner_text()) == {
-        "evidence": signed(float(view.values[3])),
+        "evidence": signed(float(attribution.values[3])),
         "attention": f"{explanation.attention[3]:.3f}",
     }
     shown.mouse.move(2, 2)
@@ -143,7 +144,7 @@ def test_every_control_has_a_name_for_a_screen_reader(visit: Open, address: str)
 def test_a_hostile_text_is_shown_as_text(visit: Open, address: str, text: str) -> None:
     shown = visit(address).ask(text)
     assert shown.input_value("#text") == text
-    assert shown.evaluate("document.getElementById('tinted').textContent") == page.visible(text)
+    assert shown.evaluate("document.getElementById('tinted').textContent") == visible(text)
     assert shown.query_selector_all("main script, main img, main a, main iframe") == []
 
 
@@ -179,7 +180,7 @@ def test_a_long_text_is_folded_and_what_was_cut_is_told(visit: Open, address: st
     opened = visit(address)
     opened.page.route("**/v1/classify", lambda route: route.fulfill(json={"results": [many]}))
     shown = opened.ask(" ".join(f"w{i:03}" for i in range(500)))
-    assert len(shown.query_selector_all("#tinted .token")) == explained.UNFOLDED
+    assert len(shown.query_selector_all("#tinted .token")) == html_explanation.UNFOLDED
     shown.get_by_role("button", name="Show 200 more tokens, 40.0% of the evidence").click()
     assert len(shown.query_selector_all("#tinted .token")) == 500
     assert shown.evaluate("document.activeElement.textContent") == "w300"

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from textcls import Classifier, _unicode, page, tokenizer
-from textcls.page import site
+from textcls import Classifier, _unicode, tokenizer
+from textcls.display import text as display_text
+from textcls.display.html import site
 
 Run = Callable[..., Any]
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8"))
@@ -70,9 +71,9 @@ def test_evidence_and_contrasts_are_those_of_python(
 ) -> None:
     explanations = [e for e in classifier.explain(golden_texts) if len(e.spans)]
     code = """
-import { view, level } from "./page/explain.mjs";
+import { attribution, level } from "./page/explain.mjs";
 found = given.map(([result, label, against]) => {
-  const { values, bias, total, largest, order } = view(result, label, against);
+  const { values, bias, total, largest, order } = attribution(result, label, against);
   return { values, bias, total, order, levels: values.map((value) => level(value, largest)) };
 });
 """
@@ -86,10 +87,10 @@ found = given.map(([result, label, against]) => {
         }
         for label, against in ((explanation.label, None), (explanation.labels[-1], None), ("billing", "sales")):
             asked.append([result, label, against])
-            expected.append(explanation.view(label, against))
-    for found, view in zip(in_node(code, asked), expected, strict=True):
-        assert found["values"] == pytest.approx(view.values.tolist(), abs=1e-6)
-        assert (found["bias"], found["total"]) == pytest.approx((view.bias, view.total), abs=1e-5)
+            expected.append(explanation.attribution(label, against))
+    for found, attribution in zip(in_node(code, asked), expected, strict=True):
+        assert found["values"] == pytest.approx(attribution.values.tolist(), abs=1e-6)
+        assert (found["bias"], found["total"]) == pytest.approx((attribution.bias, attribution.total), abs=1e-5)
 
 
 def test_what_steers_or_cannot_be_seen_is_shown_as_in_python(in_node: Run) -> None:
@@ -99,9 +100,9 @@ import { visible, named } from "./page/explain.mjs";
 found = given.map((text) => [visible(text), named(text)]);
 """
     for text, (visible, named) in zip(texts, in_node(code, texts), strict=True):
-        assert visible == page.visible(text)
+        assert visible == display_text.visible(text)
         if text.strip():
-            assert named == page.named(text), ascii(text)
+            assert named == display_text.named(text), ascii(text)
 
 
 def test_the_file_says_what_it_is_without_onnx_runtime(in_node: Run, model_path: Path, classifier: Classifier) -> None:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from textcls import Classifier
 from textcls.cli import main
-from textcls.page import site
-from textcls.page.fragments import ASSETS
+from textcls.display.html import site
+from textcls.display.html.fragments import ASSETS
 from textcls.server import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
@@ -60,14 +60,14 @@ def test_a_folder_with_files_of_somebody_else_is_left_alone(model_path: Path, tm
 def test_ctrl_c_leaves_no_half_page(
     model_path: Path, tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Path.write_bytes
+    replace = Path.replace
 
-    def write_and_interrupt(path: Path, content: bytes) -> int:
-        if path.name == "index.html":
+    def replace_and_interrupt(path: Path, target: Path) -> Path:
+        if target.name == "index.html":
             os.kill(os.getpid(), signal.SIGINT)
-        return write(path, content)
+        return replace(path, target)
 
-    monkeypatch.setattr(Path, "write_bytes", write_and_interrupt)
+    monkeypatch.setattr(Path, "replace", replace_and_interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         done = CliRunner().invoke(

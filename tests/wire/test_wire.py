@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.wire.conftest import Serving
 from textcls import Classifier
 from textcls.errors import TextclsError
-from textcls.server import registry, wire
+from textcls.server import answers, registry, wire
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -264,7 +264,8 @@ def test_whatever_is_sent_is_answered_or_refused_in_a_sentence(service: Service,
     assert found is not None
     form, said = found.form([]), "."
     try:
-        answer = form(service.generation, service.settings, json.dumps(body).encode(), b"application/json")
+        request = form(service.generation, service.settings, json.dumps(body).encode(), b"application/json")
+        answer = answers.complete(request)
         length = int(answer.headers[0][1]) if answer.headers else len(answer.body)
         json.loads(answer.body[:length])
     except TextclsError as error:

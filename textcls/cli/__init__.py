@@ -1,4 +1,4 @@
-"""The command line: `textcls COMMAND ...`. Each command parses, makes one call of the Python API, and prints."""
+"""The command line: `textcls COMMAND ...`. A command parses, calls the function that does its work, and prints."""
 
 import os
 import sys
@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import click
 
-from textcls import __version__, extras
+from textcls import __version__
+from textcls._util import optional_dependencies
 from textcls.cli import settings
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
@@ -21,9 +22,9 @@ COMMANDS: Final = {
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
     "explain": "textcls.cli.explain:explain",
-    "explain-benchmark": "textcls_training.explaining.cli:explain_benchmark_command",
+    "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
-    "ablate": "textcls_training.ablation.cli:ablate",
+    "ablate": "textcls_training.studies.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
     "web": "textcls.cli.web:web",
 }
@@ -43,7 +44,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         try:
-            command = extras.load(COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name))
+            command = optional_dependencies.load(
+                COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name)
+            )
         except MissingExtraError as missing:
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
@@ -70,7 +73,7 @@ class LazyGroup(click.Group):
         except click.MissingParameter:
             raise  # It is a BadParameter whose sentence is made when it is shown.
         except click.BadParameter as error:
-            raise click.BadParameter(settings.told(error), error.ctx, error.param, error.param_hint) from error
+            raise click.BadParameter(settings.with_origin(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(exit_code(error))

@@ -1,16 +1,10 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
-import json
-from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
 
 import click
-from rich.table import Table
-from rich.text import Text
 
-from textcls.check import Report, Survey, report
-from textcls.cli import render
 from textcls.cli.options import (
     Reading,
     data_argument,
@@ -19,10 +13,10 @@ from textcls.cli.options import (
     once,
     reading_options,
 )
-from textcls.data import no_rows, open_labelled
-
-# Scripts with less of the letters than this are left to --json.
-LEAST_SHARE: Final = 0.001
+from textcls.data_quality.report import check as check_rows
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show
+from textcls.display.terminal.data_quality import data_quality_report
 
 
 @click.command(epilog="Example: textcls check tickets.csv --valid heldout.csv")
@@ -46,45 +40,11 @@ def check(
     punctuation. Scripts are told by the names of the letters; languages are not told apart.
     """
     once([*data, *([valid] if valid else [])])
-    survey = _survey(data, text_columns, label_column, reading)
-    judges = _survey([valid], text_columns, label_column, reading) if valid else None
-    found = report(survey, judges)
+    validation = reading.labelled_rows([valid], text_columns, label_column) if valid else nullcontext()
+    with reading.labelled_rows(data, text_columns, label_column) as rows, validation as valid_rows:
+        report = check_rows(rows, valid_rows)
     reading.say_skipped()
     if as_json:
-        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        click.echo(json_line(report.as_json()))
     else:
-        _show(found)
-
-
-def _survey(paths: Sequence[Path], text_columns: tuple[str, ...], label_column: str | None, reading: Reading) -> Survey:
-    with open_labelled(paths, text_columns, label_column, options=reading.options, bad=reading.bad) as table:
-        reading.say(table.notes)
-        survey = Survey().extend(table.rows)
-    if not survey.rows:
-        raise no_rows(paths, reading.bad)
-    return survey
-
-
-def _show(found: Report) -> None:
-    console = render.console()
-    console.print(f"{render.plural(found.rows, 'row')}, {render.plural(len(found.labels), 'label')}")
-    lengths = ", ".join(f"{_quantile(share)} {number:,}" for share, number in found.tokens.items())
-    console.print(f"tokens of a text: {lengths}")
-    shown = ", ".join(f"{name} {share:.1%}" for name, share in found.scripts.items() if share >= LEAST_SHARE)
-    console.print(f"scripts: {shown or 'no letters'}")
-    console.print()
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("rows", "share"):
-        table.add_column(name, justify="right")
-    for label, rows in found.labels.items():
-        table.add_row(Text(label), f"{rows:,}", f"{rows / found.rows:.1%}")
-    console.print(table)
-    console.print()
-    if not found.findings:
-        console.print("Nothing to complain about.")
-    for finding in found.findings:
-        console.print(Text.assemble(("! ", "yellow"), str(finding)))
-
-
-def _quantile(share: float) -> str:
-    return {0.0: "shortest", 0.5: "median", 1.0: "longest"}.get(share, f"{share:.0%}")
+        show(data_quality_report(report))

@@ -1,17 +1,12 @@
 """`textcls evaluate`: how good a model is on labelled rows."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
-from textcls import abstaining, bulk, extras, metrics
-from textcls.abstaining import Abstaining
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_output_path
 from textcls.classifier import Classifier
-from textcls.cli import render
 from textcls.cli.options import (
     Reading,
     data_argument,
@@ -21,9 +16,14 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
-from textcls.data import no_rows, open_labelled
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show, stdout_console
+from textcls.display.terminal.evaluation import evaluation_report
+from textcls.display.text import percent
 from textcls.errors import ConfigError, InputError
-from textcls.output import check_output_path
+from textcls.evaluation import metrics
+from textcls.evaluation.evaluation import Evaluation
+from textcls.evaluation.evaluation import evaluate as evaluate_rows
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
@@ -60,105 +60,60 @@ def evaluate(
 
     If the model abstains below a threshold, or is to, also say how many rows it answers and how many of these right.
     """
-    metrics.require()
-    _check(target_precision, threshold, store)
-    if store:
-        # Before the work, not after it.
-        store_threshold = extras.load(extras.STORE_THRESHOLD, "textcls evaluate --store")
-        check_output_path(model)
-    classifier = Classifier.load(model)
-    info = classifier.info
+    _check(model, target_precision, threshold, store)
     once(data)
-    scores, right = _answers(classifier, data, text_columns, label_column, reading)
-    unknown = sorted(set(right) - set(info.labels))
-    number = {name: i for i, name in enumerate([*info.labels, *unknown])}
-    labels = np.array([number[label] for label in right], np.int64)
-    report = metrics.report(scores, labels, info.labels, unknown)
-    confidence, answered_right = scores.max(1), scores.argmax(1) == labels
-    threshold = info.threshold if threshold is None else threshold
-    found, reached = _abstaining(target_precision, threshold, confidence, answered_right)
-    stored = False
-    if store and found is not None and reached:
-        store_threshold(model, found.threshold)
-        stored = True
+    classifier = Classifier.load(model)
+    with reading.labelled_rows(data, text_columns, label_column, classifier.info) as rows:
+        found = evaluate_rows(
+            classifier, ((row.text, row.label) for row in rows), target_precision=target_precision, threshold=threshold
+        )
+    stored = store and _store(model, found)
     reading.say_skipped()
     if as_json:
-        more = {} if found is None else {"chosen": target_precision is not None, "reached": reached, "stored": stored}
-        answer = report.to_json() | ({} if found is None else {"abstaining": found.to_json() | more})
-        click.echo(json.dumps(answer, ensure_ascii=False))
+        click.echo(json_line(_with_stored(found, stored)))
     else:
-        _show(report, unknown)
-        if found is not None and reached:
-            _show_abstaining(found, target_precision, model if stored else None)
-    if found is not None and not reached:
-        raise InputError(
-            f"No threshold reaches a precision of {target_precision:.2%} on these rows; the best is "
-            f"{found.precision or 0:.2%}, at threshold {found.threshold:g}, which answers {found.accepted:,} of "
-            f"{found.rows:,} rows{'; nothing was stored' * store}."
-        )
+        console = stdout_console()
+        show(evaluation_report(found, console.width), console)
+        if stored:
+            show([f"Stored in {model}, which from now on abstains below it."])
+    _require_reached(found, store)
 
 
-def _check(target_precision: float | None, threshold: float | None, store: bool) -> None:
+def _check(model: Path, target_precision: float | None, threshold: float | None, store: bool) -> None:
+    """Refuse what cannot be done before the work, and not after it."""
+    metrics.require()
     if target_precision is not None and threshold is not None:
         raise ConfigError("--target-precision chooses a threshold, and --threshold names one; give one of them.")
     if store and target_precision is None and threshold is None:
         raise ConfigError("--store needs --target-precision or --threshold.")
+    if store:
+        optional_dependencies.load(optional_dependencies.STORE_THRESHOLD, "textcls evaluate --store")
+        check_output_path(model)
 
 
-def _abstaining(
-    target_precision: float | None, threshold: float | None, confidence: abstaining.Floats, right: abstaining.Bools
-) -> tuple[Abstaining | None, bool]:
-    """Return how the threshold does, if there is one, and whether it reaches what it was to reach."""
-    if target_precision is not None:
-        return abstaining.choose(target_precision, confidence, right)
-    return None if threshold is None else abstaining.at(threshold, confidence, right), True
+def _store(model: Path, found: Evaluation) -> bool:
+    """Write the threshold into the model if it does what it should, and return whether it does."""
+    if found.operating_point is None or not found.reached:
+        return False
+    store_threshold = optional_dependencies.load(optional_dependencies.STORE_THRESHOLD, "textcls evaluate --store")
+    store_threshold(model, found.operating_point.threshold)
+    return True
 
 
-def _answers(
-    classifier: Classifier,
-    data: Sequence[Path],
-    text_columns: tuple[str, ...],
-    label_column: str | None,
-    reading: Reading,
-) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the probabilities [rows, labels] of all rows, and the right label of each."""
-    probabilities: list[NDArray[np.float32]] = []
-    right: list[str] = []
-    with open_labelled(
-        data,
-        text_columns,
-        label_column,
-        usual=(classifier.info.text_columns, classifier.info.label_column),
-        options=reading.options,
-        bad=reading.bad,
-    ) as table:
-        reading.say(table.notes)
-        for chunk in bulk.chunked(table.rows):
-            probabilities += (answer.probabilities for answer in classifier.predict([row.text for row in chunk]))
-            right += (row.label for row in chunk)
-    if not right:
-        raise no_rows(data, reading.bad)
-    return np.array(probabilities), right
+def _with_stored(found: Evaluation, stored: bool) -> dict[str, object]:
+    answer = found.as_json()
+    if "abstaining" in answer:
+        answer["abstaining"]["stored"] = stored
+    return answer
 
 
-def _show(report: metrics.Report, unknown: Sequence[str]) -> None:
-    console = render.console()
-    console.print(render.score_line(report))
-    console.print(render.label_table(report))
-    confusions = render.confusion_table(report, console.width)
-    if confusions is not None:
-        console.print(confusions)
-    if unknown:
-        console.print(f"The model does not know {', '.join(map(repr, unknown))}: those rows count as errors.")
-
-
-def _show_abstaining(found: Abstaining, target: float | None, stored: Path | None) -> None:
-    console = render.console()
-    console.print(render.abstaining_line(found))
-    if target is not None:
-        console.print(
-            f"The threshold was chosen on these rows for a precision of {target:.2%}: check it on others before you "
-            "promise anything."
-        )
-    if stored is not None:
-        console.print(f"Stored in {stored}, which from now on abstains below it.", soft_wrap=True)
+def _require_reached(found: Evaluation, store: bool) -> None:
+    """Raise InputError if no threshold reaches the target, with the best that one does."""
+    point = found.operating_point
+    if point is None or found.target_precision is None or found.reached:
+        return
+    raise InputError(
+        f"No threshold reaches a precision of {percent(found.target_precision, 2)} on these rows; the best is "
+        f"{percent(point.precision or 0, 2)}, at threshold {point.threshold:g}, which answers {point.accepted:,} of "
+        f"{point.rows:,} rows{'; nothing was stored' * store}."
+    )

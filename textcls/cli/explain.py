@@ -1,21 +1,20 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.text import Text
 
-from textcls import page
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli import render
 from textcls.cli.options import html_option, model_argument, threshold_option
+from textcls.display.html import explanation as html_explanation
+from textcls.display.html.fragments import document
+from textcls.display.plain_data import explanation_json, json_line
+from textcls.display.terminal import explanation as terminal_explanation
+from textcls.display.terminal.console import show
+from textcls.display.text import named, percent
 from textcls.errors import InputError
-from textcls.explanation import Explanation, View
-from textcls.output import check_not_an_input, check_output_path, replacing
-from textcls.parts import Part
-from textcls.results import Prediction
 
 
 @click.command(
@@ -30,7 +29,8 @@ from textcls.results import Prediction
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"List this many tokens, and parts.  [default: {render.MOST_TOKENS}; in a page {page.SHOWN_TOKENS}]",
+    help=f"List this many tokens, and parts.  [default: {terminal_explanation.SHOWN_TOKENS}; "
+    f"in a page {html_explanation.SHOWN_TOKENS}]",
 )
 @click.option(
     "--parts", "with_parts", is_flag=True, help="Also list words, pairs of words, and pieces of unknown words."
@@ -60,61 +60,23 @@ def explain(
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = prediction.explanation
     assert explanation is not None
-    view = explanation.view(label, against)
-    parts = classifier.parts(explanation.text) if with_parts else None
+    attribution = explanation.attribution(label, against)
+    sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if html is not None:
-        fragment = page.prediction_fragment(
-            prediction, label=label, against=against, top=top or page.SHOWN_TOKENS, parts=parts
+        fragment = html_explanation.prediction_fragment(
+            prediction, label=label, against=against, top=top or html_explanation.SHOWN_TOKENS, sub_tokens=sub_tokens
         )
-        with replacing(html) as file:
-            file.write(page.document(f"{page.named(view.label)} - {model.stem}", fragment).encode())
+        with atomic_write(html) as file:
+            file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
     if as_json:
-        answer = {
-            "score": prediction.score,
-            "labels": [scored._asdict() for scored in prediction.top()],
-            "decision": prediction.decision,
-            "threshold": prediction.threshold,
-            "truncated": prediction.truncated,
-            "temperature": classifier.info.temperature,
-            **explanation.as_json(),
-            "evidence": view.as_json(),
-        }
-        if parts is not None:
-            answer["parts"] = [part.as_json(explanation.text) for part in parts]
-        click.echo(render.json_line(answer))
+        temperature = classifier.info.temperature
+        click.echo(json_line(explanation_json(prediction, explanation, attribution, temperature, sub_tokens)))
     elif html is not None:
-        click.echo(f"{page.named(view.label)} {_score(prediction, view.label):.1%} -> {html}")
+        score = percent(terminal_explanation.score_of(prediction, attribution.label))
+        click.echo(f"{named(attribution.label)} {score} -> {html}")
     else:
-        _show(prediction, explanation, view, top or render.MOST_TOKENS, parts)
-
-
-def _show(prediction: Prediction, explanation: Explanation, view: View, top: int, parts: Sequence[Part] | None) -> None:
-    console = render.console()
-    console.print(render.coloured_text(explanation, view))
-    console.print()
-    scores = [f"{page.named(s.label)} {s.score:.1%}" for s in prediction.top(3)]
-    console.print(Text.assemble((scores[0], "bold"), "   ", "   ".join(scores[1:])))
-    if view.against is not None:
-        console.print(Text(f"why {page.named(view.label)} and not {page.named(view.against)}:"))
-    elif view.label != prediction.label:
-        console.print(Text(f"{page.named(view.label)}, {_score(prediction, view.label):.1%}, against all others:"))
-    for remark in prediction.remarks:
-        console.print(Text(remark, style="yellow"))
-    console.print()
-    console.print(render.token_table(explanation, view, top))
-    console.print()
-    checks = [page.check_line(explanation)]
-    if parts is not None:
-        table = page.part_table(explanation, view, parts, top)
-        console.print(render.part_table(table, view))
-        console.print()
-        checks.append(table.check)
-    for note in (*page.notes(explanation, view, top), f"Checked: {'; '.join(checks)}."):
-        console.print(Text(note, style="dim"))
-
-
-def _score(prediction: Prediction, label: str) -> float:
-    return float(prediction.probabilities[prediction.label_names.index(label)])
+        shown = top or terminal_explanation.SHOWN_TOKENS
+        show(terminal_explanation.explanation_report(prediction, explanation, attribution, shown, sub_tokens))
 
 
 def _standard_input() -> str:

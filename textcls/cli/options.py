@@ -1,6 +1,7 @@
 """Arguments and options that several commands share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -8,7 +9,19 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from textcls.data import BadRows, ReadOptions
+from textcls.artifact import ModelInfo
+from textcls.data import (
+    BadRows,
+    LabelledRow,
+    ReadOptions,
+    Row,
+    label_of,
+    no_rows,
+    open_labelled,
+    open_table,
+    texts_of,
+)
+from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
@@ -52,11 +65,68 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a command reads its files, and what it says of that."""
+    """How a command reads its files, and what it says of that on standard error."""
 
     options: ReadOptions
     bad: BadRows
     quiet: bool
+
+    @contextmanager
+    def labelled_rows(
+        self,
+        paths: Sequence[Path],
+        text_columns: Sequence[str],
+        label_column: str | None,
+        training: ModelInfo | None = None,
+    ) -> Iterator[Iterator[LabelledRow]]:
+        """Open labelled files for their rows.
+
+        Args:
+            paths: the files.
+            text_columns: the columns of the text; without any those of the training, or of well-known names.
+            label_column: the column of the label; likewise.
+            training: the model whose columns are looked for first.
+
+        Raises:
+            InputError: as `open_labelled` says; or, once all is read, there were no rows.
+        """
+        usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
+        if training is not None:
+            usual = (training.text_columns, training.label_column)
+        with open_labelled(paths, text_columns, label_column, usual=usual, options=self.options, bad=self.bad) as table:
+            self.say(table.notes)
+            yield self._at_least_one(table.rows, paths)
+
+    def _at_least_one(self, rows: Iterator[LabelledRow], paths: Sequence[Path]) -> Iterator[LabelledRow]:
+        first = next(rows, None)
+        if first is None:
+            raise no_rows(paths, self.bad)
+        yield first
+        yield from rows
+
+    @contextmanager
+    def texts_and_labels(
+        self, path: Path, text_columns: Sequence[str], label_column: str | None, training: ModelInfo
+    ) -> Iterator[Iterator[tuple[str, str | None]]]:
+        """Open a file for its texts and, if it has any, their labels.
+
+        Each row must have a label if a column was asked for; otherwise any may, in the column of the training.
+
+        Raises:
+            InputError: the file cannot be read, or lacks a column.
+        """
+        if label_column is not None:
+            usual = (training.text_columns, training.label_column)
+            with open_labelled(
+                [path], text_columns, label_column, usual=usual, options=self.options, bad=self.bad
+            ) as labelled:
+                self.say(labelled.notes)
+                yield ((row.text, row.label) for row in labelled.rows)
+            return
+        with open_table(path, self.options, self.bad) as table:
+            columns = table.choose(text_columns or training.text_columns, "text", guess=not text_columns)
+            self.say(table.notes)
+            yield ((text, _label(row, training.label_column)) for text, row in texts_of(table, columns))
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""
@@ -72,6 +142,11 @@ class Reading:
         summary = self.bad.summary()
         if summary is not None:
             click.echo(f"Note: {summary}", err=True)
+
+
+def _label(row: Row, column: str) -> str | None:
+    found = label_of(row, column)
+    return found if isinstance(found, str) else None
 
 
 def _delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:

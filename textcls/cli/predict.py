@@ -1,11 +1,11 @@
 """`textcls predict`: tables in, the same rows with answers out."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from textcls import bulk
+from textcls.batch.answer_columns import AnswerColumns
+from textcls.batch.files import predict_files
 from textcls.classifier import Classifier
 from textcls.cli.options import (
     Reading,
@@ -16,11 +16,10 @@ from textcls.cli.options import (
     text_column_option,
     threshold_option,
 )
-from textcls.data import Table, open_tables, texts_of, writing
+from textcls.data import writing
 from textcls.data.rows import Format
 from textcls.data.source import STANDARD
-from textcls.errors import ConfigError, InputError
-from textcls.output import check_not_an_input
+from textcls.errors import ConfigError
 
 
 @click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")
@@ -48,6 +47,11 @@ from textcls.output import check_not_an_input
     default=None,
     help="Answer each row as soon as it is read.  [default: from standard input to standard output]",
 )
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Write an apostrophe before a field of CSV or TSV that a spreadsheet would take for a formula.",
+)
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that answer.")
 @reading_options
 def predict(
@@ -60,6 +64,7 @@ def predict(
     top_k: int | None,
     explain: bool,
     stream: bool | None,
+    escape_formulas: bool,
     workers: int,
     reading: Reading,
 ) -> None:
@@ -69,7 +74,6 @@ def predict(
     predicted_label, score and decision are added.
     """
     classifier = Classifier.load(model)
-    check_not_an_input(output, [*data, model])
     once(data)
     if stream is None:
         stream = workers == 1 and output == STANDARD and STANDARD in data
@@ -77,27 +81,20 @@ def predict(
         raise ConfigError("With --stream one process answers; give either --stream or --workers.")
     if stream:
         reading.say_each_skipped()
-    asked = bulk.Asked(explain=explain, top_k=top_k, threshold=threshold)
-    written = 0
-    with open_tables(data, reading.options, reading.bad) as table:
-        columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
-        reading.say(table.notes)
-        kind = writing.format_of(output, output_format, table.format)
-        _check_columns(table, asked.columns, free=kind == "jsonl")
-        chunks = bulk.chunked(texts_of(table, columns), 1 if stream else bulk.ROWS)
-        with writing.open_writer(output, kind, table.columns, asked.columns, table.schema) as writer:
-            for chunk, answers in bulk.answered(classifier, chunks, asked, workers):
-                writer.write([item.row for item in chunk], answers)
-                written += len(answers)
+    written = predict_files(
+        classifier,
+        data,
+        output,
+        AnswerColumns(explain=explain, top_k=top_k, threshold=threshold),
+        text_columns=text_columns,
+        output_format=output_format,
+        escape_formulas=escape_formulas,
+        stream=stream,
+        workers=workers,
+        options=reading.options,
+        bad=reading.bad,
+        say=reading.say,
+    )
     reading.say_skipped()
     if output != STANDARD:
         click.echo(f"{written} rows -> {output}")
-
-
-def _check_columns(table: Table, added: Sequence[str], *, free: bool) -> None:
-    for part in table.parts:
-        clash = next((name for name in added if name in part.columns), None)
-        if clash is not None:
-            raise InputError(f"{part.file} already has a column {clash!r}; rename it, since the answers go there.")
-    if not free:
-        table.require_same_columns()

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from textcls import extras
+from textcls._util import optional_dependencies
+from textcls.server import signals
 from textcls.server.settings import ENVIRONMENT, Settings
 
 
@@ -58,6 +59,7 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
     can be set by an environment variable, TEXTCLS_SERVE_ and its name: TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reads the
     files anew.
     """
-    with extras.needed_by("textcls serve"):
-        from textcls.server import run
-    run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))
+    with signals.kept():
+        with optional_dependencies.needed_by("textcls serve"):
+            from textcls.server import run
+        run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

@@ -92,7 +92,7 @@ def _is_settable(parameter: click.Parameter) -> bool:
     return is_option or (isinstance(parameter, click.Argument) and parameter.envvar is not None)
 
 
-def told(error: click.BadParameter) -> str:
+def with_origin(error: click.BadParameter) -> str:
     """Return what `error` says, and the variable if the value came from one."""
     message = error.message
     if isinstance(error.param, click.Option) and isinstance(error.param.envvar, str):

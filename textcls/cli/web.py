@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from textcls.classifier import Classifier
 from textcls.cli.options import model_argument
-from textcls.page import site
+from textcls.display.html import site
 
 
 @click.command(epilog="Example: textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist")
@@ -29,7 +28,5 @@ def web(model: Path, output: Path, runtime: Path | None) -> None:
 
     Any web server can serve the folder. The file of the model is copied as it is.
     """
-    site.check_runtime(runtime)
-    Classifier.load(model)
     size = site.write(model, output, runtime)
     click.echo(f"{output}, {size / 1e6:.1f} MB. Look at it: python -m http.server --directory {output}")

@@ -8,9 +8,10 @@ with the word around it as Windows' Western encoding would have it.
 import codecs
 import io
 import re
+from collections.abc import Iterator
 from typing import Final, Literal
 
-from textcls.data.rows import ReadOptions
+from textcls.data.rows import LONGEST, ReadOptions
 from textcls.data.source import Source
 from textcls.errors import ConfigError, InputError
 
@@ -26,6 +27,7 @@ _DEFAULT: Final = "utf-8-sig"
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 _WORD: Final = re.compile(r"[\w\udc80-\udcff'-]*[\udc80-\udcff][\w\udc80-\udcff'-]*")
 _LIKELY: Final = "cp1252"
+_PASSED_OVER: Final = 1 << 16
 
 
 def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, ...]]:
@@ -58,6 +60,34 @@ def open_text(source: Source, encoding: str, newline: Literal["", "\n"]) -> io.T
     """Return the text of `source`; `undecodable` finds bytes in it that are not of the encoding."""
     text = io.TextIOWrapper(source.stream, encoding, "surrogateescape", newline)
     return source.stack.enter_context(text)
+
+
+class Lines:
+    """The lines of a text, None for each that is longer than a row may be: it is passed over, and never held.
+
+    Attributes:
+        number: of the line that came last.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, *, universal: bool = False) -> None:
+        self.number = 0
+        self._text = text
+        self._ends = ("\n", "\r") if universal else ("\n",)
+        self._within = False
+
+    def __iter__(self) -> Iterator[str | None]:
+        return self
+
+    def __next__(self) -> str | None:
+        # Only whoever goes on has to wait for the end of a long line.
+        while self._within and (rest := self._text.readline(_PASSED_OVER)):
+            self._within = not rest.endswith(self._ends)
+        line = self._text.readline(LONGEST + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self._within = len(line) > LONGEST and not line.endswith(self._ends)
+        return None if self._within else line
 
 
 def first_text(source: Source, encoding: str) -> str:

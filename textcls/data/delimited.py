@@ -3,21 +3,24 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import IO, Any, Final
 
 from textcls.data import decoding, plain
-from textcls.data.rows import Bad, Content, Format, ReadOptions, Row, require_known
+from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Format, ReadOptions, Row, require_known
 from textcls.data.source import PEEK, Source
 from textcls.errors import ConfigError, InputError
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
-# The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte.
-csv.field_size_limit(2**30)
+# The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte. Rows have a bound.
+csv.field_size_limit(2 * LONGEST)
 
 
 def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
@@ -34,8 +37,8 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
             notes += (f"{source.name} is read with {DELIMITERS[delimiter]} between its fields.",)
     elif len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"A delimiter is one character, not {delimiter!r}.")
-    text = decoding.open_text(source, encoding, "")
-    reader = _Reader(source.name, encoding, csv.reader(text, strict=True, **_dialect(delimiter, options.quotes)))
+    lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
+    reader = _Reader(source.name, encoding, lines, _dialect(delimiter, options.quotes))
     header = reader.next()
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
@@ -54,25 +57,51 @@ def _dialect(delimiter: str, quotes: bool) -> dict[str, Any]:
     return {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE}
 
 
+class _TooLongError(Exception):
+    """A row has more characters than are read."""
+
+
 class _Reader:
     """The csv module's reader, whose complaints become `Bad` rows; a quote that is never closed is the end."""
 
-    def __init__(self, name: str, encoding: str, reader: Any) -> None:
-        self.name, self.encoding, self.reader = name, encoding, reader
+    def __init__(self, name: str, encoding: str, lines: decoding.Lines, dialect: dict[str, Any]) -> None:
+        self.name, self.encoding, self.lines = name, encoding, lines
+        self.characters = 0
+        # This object gives it the lines: unlike a generator, it can go on after an error.
+        self.reader = csv.reader(self, strict=True, **dialect)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.lines)
+        self.characters += LONGEST + 1 if line is None else len(line)
+        if line is None or self.characters > LONGEST:
+            raise _TooLongError
+        return line
 
     @property
     def line(self) -> int:
-        return int(self.reader.line_num)
+        return self.lines.number
 
     def bad(self, why: str) -> Bad:
         return Bad(f"{self.name}, line {self.line}", why)
 
     def next(self) -> list[str] | Bad | None:
         start = self.line + 1
+        self.characters = 0
         try:
             fields: list[str] = next(self.reader)
         except StopIteration:
             return None
+        except _TooLongError as error:
+            if self.line == start:
+                return self.bad(f"{TOO_LONG}; shorten it or leave it out")
+            # As below: where the row ends cannot be told.
+            raise InputError(
+                f"{self.name}, line {start}: {TOO_LONG}; perhaps a quote opens in this row and is never closed, "
+                "or quotes are ordinary characters, which --no-quotes says."
+            ) from error
         except csv.Error as error:
             # All that follows the open quote is gone with it: that is no row to skip.
             if "unexpected end" in str(error):
@@ -132,12 +161,29 @@ def _widths(text: str, default: str, quotes: bool, cut: bool) -> dict[str, list[
 
 
 class Writer:
-    """Writes rows and answers as CSV or TSV. Values that are no strings are written as JSON has them."""
+    """Writes rows and answers as CSV or TSV. Values that are no strings are written as JSON has them.
 
-    def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str], delimiter: str = ",") -> None:
+    Args:
+        file: takes the bytes.
+        columns: of the rows.
+        added: of the answers.
+        delimiter: between the fields.
+        escape_formulas: whether a spreadsheet is to take no field for a formula (`without_formula`).
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        columns: Sequence[str],
+        added: Sequence[str],
+        delimiter: str = ",",
+        *,
+        escape_formulas: bool = False,
+    ) -> None:
         self.file, self.columns, self.added, self.delimiter = file, frozenset(columns), added, delimiter
         self.order = columns
-        self._write("", [[*columns, *added]])
+        self.escaped = without_formula if escape_formulas else str
+        self._write("", [[self.escaped(name) for name in (*columns, *added)]])
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
         """Write `rows`, each with its answer.
@@ -152,7 +198,8 @@ class Writer:
 
     def _record(self, row: Row, answer: Mapping[str, Any]) -> list[str]:
         try:
-            return [*(cell(row.fields.get(name)) for name in self.order), *(cell(answer[name]) for name in self.added)]
+            fields = [*(row.fields.get(name) for name in self.order), *(answer[name] for name in self.added)]
+            return [self.escaped(value) if isinstance(value, str) else cell(value) for value in fields]
         except UnicodeDecodeError as error:
             raise plain.no_text(row) from error
 
@@ -186,6 +233,14 @@ class _Lines:
 
     def write(self, record: str) -> None:
         self.found.append(record.removesuffix(self.END) + "\n")
+
+
+def without_formula(text: str) -> str:
+    """Return a field with an apostrophe before it if a spreadsheet would take it for a formula.
+
+    By OWASP's page on CSV injection it begins with `=`, `+`, `-`, `@`, a tab or a line end; a plain number is none.
+    """
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def cell(value: object) -> str:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from textcls.data import decoding
-from textcls.data.rows import Bad, Content, ReadOptions, Row
+from textcls.data.rows import TOO_LONG, Bad, Content, ReadOptions, Row
 from textcls.data.source import Source
 from textcls.errors import InputError
 
@@ -27,34 +27,56 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
         InputError: there are no lines.
     """
     encoding, notes = decoding.encoding_of(source, options)
-    lines = (
-        (number, line.rstrip("\r\n"))
-        for number, line in enumerate(decoding.open_text(source, encoding, "\n"), 1)
-        if line.strip()
-    )
-    first = next(lines, None)
-    if first is None:
+    lines = _lines(source, encoding)
+    # Lines that cannot be used do not say whether there are labels.
+    before: list[Bad] = []
+    for first in lines:
+        if not isinstance(first, Bad):
+            break
+        before.append(first)
+    else:
+        for bad in before:
+            if isinstance(bad, Bad):
+                raise InputError(f"{bad.where}: {bad.why}.")
         raise InputError(f"{source.name} is empty; at least one line is needed.")
+    lines = chain(before, [first], lines)
     if not labels:
-        return Content("lines", ("text",), _texts(source.name, encoding, chain([first], lines)), notes)
-    columns = ("label", "text") if _LABEL.search(first[1]) else ("text",)
-    return Content("fasttext", columns, _rows(source.name, encoding, columns, chain([first], lines)), notes)
+        return Content("lines", ("text",), _texts(source.name, lines), notes)
+    columns = ("label", "text") if _LABEL.search(first.text) else ("text",)
+    return Content("fasttext", columns, _rows(source.name, columns, lines), notes)
 
 
-def _texts(name: str, encoding: str, lines: Iterator[tuple[int, str]]) -> Iterator[Row | Bad]:
-    for number, line in lines:
-        why = decoding.undecodable(line, encoding)
-        yield Row(number, {"text": line}, name) if why is None else Bad(f"{name}, line {number}", why)
+class _Line(NamedTuple):
+    number: int
+    text: str
 
 
-def _rows(name: str, encoding: str, columns: tuple[str, ...], lines: Iterator[tuple[int, str]]) -> Iterator[Row | Bad]:
-    for number, line in lines:
+def _lines(source: Source, encoding: str) -> Iterator[_Line | Bad]:
+    for number, line in enumerate(decoding.Lines(decoding.open_text(source, encoding, "\n")), 1):
+        why = f"{TOO_LONG}; shorten it or leave it out" if line is None else decoding.undecodable(line, encoding)
+        if why is not None:
+            yield Bad(f"{source.name}, line {number}", why)
+        elif line is not None and line.strip():
+            yield _Line(number, line.rstrip("\r\n"))
+
+
+def _texts(name: str, lines: Iterator[_Line | Bad]) -> Iterator[Row | Bad]:
+    for line in lines:
+        yield line if isinstance(line, Bad) else Row(line.number, {"text": line.text}, name)
+
+
+def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> Iterator[Row | Bad]:
+    for each in lines:
+        if isinstance(each, Bad):
+            yield each
+            continue
+        number, line = each
         labels = _LABEL.findall(line)
-        why = decoding.undecodable(line, encoding)
-        if why is None and len(labels) > 1:
+        why = None
+        if len(labels) > 1:
             shown = " and ".join(map(repr, labels[:2]))
             why = f"{len(labels)} labels, {shown}; one label a row is needed, so keep one or split the row"
-        elif why is None and labels and "label" not in columns:
+        elif labels and "label" not in columns:
             why = f"the label {labels[0]!r}, where the first line has none; label all lines or none"
         if why is not None:
             yield Bad(f"{name}, line {number}", why)

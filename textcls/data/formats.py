@@ -20,7 +20,7 @@ _SUFFIXES: Final[dict[str, Format]] = {
     ".pq": "parquet",
     ".ft": "fasttext",
 }
-_PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+_ZIP: Final = b"PK\x03\x04"
 
 
 def by_name(path: Path) -> Format | None:
@@ -64,7 +64,7 @@ def read(source: Source, options: ReadOptions) -> Content:
 
 def _sniffed(source: Source, options: ReadOptions) -> Format:
     first = source.peek()
-    if first.startswith(_PARQUET):
+    if first.startswith(parquet.MAGIC):
         return "parquet"
     if first.startswith(_ZIP):
         raise InputError(f"{source.name} is a zip or Excel file; save its table as CSV.")

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import IO, Any
 
 from textcls.data import decoding, plain
-from textcls.data.rows import Bad, Content, ReadOptions, Row
+from textcls.data.rows import TOO_LONG, Bad, Content, ReadOptions, Row
 from textcls.data.source import Source
 from textcls.errors import InputError
 
@@ -31,7 +31,10 @@ def read(source: Source, options: ReadOptions) -> Content:
 
 
 def _rows(source: Source, encoding: str) -> Iterator[Row | Bad]:
-    for number, line in enumerate(decoding.open_text(source, encoding, "\n"), 1):
+    for number, line in enumerate(decoding.Lines(decoding.open_text(source, encoding, "\n")), 1):
+        if line is None:
+            yield Bad(f"{source.name}, line {number}", f"{TOO_LONG}; shorten it or leave it out")
+            continue
         if not line.strip():
             continue
         found = decoding.undecodable(line, encoding) or _parse(line)

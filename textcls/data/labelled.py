@@ -12,6 +12,7 @@ from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
 from textcls.data.tables import Table, open_tables, texts_of
 from textcls.errors import InputError
+from textcls.labels import label_problem, unpaired_surrogate
 
 
 class LabelledRow(NamedTuple):
@@ -123,6 +124,8 @@ def open_labelled(
     with open_tables(paths, options, bad) as table:
         texts = table.choose(text_columns or usual[0], "text", guess=not text_columns)
         (label,) = table.choose([label_column or usual[1]], "label", guess=label_column is None)
+        if odd := next((name for name in (*texts, label) if unpaired_surrogate(name)), None):
+            raise InputError(f"The column {odd!r} cannot be kept in a model: its name has no UTF-8 form; rename it.")
         if label in texts:
             raise InputError(f"The column {label!r} cannot be both text and label of {table.parts[0].file}.")
         for part in table.parts:
@@ -151,7 +154,10 @@ def label_of(row: Row, column: str) -> str | Bad:
         return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
     # JSON and Parquet have numbers and truth values for labels, too.
     label = "" if value is None else str(value).strip()
-    return label or Bad(row.where, f"the label in column {column!r} is empty; fill it or remove the row")
+    wrong = label_problem(label)
+    if wrong is None:
+        return label
+    return Bad(row.where, f"the label in column {column!r} {wrong}; {'mend' if label else 'fill'} it or remove the row")
 
 
 def read_labelled(

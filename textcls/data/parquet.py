@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
-from textcls import extras
-from textcls.data.rows import Content, Row, require_known
+from textcls._util import optional_dependencies
+from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Row, require_known
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
-BATCH: Final = 1024
+MAGIC: Final = b"PAR1"
+# Of large values few are in memory at once, though a file may name one of them in many rows.
+BATCH: Final = 64
 # A row group is held in memory while it is written: this many rows, or characters of text.
 GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    with extras.needed_by("Parquet"):
+    with optional_dependencies.needed_by("Parquet"):
         import pyarrow
         import pyarrow.parquet
     return pyarrow, pyarrow.parquet
@@ -37,6 +39,8 @@ def read(source: Source) -> Content:
         MissingExtraError: pyarrow is not installed.
     """
     pyarrow, parquet = _pyarrow()
+    if not source.peek().startswith(MAGIC):
+        raise _damaged(source.name)
     try:
         # Buffered ahead, which is the default, all of the file would be in memory before its first row.
         file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
@@ -50,16 +54,46 @@ def _damaged(name: str) -> InputError:
     return InputError(f"{name} is no Parquet file, or it is damaged or cut off; copy or write it again.")
 
 
-def _rows(name: str, file: Any, pyarrow: Any) -> Iterator[Row]:
+def _rows(name: str, file: Any, pyarrow: Any) -> Iterator[Row | Bad]:
     number = 0
     try:
-        for batch in file.iter_batches(BATCH, use_threads=False):
-            names = batch.schema.names
-            for values in zip(*(_values(column, pyarrow) for column in batch.columns), strict=True):
-                number += 1
-                yield Row(number, dict(zip(names, values, strict=True)), name, "row")
+        for group in range(file.num_row_groups):
+            _check_size(name, file.metadata.row_group(group), number + 1)
+            for batch in file.iter_batches(BATCH, row_groups=[group], use_threads=False):
+                for fields in _batch(batch, pyarrow):
+                    number += 1
+                    row = Row(number, fields or {}, name, "row")
+                    yield row if fields is not None else Bad(row.where, f"{TOO_LONG}; shorten it or leave it out")
     except (pyarrow.ArrowException, OSError) as error:
         raise _damaged(name) from error
+
+
+def _check_size(name: str, group: Any, first: int) -> None:
+    """Refuse a row group, whose rows begin with number `first`, in which one must be longer than is read.
+
+    Raises:
+        InputError: it says so of itself, before anything is unpacked.
+    """
+    if sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)) > LONGEST * max(
+        1, group.num_rows
+    ):
+        raise InputError(f"{name}, row {first} or after: {TOO_LONG}; write the file anew with shorter rows.")
+
+
+def _batch(batch: Any, pyarrow: Any) -> Iterator[dict[str, Any] | None]:
+    """Yield the fields of each row, or None for one that is too long to be made Python's."""
+    if batch.nbytes > LONGEST:
+        whole = [batch.slice(i, 1) for i in range(batch.num_rows)]
+        for row in whole:
+            yield None if row.nbytes > LONGEST else next(_fields(row, pyarrow))
+    else:
+        yield from _fields(batch, pyarrow)
+
+
+def _fields(batch: Any, pyarrow: Any) -> Iterator[dict[str, Any]]:
+    names = batch.schema.names
+    for values in zip(*(_values(column, pyarrow) for column in batch.columns), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
 def _values(column: Any, pyarrow: Any) -> list[Any]:

@@ -7,6 +7,9 @@ from typing import Any, Final, Literal, NamedTuple
 from textcls.errors import InputError
 
 Format = Literal["csv", "tsv", "jsonl", "parquet", "fasttext", "lines"]
+# Characters of a row, or bytes of a value of Parquet: what is read is in memory as a whole.
+LONGEST: Final = 16_000_000
+TOO_LONG: Final = f"more than {LONGEST:,} characters, which is the most that is read of a row"
 # How many bad rows are told in full; all are counted.
 TOLD: Final = 5
 

@@ -1,5 +1,6 @@
 """An open table, of one file or of several one behind the other: its columns, and its rows, read one at a time."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def open_tables(
 
 
 def _check_names(file: str, columns: tuple[str, ...]) -> None:
-    twice = next((name for name in columns if columns.count(name) > 1), None)
+    twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
         raise InputError(f"{file} has two columns called {twice!r}; rename one.")
 

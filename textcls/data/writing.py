@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-from textcls import interrupts
+from textcls._util import interrupts
+from textcls._util.atomic_write import atomic_write, no_space_for
 from textcls.data import delimited, formats, jsonl, parquet
 from textcls.data.rows import Format, Row
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
-from textcls.output import no_space_for, replacing
 
 WRITTEN: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl", "parquet")
 
@@ -52,7 +52,13 @@ def format_of(path: Path, asked: Format | None, read: Format) -> Format:
 
 @contextmanager
 def open_writer(
-    path: Path, kind: Format, columns: Sequence[str], added: Sequence[str], schema: Any = None
+    path: Path,
+    kind: Format,
+    columns: Sequence[str],
+    added: Sequence[str],
+    schema: Any = None,
+    *,
+    escape_formulas: bool = False,
 ) -> Iterator[Writer]:
     """Open `path` for rows with `columns` and answers with the columns `added`, `-` being standard output.
 
@@ -62,10 +68,14 @@ def open_writer(
         columns: the columns of the rows; JSON lines take rows with others, too.
         added: the columns of the answers.
         schema: the types of the columns, if they are known.
+        escape_formulas: whether a spreadsheet is to take no field of CSV or TSV for a formula.
 
     Raises:
+        ConfigError: the format has no formulas to escape.
         SurroundingsError: the file cannot be written.
     """
+    if escape_formulas and kind not in ("csv", "tsv"):
+        raise ConfigError(f"Formulas are escaped in CSV and TSV; {kind} has none, so leave --escape-formulas out.")
     with _open(path) as file:
         writer: Writer
         if kind == "jsonl":
@@ -73,7 +83,8 @@ def open_writer(
         elif kind == "parquet":
             writer = parquet.Writer(file, columns, added, schema)
         else:
-            writer = delimited.Writer(file, columns, added, "\t" if kind == "tsv" else ",")
+            delimiter = "\t" if kind == "tsv" else ","
+            writer = delimited.Writer(file, columns, added, delimiter, escape_formulas=escape_formulas)
         try:
             yield writer
             writer.close()
@@ -88,7 +99,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         with no_space_for("Standard output"):
             yield cast(IO[bytes], _WholeWrites())
         return
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         if not formats.zipped(path):
             yield file
             return

@@ -1,22 +1,23 @@
-"""From the bytes of a request to those of its answer: one pure function, on the event loop or in a thread alike.
+"""From the bytes of a request to those of its answer: pure functions, on the event loop or in a thread alike.
 
-The answer is built from plain objects: a response model would check each of thousands of numbers that are right anyway.
+First it is read, then it is known what it will cost, then it is answered. The answer is built from plain objects: a
+response model would check each of thousands of numbers that are right anyway.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import orjson
 
 from textcls import tokenizer
-from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.errors import TooLargeError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import parsing
 from textcls.server.registry import Generation, Served
-from textcls.server.schemas import ClassifyRequest
 from textcls.server.settings import Limits
 
 
@@ -30,13 +31,12 @@ class Outcome(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The bytes of a `ClassifyAnswer`, who gave it, and what there is to count.
+    """The bytes of an answer, who gave it, and what there is to count.
 
     Attributes:
         body: the bytes.
         served: the model.
         outcomes: one a text.
-        texts: as sent, for the log if it is told to hold them.
         headers: what the answer needs beyond its length and who gave it.
         kind: its content type.
     """
@@ -44,102 +44,72 @@ class Answer(NamedTuple):
     body: bytes
     served: Served
     outcomes: Sequence[Outcome]
-    texts: Sequence[str]
     headers: Sequence[tuple[bytes, bytes]] = ()
     kind: bytes = b"application/json"
 
 
-# Tokens x labels that the model splits at once, 4 bytes each. A text alone may have more.
-SLICE: Final = 2_000_000
+class Request(NamedTuple):
+    """What is asked, whatever the wire format, and within all limits.
 
-# From the bytes of a request and its content type to an answer.
-Form = Callable[[Generation, Limits, bytes, bytes], Answer]
+    Attributes:
+        served: the model.
+        texts: at least one.
+        write: makes the answer of the model's predictions, one a text; it keeps nothing of their arrays.
+        explain: whether to say what each token added.
+        threshold: score below which the decision is `abstain`; None for the model's own.
+        top_k: of how many labels the answer tells; None for all.
+    """
+
+    served: Served
+    texts: Sequence[str]
+    write: Callable[[Iterable[Prediction]], Answer]
+    explain: bool = False
+    threshold: float | None = None
+    top_k: int | None = None
+
+    @property
+    def explained_labels(self) -> int:
+        """Of how many labels an explanation tells; 0 without one."""
+        labels = self.served.classifier.cost.labels
+        return min(self.top_k or labels, labels) if self.explain else 0
+
+    @property
+    def microseconds(self) -> float:
+        """About how long the answer takes."""
+        return self.served.classifier.cost.microseconds(self.texts, self.explained_labels)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory is held while it is answered."""
+        working = self.served.classifier.cost.working_bytes(self.texts, self.explained_labels)
+        return working + sum(map(sys.getsizeof, self.texts))
 
 
-def answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
-    """Answer a request.
+# From the bytes of a request and its content type to what it asks.
+Form = Callable[[Generation, Limits, bytes, bytes], Request]
+
+
+def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    """Return what a request to `/v1/classify` asks.
 
     Raises:
         InputError: the body is no request.
         NotFoundError: there is no such model.
         TooLargeError: it is beyond a limit, which the text names.
     """
-    return complete(*read(generation, limits, body, content_type))
+    asked = parsing.parse(body, content_type, limits)
+    served = generation.get(asked.model)
+    write = partial(_write, served, asked.top_k)
+    return checked(Request(served, asked.inputs, write, asked.explain, asked.threshold, asked.top_k), limits)
 
 
-def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> tuple[ClassifyRequest, Served]:
-    """Return a request that may be answered, and the model that it asks for.
-
-    Raises:
-        As `answer` does.
-    """
-    request = parsing.parse(body, content_type)
-    served = generation.get(request.model)
-    check(request, limits, served)
-    return request, served
-
-
-def complete(request: ClassifyRequest, served: Served) -> Answer:
-    """Ask the model, and write what it says."""
-    texts, classifier = request.inputs, served.classifier
-    if len(texts) == 1:
-        # A text alone spares the sorting of a batch.
-        return write(
-            request, served, [classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)]
-        )
-    return write(request, served, predict(classifier, texts, explain=request.explain, threshold=request.threshold))
-
-
-def predict(
-    classifier: Classifier, texts: Sequence[str], *, explain: bool, threshold: float | None = None
-) -> Iterator[Prediction]:
-    """Yield the answers to several texts.
-
-    An explanation says of each token what it added to all labels, of which few may be wanted: texts are split some at a
-    time, and what is said of them is gone before the next if whoever asks does not keep it.
-    """
-    if not explain:
-        yield from classifier.predict(texts, threshold=threshold)
-        return
-    for some in _slices(texts, classifier.info):
-        yield from classifier.predict(some, explain=True, threshold=threshold)
-
-
-def _slices(texts: Sequence[str], info: ModelInfo) -> Iterator[list[str]]:
-    """Yield texts in their order, so many at once that their explanations stay within `SLICE`."""
-    some: list[str] = []
-    longest = 0
-    for text in texts:
-        # A text has no more tokens than characters, and is padded to the longest of its neighbours.
-        longest = max(longest, min(len(text), info.max_tokens))
-        if some and (len(some) + 1) * longest * len(info.labels) > SLICE:
-            yield some
-            some, longest = [], min(len(text), info.max_tokens)
-        some.append(text)
-    if some:
-        yield some
-
-
-def write(request: ClassifyRequest, served: Served, predictions: Iterable[Prediction]) -> Answer:
-    """Write what the model said."""
-    # Result by result, so that the objects of one explanation are gone before those of the next are made.
-    parts: list[bytes] = []
-    outcomes: list[Outcome] = []
-    for prediction in predictions:
-        result = prediction.as_json(request.top_k)
-        parts.append(encode(result))
-        abstains = prediction.decision == "abstain"
-        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
-    return Answer(served.head + b",".join(parts) + b"]}", served, outcomes, request.inputs)
-
-
-def check(request: ClassifyRequest, limits: Limits, served: Served) -> None:
-    """Refuse what is beyond a limit.
+def checked(request: Request, limits: Limits) -> Request:
+    """Return `request`.
 
     Raises:
-        TooLargeError: the text names the limit.
+        TooLargeError: it is beyond a limit; the text names it.
     """
-    texts = request.inputs
+    texts = request.texts
     if len(texts) > limits.max_inputs:
         raise TooLargeError(
             f"inputs holds {len(texts):,} texts, and max_inputs is {limits.max_inputs:,}: send several requests."
@@ -151,16 +121,16 @@ def check(request: ClassifyRequest, limits: Limits, served: Served) -> None:
                 "shorten it or split it."
             )
     if request.explain:
-        _check_explained(request, limits, served)
+        _check_explained(request, limits)
+    return request
 
 
-def _check_explained(request: ClassifyRequest, limits: Limits, served: Served) -> None:
-    info = served.classifier.info
-    labels = min(request.top_k or len(info.labels), len(info.labels))
+def _check_explained(request: Request, limits: Limits) -> None:
+    most, labels = request.served.classifier.info.max_tokens, request.explained_labels
     # A text has no more tokens than characters: most requests need no counting.
-    if sum(min(len(text), info.max_tokens) for text in request.inputs) * labels <= limits.max_explained:
+    if sum(min(len(text), most) for text in request.texts) * labels <= limits.max_explained:
         return
-    tokens = sum(sum(1 for _ in tokenizer.token_spans(text, info.max_tokens)) for text in request.inputs)
+    tokens = sum(sum(1 for _ in tokenizer.token_spans(text, most)) for text in request.texts)
     if tokens * labels > limits.max_explained:
         raise TooLargeError(
             f"The explained answer would hold {tokens:,} tokens x {labels:,} labels, and max_explained is "
@@ -168,10 +138,64 @@ def _check_explained(request: ClassifyRequest, limits: Limits, served: Served) -
         )
 
 
+def complete(request: Request) -> Answer:
+    """Ask the model, and write what it says."""
+    texts, classifier = request.texts, request.served.classifier
+    if len(texts) == 1:
+        # A text alone spares the sorting of a batch.
+        return request.write([classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)])
+    return request.write(predict(classifier, texts, explain=request.explain, threshold=request.threshold))
+
+
+def predict(
+    classifier: Classifier, texts: Sequence[str], *, explain: bool, threshold: float | None = None
+) -> Iterator[Prediction]:
+    """Yield the answers to several texts.
+
+    An explanation says of each token what it added to all labels, of which few may be wanted: texts are explained a
+    call of the model at a time, and what is said of them is gone before the next if whoever asks does not keep it.
+    """
+    if not explain:
+        yield from classifier.predict(texts, threshold=threshold)
+        return
+    for some in classifier.cost.divide([len(text) for text in texts], range(len(texts))):
+        yield from classifier.predict([texts[i] for i in some], explain=True, threshold=threshold)
+
+
+def _write(served: Served, top_k: int | None, predictions: Iterable[Prediction]) -> Answer:
+    """Write the body of a `ClassifyAnswer`."""
+    # Result by result, so that the objects of one explanation are gone before those of the next are made.
+    parts = [served.head]
+    outcomes: list[Outcome] = []
+    for prediction in predictions:
+        result = prediction.as_json(top_k)
+        parts += (encode(result), b",")
+        outcomes.append(outcome(prediction))
+    parts[-1] = b"]}"
+    return Answer(b"".join(parts), served, outcomes)
+
+
+def outcome(prediction: Prediction) -> Outcome:
+    """Return what there is to count."""
+    return Outcome(prediction.label, prediction.score, prediction.decision == "abstain", prediction.tokens_read)
+
+
 def encode(value: Any) -> bytes:
     """Return plain data as JSON."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        # An unpaired surrogate in a token has no UTF-8 form; escaped, the caller gets back what was sent.
-        return json.dumps(value, separators=(",", ":")).encode()
+        return _encode_parts(value)
+
+
+def _encode_parts(value: Any) -> bytes:
+    """Return plain data as JSON, of which a part has no UTF-8 form.
+
+    An unpaired surrogate in a token is escaped, so that the caller gets back what was sent. Everything around it is
+    written as ever: `json` would hold the interpreter for ten times as long.
+    """
+    if isinstance(value, dict):
+        return b"{" + b",".join(encode(name) + b":" + encode(each) for name, each in value.items()) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(map(encode, value)) + b"]"
+    return json.dumps(value).encode()

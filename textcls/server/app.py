@@ -12,6 +12,7 @@ from textcls.server import metrics, pages, problems, wire
 from textcls.server.gate import Gate
 from textcls.server.problems import RefusalError
 from textcls.server.schemas import (
+    ChangedLabels,
     ClassifyAnswer,
     ClassifyRequest,
     ErrorAnswer,
@@ -72,17 +73,23 @@ def create_app(service: Service) -> ASGIApp:
     problems.install(app)
     # Around the application rather than one of its middlewares: Starlette's own layers cost 4 us a request.
     gate = Gate(app, service)
+    answering: ASGIApp = gate
+    if settings.trusted_proxy:
+        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+        # Who asks is then the last of X-Forwarded-For that is none of these proxies.
+        answering = ProxyHeadersMiddleware(gate, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment]
     if settings.cors_origin:
         from starlette.middleware.cors import CORSMiddleware
 
         return CORSMiddleware(
-            gate,
+            answering,
             allow_origins=settings.cors_origin,
             allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
             expose_headers=["x-model", "x-request-id", "retry-after"],
         )
-    return gate
+    return answering
 
 
 def _service(request: Request) -> Service:
@@ -140,10 +147,18 @@ async def models(request: Request) -> Models:
 async def reload(request: Request) -> Reloaded:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
-    Needs the admin key. Keys are read anew as well.
+    Needs the admin key. Keys are read anew as well. A model whose set of labels is another than before is told of, or
+    refused where `same_labels` is set.
     """
-    number, workers = await _service(request).reload()
-    return Reloaded(generation=number, workers=workers)
+    done, workers = await _service(request).reload(request.state.caller)
+    return Reloaded(
+        generation=done.number,
+        workers=workers,
+        changed_labels=[
+            ChangedLabels(model=change.model, added=list(change.added), removed=list(change.removed))
+            for change in done.changes
+        ],
+    )
 
 
 @router.get("/livez", summary="Is the process alive?")
@@ -164,5 +179,6 @@ async def readyz(request: Request) -> Response:
 async def exposition(request: Request) -> Response:
     """Return what was counted, in Prometheus's text form."""
     service = _service(request)
-    content = metrics.exposition(service.folder, service.counts, service.generation)
+    models = [(model.name, model.version, model.sha256) for model in service.generation.models.values()]
+    content = metrics.exposition(service.folder, service.counts, models)
     return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,8 +1,9 @@
-"""Keys: read from a file or the environment, compared in constant time, never shown."""
+"""Keys and their names: read from a file or the environment, compared in constant time, never shown."""
 
 import hmac
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -11,36 +12,56 @@ from textcls.errors import ConfigError
 from textcls.server.settings import Settings
 
 _SHORTEST: Final = 16
+# Each key is compared with what a request presents, and its name is a label of metrics.
+_MOST: Final = 1000
+_MOST_CHARACTERS: Final = 1_000_000
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _API: Final = "TEXTCLS_API_KEYS"
 _ADMIN: Final = "TEXTCLS_ADMIN_KEY"
 
 
 class Keys:
-    """A set of keys, several at once so that they can be exchanged one after the other."""
+    """A set of keys, several at once so that they can be exchanged one after the other.
 
-    def __init__(self, keys: Iterable[str] = ()) -> None:
+    Args:
+        entries: `NAME:KEY`, or `KEY` alone, whose name is then the beginning of its hash. Several may have one name.
+    """
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
         # Digests have one length, so that comparing them tells nothing about that of a key.
-        self._digests = tuple(sha256(key.encode()).digest() for key in keys)
+        self._names = {sha256(key.encode()).digest(): name for name, key in map(_split, entries)}
 
     @classmethod
-    def from_digests(cls, digests: Iterable[str]) -> "Keys":
+    def from_digests(cls, digests: Iterable[Sequence[str]]) -> "Keys":
         """Return the keys that `digests` gave."""
         keys = cls()
-        keys._digests = tuple(map(bytes.fromhex, digests))
+        keys._names = {bytes.fromhex(digest): name for name, digest in digests}
         return keys
 
-    def digests(self) -> list[str]:
-        """Return the keys as hashes, from which no key can be told."""
-        return [digest.hex() for digest in self._digests]
+    def digests(self) -> list[tuple[str, str]]:
+        """Return names and hashes, from which no key can be told."""
+        return [(name, digest.hex()) for digest, name in self._names.items()]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the keys."""
+        return frozenset(self._names.values())
 
     def __bool__(self) -> bool:
-        return bool(self._digests)
+        return bool(self._names)
 
     def __contains__(self, presented: bytes) -> bool:
-        """Compare with every key, whichever fits, in a time that does not depend on where they differ."""
-        digest, found = sha256(presented).digest(), False
-        for known in self._digests:
-            found |= hmac.compare_digest(digest, known)
+        return self.name(presented) is not None
+
+    def name(self, presented: bytes) -> str | None:
+        """Return the name of a key, or None if it is none of these.
+
+        It is compared with every key, whichever fits, in a time that does not depend on where they differ.
+        """
+        digest, found = sha256(presented).digest(), None
+        for known, name in self._names.items():
+            if hmac.compare_digest(digest, known):
+                found = name
         return found
 
 
@@ -48,9 +69,15 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
     """Return the API keys and the admin keys of files and environment.
 
     Raises:
-        ConfigError: a file cannot be read, or a key is too short.
+        ConfigError: a file cannot be read, a key or its name cannot be used, or keys are limited and there are none.
     """
-    return _read(settings.api_keys_file, _API), _read(settings.admin_key_file, _ADMIN)
+    keys = _read(settings.api_keys_file, _API)
+    if not keys and (settings.key_rate or settings.key_concurrency):
+        raise ConfigError(
+            "--key-rate and --key-concurrency limit each API key, and there are none: set --api-keys-file or "
+            f"{_API}, or leave the limits out."
+        )
+    return keys, _read(settings.admin_key_file, _ADMIN)
 
 
 def presented(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -63,20 +90,48 @@ def presented(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b""
 
 
+def _split(entry: str) -> tuple[str, str]:
+    """Return the name and the key of an entry."""
+    name, colon, key = entry.partition(":")
+    if colon:
+        return name.strip(), key.strip()
+    return f"key-{sha256(entry.encode()).hexdigest()[:8]}", entry
+
+
 def _read(path: Path | None, variable: str) -> Keys:
-    found = [(variable, key) for key in os.environ.get(variable, "").replace(",", " ").split()]
+    found = [(variable, entry) for entry in os.environ.get(variable, "").replace(",", " ").split()]
     if path is not None:
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"The keys in {path} cannot be read: is it a text file that this user may read?"
-            ) from error
-        stripped = [line.strip() for line in lines]
-        found += [(f"{path}", line) for line in stripped if line and not line.startswith("#")]
+        found += _lines(path)
         if not found:
             raise ConfigError(f"{path} holds no key: write one a line.")
-    for where, key in found:
+    names: dict[str, str] = {}
+    for where, entry in found:
+        name, key = _split(entry)
+        # Neither is shown: what stands before a colon may be half a key.
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{where}: what stands before the colon is no name of a key, which is at most 64 letters, digits, '.', "
+                "'_' and '-'; write NAME:KEY, or a KEY without a colon."
+            )
         if len(key) < _SHORTEST or not key.isascii():
-            raise ConfigError(f"{where} holds a key that is no plain text of at least {_SHORTEST} characters.")
-    return Keys(key for _, key in found)
+            raise ConfigError(f"{where}: a key is plain text of at least {_SHORTEST} characters, and this is none.")
+        if names.setdefault(key, name) != name:
+            raise ConfigError(f"{where}: this key has another name elsewhere; leave one of the two out.")
+    if len(names) > _MOST:
+        raise ConfigError(f"There are {len(names):,} keys, and {_MOST:,} can be told apart: use fewer.")
+    return Keys(entry for _, entry in found)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield where an entry stands, and the entry."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_CHARACTERS + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The keys in {path} cannot be read: is it a text file that this user may read?") from error
+    if len(text) > _MOST_CHARACTERS:
+        raise ConfigError(f"{path} is longer than {_MOST_CHARACTERS:,} characters: is it the file of keys?")
+    for i, line in enumerate(text.splitlines()):
+        entry = line.strip()
+        if entry and not entry.startswith("#"):
+            yield f"{path}, line {i + 1}", entry

@@ -55,10 +55,15 @@ class Gate:
         except GoneError:
             exchange.status = 499
         finally:
-            seconds = perf_counter() - started
+            seconds = (exchange.answered or perf_counter()) - started
             counts.add(metrics.IN_PROGRESS, by=-1)
             counts.add(metrics.REQUESTS, route, str(exchange.status))
             counts.observe(metrics.SECONDS, seconds, route)
+            if exchange.key is not None:
+                counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
+                exchange.leave()
+            if exchange.status == 429:
+                counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
             if exchange.answer is not None:
                 _count_answer(counts, exchange.answer)
             if self._service.settings.log_requests:
@@ -72,6 +77,11 @@ class Gate:
                     return value
                 break
         return b"%b-%x" % (self._prefix, next(self._numbers))
+
+
+def _is_limited(exchange: Exchange) -> bool:
+    """Say whether a request was turned away by the limits of its key."""
+    return exchange.key is not None and not exchange.entered and exchange.service.key_limits is not None
 
 
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
@@ -97,8 +107,12 @@ def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
         "milliseconds": round(seconds * 1000, 3),
         "bytes": exchange.bytes,
     }
+    if exchange.key is not None:
+        extra["key"] = exchange.key
+    if (client := exchange.client) is not None:
+        extra["client"] = client
     if answer is not None:
         extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
-            extra |= {"inputs": list(answer.texts), "labels": [outcome.label for outcome in answer.outcomes]}
+            extra |= {"inputs": list(exchange.texts), "labels": [outcome.label for outcome in answer.outcomes]}
     _LOGGER.info("request", extra=extra)

@@ -8,10 +8,17 @@ from typing import Final
 from textcls.errors import SurroundingsError
 
 BACKLOG: Final = 2048
+# Of an answer, beyond what is on its way. What the caller's window takes is sent at once in any case.
+_UNSENT_BYTES: Final = 65_536
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     """Return a listening socket.
+
+    Args:
+        host: name or address.
+        port: 0 takes a free one.
+        option: with which the port is chosen, for the message.
 
     Raises:
         SurroundingsError: the port is taken or forbidden, or there is no such address here.
@@ -25,13 +32,18 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            reason = "is already in use; stop the other program or choose another with --port (0 takes a free one)."
+            # 0 means no port of its own to the probes.
+            free = " (0 takes a free one)" if option == "--port" else ""
+            reason = f"is already in use; stop the other program or choose another with {option}{free}."
         else:
-            reason = f"cannot be listened on: {os.strerror(error.errno or 0)}; choose another --host or --port."
+            reason = f"cannot be listened on: {os.strerror(error.errno or 0)}; choose another --host or {option}."
         raise SurroundingsError(f"Port {port} of {host} {reason}") from error
     # asyncio does this only for sockets that name their protocol, which this one does not; without it each answer on a
     # kept connection waits 40 ms for a delayed ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # Linux has it
+        # For who does not read the kernel would hold 4 MB of answers a connection, and the work for them be done.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
 

@@ -1,15 +1,30 @@
-"""Logs as JSON lines on standard error, which never hold a text unless asked for."""
+"""Logs as JSON lines on standard error, which never hold a text unless asked for.
+
+Nobody waits for whoever reads them: a thread writes, and lines for which there is no room are dropped and counted.
+"""
 
 import json
 import logging
+import os
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, Final
 
 # What a record of `logging` has of its own; anything else was given as `extra`.
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 REQUESTS: Final = "textcls.requests"
+AUDIT: Final = "textcls.audit"
+# Characters of lines that wait to be written; one line alone may have more.
+WAITING: Final = 4_000_000
+# How long the end of the process waits for them.
+_FLUSH_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 0.01
 
 
 class JsonLines(logging.Formatter):
@@ -31,6 +46,73 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class Lines(logging.Handler):
+    """Writes lines to a file in a thread of its own.
+
+    Attributes:
+        dropped: how many lines were not written.
+    """
+
+    def __init__(self, file: int) -> None:
+        super().__init__()
+        self.dropped = 0
+        self._file = file
+        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self._waiting = self._told = 0
+        self._guard = Lock()
+        Thread(target=self._run, name="textcls-logs", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Have a record written, or drop it."""
+        line = self.format(record)
+        with self._guard:
+            if self._waiting and self._waiting + len(line) > WAITING:
+                self.dropped += 1
+                return
+            self._waiting += len(line)
+        self._lines.put(line)
+
+    def flush(self) -> None:
+        """Wait until all lines have been written, but not for long."""
+        end = time.monotonic() + _FLUSH_SECONDS
+        while self._waiting and time.monotonic() < end:
+            time.sleep(_TICK_SECONDS)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._lines.put(None)
+        super().close()
+
+    def _run(self) -> None:
+        while (line := self._lines.get()) is not None:
+            written = self._write(line)
+            with self._guard:
+                self.dropped += not written
+                lost = self.dropped - self._told
+            if lost and written:
+                self._told += lost
+                self._write(self.format(_lost(lost)))
+            with self._guard:
+                self._waiting -= len(line)
+
+    def _write(self, line: str) -> bool:
+        """Write a line; not by way of `sys.stderr`, whose lock would be held while nobody reads."""
+        rest = memoryview(f"{line}\n".encode(errors="backslashreplace"))
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError:
+            return False
+        return True
+
+
+def _lost(lines: int) -> logging.LogRecord:
+    message = f"{lines:,} lines of the log were dropped: they came faster than they were read"
+    record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (), None)
+    record.lines_dropped = lines
+    return record
+
+
 def places(error: BaseException | None) -> list[str]:
     """Return where an error went through, innermost last, without any value."""
     found, trace = [], error.__traceback__ if error is not None else None
@@ -42,8 +124,25 @@ def places(error: BaseException | None) -> list[str]:
 
 
 def configure(level: str) -> None:
-    """Send everything of at least `level` to standard error, and requests if they are logged at all."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Send to standard error all of at least `level`, the audit trail, and requests if they are logged at all."""
+    # A process may have none. The stream itself may be another by now, which is nobody's to write to in a thread.
+    handler = logging.NullHandler() if sys.__stderr__ is None else Lines(sys.__stderr__.fileno())
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger(REQUESTS).setLevel(logging.INFO)
+    for name in (REQUESTS, AUDIT):
+        logging.getLogger(name).setLevel(logging.INFO)
+
+
+@contextmanager
+def flushed() -> Iterator[None]:
+    """Write at the end what waits to be written, before anybody else says something."""
+    try:
+        yield
+    finally:
+        for handler in logging.getLogger().handlers:
+            handler.flush()
+
+
+def dropped() -> int:
+    """Return how many lines of this process have been dropped so far."""
+    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, Lines))

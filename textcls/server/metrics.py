@@ -12,6 +12,7 @@ import json
 import logging
 import mmap
 import os
+import struct
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
-
-    from textcls.server.registry import Generation
-
 _LOGGER: Final = logging.getLogger(__name__)
 _NUMBERS, _SCRATCH = 1 << 15, 64
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -57,6 +55,9 @@ TOKENS: Final = Family("textcls_tokens", "Tokens read.", ("model",))
 PREDICTIONS: Final = Family("textcls_predictions", "Texts by the label answered.", ("model", "label"))
 ABSTENTIONS: Final = Family("textcls_abstentions", "Texts whose score was below the threshold.", ("model",))
 SCORES: Final = Family("textcls_score", "Score of the label answered; its drift is the data's.", ("model",), _SCORES)
+OVERLOADED: Final = Family("textcls_overloaded", "Requests turned away since the server was busy.")
+LIMITED: Final = Family("textcls_key_limited", "Requests turned away by the limits of their key.")
+KEY_REQUESTS: Final = Family("textcls_key_requests", "Requests answered, by the name of the key.", ("key", "status"))
 RELOADS: Final = Family(
     "textcls_reloads", "Exchanges of the models, tried by this service.", ("result",), values=("done", "refused")
 )
@@ -64,12 +65,20 @@ CLOSED: Final = Family(
     "textcls_connections_closed",
     "Connections that the server gave up.",
     ("reason",),
-    values=("400", "408", "429", "answer not taken"),
+    values=("400", "408", "414", "429", "431", "answer not taken", "idle"),
 )
+HELD: Final = Family("textcls_held_bytes", "Bytes held for requests, of max_held_bytes in each worker.", gauge=True)
+LINES_DROPPED: Final = Family("textcls_log_lines_dropped", "Lines of the log that nobody read fast enough.")
 GENERATION: Final = Family("textcls_generation", "Generation of the models, the least of all workers.", gauge=True)
 
+# When the event loop of a worker last went round, by the clock that all processes share. It stands first in the file,
+# and GENERATION behind it: a probe finds them without reading the others.
+PULSE: Final = Family("textcls_pulse", "", gauge=True)
+_PULSE: Final = struct.Struct("dd")
+
 _FAMILIES: Final = (
-    REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, RELOADS, CLOSED,
+    REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED, LIMITED,
+    KEY_REQUESTS, RELOADS, CLOSED, HELD, LINES_DROPPED,
 )  # fmt: skip
 _Key = tuple[str, ...]
 
@@ -89,8 +98,10 @@ class Counts:
             self._map = mmap.mmap(self._file, 8 * _NUMBERS)
             self._numbers = memoryview(self._map).cast("d")
             self._places, self._used = _places(self._path)
-        for family in (IN_PROGRESS, QUEUE, GENERATION):
+        for family in (PULSE, GENERATION, IN_PROGRESS, QUEUE, HELD):
             self.set(family, 0)
+        for family in (OVERLOADED, LIMITED, LINES_DROPPED):
+            self.add(family, by=0)
         for family in (RELOADS, CLOSED):
             for value in family.values:
                 self.add(family, value, by=0)
@@ -153,13 +164,13 @@ class Counts:
             _LOGGER.error("%s has no room for the name of a new count: %s", self._folder, os.strerror(error.errno or 0))
 
 
-def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[float]]], int]:
+def read_all(folder: Path | None, own: Counts | None) -> tuple[list[dict[_Key, list[float]]], int]:
     """Return the numbers of all workers, living or not, those of the living first, and how many live.
 
     A process that serves no generation is not yet a worker, or is the supervisor.
     """
     if folder is None:
-        return [own.read()], 1
+        return [own.read()] if own else [], 1 if own else 0
     living: list[dict[_Key, list[float]]] = []
     dead: list[dict[_Key, list[float]]] = []
     for path in sorted(folder.glob("*.counts")):
@@ -170,14 +181,44 @@ def read_all(folder: Path | None, own: Counts) -> tuple[list[dict[_Key, list[flo
     return living + dead, len(living)
 
 
+class Pulse(NamedTuple):
+    """A sign of life: of a worker's event loop.
+
+    Attributes:
+        seconds: when it last went round, as `time.monotonic` counts.
+        lives: the process lives, and serves a generation.
+    """
+
+    seconds: float
+    lives: bool
+
+
+def pulses(folder: Path) -> list[Pulse]:
+    """Return the last sign of life of each worker, living or not."""
+    found = []
+    for path in folder.glob("*.counts"):
+        with path.open("rb", buffering=0) as file:
+            data = file.read(_PULSE.size)
+            if len(data) == _PULSE.size:
+                seconds, generation = _PULSE.unpack(data)
+                found.append(Pulse(seconds, generation > 0 and _locked(file.fileno())))
+    return found
+
+
 def generations(folder: Path | None, own: Counts) -> list[int]:
     """Return which generation each living worker serves."""
     found, living = read_all(folder, own)
     return [_generation(numbers) for numbers in found[:living]]
 
 
-def exposition(folder: Path | None, own: Counts, served: "Generation") -> bytes:
-    """Return all metrics in Prometheus's text form."""
+def exposition(folder: Path | None, own: Counts | None, served: Sequence[tuple[str, str, str]]) -> bytes:
+    """Return all metrics in Prometheus's text form.
+
+    Args:
+        folder: that the workers share; None if there is none.
+        own: the numbers of this worker, if it is alone.
+        served: name, version and SHA-256 of each model.
+    """
     from prometheus_client import CollectorRegistry, generate_latest
 
     found, living = read_all(folder, own)
@@ -191,7 +232,9 @@ def exposition(folder: Path | None, own: Counts, served: "Generation") -> bytes:
     return generate_latest(registry)
 
 
-def _metrics(found: Sequence[dict[_Key, list[float]]], living: int, served: "Generation") -> "Iterator[Metric]":
+def _metrics(
+    found: Sequence[dict[_Key, list[float]]], living: int, served: Sequence[tuple[str, str, str]]
+) -> "Iterator[Metric]":
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     for family in _FAMILIES:
@@ -210,13 +253,13 @@ def _metrics(found: Sequence[dict[_Key, list[float]]], living: int, served: "Gen
                 metric.add_metric(labels, numbers[0])
         yield metric
     yield GaugeMetricFamily("textcls_workers", "Workers alive.", value=living)
-    least = min(map(_generation, found[:living]))
+    least = min(map(_generation, found[:living]), default=0)
     yield GaugeMetricFamily(GENERATION.name, GENERATION.about, value=least)
     info = GaugeMetricFamily(
         "textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256")
     )
-    for model in served.models.values():
-        info.add_metric((model.name, model.version, model.sha256), 1)
+    for model in served:
+        info.add_metric(model, 1)
     yield info
 
 

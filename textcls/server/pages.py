@@ -7,7 +7,7 @@ from typing import Final
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
-from textcls.page import site
+from textcls.display.html import site
 
 # Beyond what the page forbids itself: nobody may frame it, and no type is guessed.
 HEADERS: Final = {

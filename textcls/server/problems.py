@@ -20,6 +20,7 @@ _TYPES: Final = {
     408: "too_slow",
     409: "conflict",
     413: "too_large",
+    421: "misdirected",
     422: "invalid_request",
     429: "overloaded",
     500: "internal_error",

@@ -1,4 +1,4 @@
-"""Which models answer: names to files, files that have shown that they work, and the generation that is served.
+"""Which models answer: names to files, and the generation that is served.
 
 A generation is all models at one time, exchanged as a whole: a request keeps the one that it began with.
 """
@@ -11,17 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
 import orjson
 
-from textcls import tokenizer
+from textcls import artifact
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, ConfigError, NotFoundError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
-_SAMPLES: Final = ("", "one", "A few words, and a number: 42.", "語 é 👍 \ud83d\0", "word " * 300)
-_ROUNDING: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +127,8 @@ def _of_stem(path: Path) -> Source:
 def serve(classifier: Classifier, name: str | None = None, version: str | None = None, digest: str = "") -> Served:
     """Return `classifier` as a model that answers, by default under the name of its file."""
     name, info = name or classifier.path.stem, classifier.info
-    digest = digest or sha256(classifier.path.read_bytes()).hexdigest()
-    version = version or digest[:12]
+    digest = digest or sha256(artifact.read_file(classifier.path)).hexdigest()
+    version = version_of(version, digest)
     model = {"name": name, "version": version, "format_version": info.format_version, "labels": len(info.labels)}
     header = f'{name}; version="{version}"; sha256="{digest}"'
     return Served(
@@ -144,31 +141,11 @@ def serve(classifier: Classifier, name: str | None = None, version: str | None =
     )
 
 
+def version_of(given: str | None, digest: str) -> str:
+    """Return the version as the operator calls it, or else the beginning of the hash."""
+    return given or digest[:12]
+
+
 def generation(number: int, served: Sequence[Served]) -> Generation:
     """Return the generation of these models, the first of which is the default."""
     return Generation(number, MappingProxyType({model.name: model for model in served}))
-
-
-def self_test(classifier: Classifier) -> None:
-    """Ask a model a few texts, with explanations, and refuse one whose answers are none.
-
-    Raises:
-        ArtifactError: it fails, or its scores are no probabilities, or its contributions do not add up.
-    """
-    path = classifier.path
-    try:
-        answers = classifier.predict(_SAMPLES, explain=True)
-    except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        raise ArtifactError(
-            f"{path} loads but fails on a plain text ({type(error).__name__}); train it anew."
-        ) from error
-    for text, answer in zip(_SAMPLES, answers, strict=True):
-        scores, explanation = answer.probabilities, answer.explanation
-        if not (np.isfinite(scores).all() and abs(float(scores.sum()) - 1) < _ROUNDING):
-            raise ArtifactError(f"{path} loads but its scores are no probabilities; train it anew.")
-        if explanation is None or not explanation.completeness_error < _ROUNDING * (
-            1 + np.abs(explanation.logit_values).max()
-        ):
-            raise ArtifactError(f"{path} loads but its contributions do not add up to its logits; train it anew.")
-        if len(explanation.spans) != min(len(tokenizer.tokenize(text)), classifier.info.max_tokens):
-            raise ArtifactError(f"{path} loads but cuts texts into other tokens than this version of textcls does.")

@@ -1,11 +1,10 @@
 """Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor."""
 
-import signal
-import threading
 from collections.abc import Callable, Sequence
 
-from textcls.server import auth, listening, logs
+from textcls.server import auth, listening, logs, signals
 from textcls.server.listening import listen
+from textcls.server.probes import probes
 from textcls.server.reload import Shelf
 from textcls.server.server import Server, stopped_by_signals
 from textcls.server.service import Service
@@ -34,22 +33,26 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         SurroundingsError: the address cannot be listened on, no folder can be written to, or no worker can start.
     """
     logs.configure(settings.log_level)
-    if threading.current_thread() is threading.main_thread():
-        # Until there are models to exchange; workers inherit this until they watch. The default would end them.
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
-    with shared_folder(settings.runtime_dir) as folder, listen(settings.host, settings.port) as listener:
+    with (
+        logs.flushed(),
+        # A reload that is asked for before there are models to exchange comes after the start.
+        signals.kept(),
+        shared_folder(settings.runtime_dir) as folder,
+        listen(settings.host, settings.port) as listener,
+    ):
         shelf = Shelf(folder, models, settings)
         shelf.publish()
         url = listening.url(settings.host, listener)
-        if settings.workers == 1:
-            server = Server(Service.of(shelf, settings), drain_seconds=settings.drain_seconds)
-            with stopped_by_signals(server):
-                ready(url)
-                server.run(sockets=[listener])
-        else:
-            if settings.tracing:
-                # What every worker would fail of is told once, and before any is started.
-                Tracing().close()
-            Supervisor(shelf, settings, listener, lambda: ready(url)).run()
+        with probes(shelf, settings):
+            if settings.workers == 1:
+                server = Server(Service.of(shelf, settings), drain_seconds=settings.drain_seconds)
+                with stopped_by_signals(server):
+                    ready(url)
+                    server.run(sockets=[listener])
+            else:
+                if settings.tracing:
+                    # What every worker would fail of is told once, and before any is started.
+                    Tracing().close()
+                Supervisor(shelf, settings, listener, lambda: ready(url)).run()

@@ -203,11 +203,20 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
+class ChangedLabels(BaseModel):
+    """A model whose set of labels is another than before."""
+
+    model: str = Field(description="Its name.")
+    added: list[str] = Field(description="The labels that the new file has and the old one had not.")
+    removed: list[str] = Field(description="The labels that the old file had and the new one has not.")
+
+
 class Reloaded(BaseModel):
     """What an exchange of the models came to."""
 
     generation: int = Field(description="The generation that is now served.")
     workers: int = Field(description="How many workers serve it.")
+    changed_labels: list[ChangedLabels] = Field(description="The models that know other labels than before.")
 
 
 class Health(BaseModel):

@@ -9,13 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
 import uvicorn
 
-from textcls.errors import TextclsError
-from textcls.server import logs, memory
+from textcls.errors import SurroundingsError, TextclsError
+from textcls.server import logs, memory, metrics, signals, watching
+from textcls.server.accepting import Acceptor
 from textcls.server.app import create_app
 from textcls.server.listening import BACKLOG
 from textcls.server.problems import RefusalError
@@ -40,7 +42,7 @@ def config(service: Service) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nobody asks who the caller is
+        proxy_headers=False,  # `create_app` reads them, from proxies that are trusted
         backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
@@ -53,21 +55,30 @@ class Server(uvicorn.Server):
     def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
         super().__init__(config(service))
         self.service = service
-        service.tasks = self.server_state.tasks
+        service.tasks, service.connections = self.server_state.tasks, self.server_state.connections
         self._drain_seconds = drain_seconds
         self._hurry = False
         self._supervisor = supervisor
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
+        self._acceptors: list[Acceptor] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, to sweep and to watch."""
+        self.service.counts.set(metrics.PULSE, time.monotonic())
         self._begin(self._sweep())
         self._begin(self.service.watch())
+        self._begin(watching.follow(self.service))
         if threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
+            signals.release()
         memory.tidy()
-        await super().startup(sockets)
+        # None for uvicorn to listen on.
+        await super().startup([])
+        # What `protocol` returned, whatever uvicorn declares it to be.
+        make: Any = self.config.http_protocol_class
+        protocol = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        self._acceptors = [Acceptor(listener, protocol) for listener in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer.
@@ -76,9 +87,14 @@ class Server(uvicorn.Server):
             Exception: what ended a task in the background, and so the service.
         """
         self.service.draining = True
+        if self._supervisor is None and self.service.shelf is not None:
+            with suppress(SurroundingsError):  # It is gone, which is why the service stops.
+                self.service.shelf.drain()
         await self._until(lambda: False, self._drain_seconds)
-        for server in self.servers:
-            server.close()
+        # A worker that is replaced leaves the listener to the others.
+        shelf = self.service.shelf
+        last = self._supervisor is None or shelf is None or shelf.draining
+        await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)
         tasks = list(self._tasks)
@@ -120,6 +136,7 @@ class Server(uvicorn.Server):
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
+            self.service.counts.set(metrics.PULSE, time.monotonic())
             if self._supervisor is not None and os.getppid() != self._supervisor:
                 # The supervisor was killed: nobody would replace or stop this worker any more.
                 self.should_exit = True

@@ -3,30 +3,72 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sized
+from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, memory, metrics
-from textcls.server.answers import Answer, Form
+from textcls.server import answers, gathering, intake, logs, memory, metrics
+from textcls.server.answers import Answer, Form, Request
+from textcls.server.audit import SIGNAL, Caller, Refusals
 from textcls.server.auth import Keys
+from textcls.server.budget import FOR_BODIES, Budget, Share
 from textcls.server.gathering import Gathering
+from textcls.server.key_limits import KeyLimits
 from textcls.server.metrics import Counts
+from textcls.server.origins import Origins
 from textcls.server.problems import RefusalError
 from textcls.server.registry import Generation
-from textcls.server.reload import Shelf, counted
+from textcls.server.reload import Exchange, Shelf, counted
 from textcls.server.settings import Settings
 from textcls.server.tracing import Tracing
 
-# Up to this size a request is answered on the event loop: it takes less than handing it to a thread would. Beyond, it
-# would hold up its neighbours. Measured by benchmarks/serving.py.
+# A body of up to this size is read on the event loop: it takes less than handing it to a thread would. Beyond, it would
+# hold up its neighbours. Measured by benchmarks/serving.py.
 INLINE_BYTES: Final = 4096
-# So is a longer one without explanations that is alone: only who comes in these two milliseconds waits behind it.
+# So is a longer one that is alone.
 ALONE_BYTES: Final = 4 * INLINE_BYTES
+# While a body is read it is there once as it came, and twice as text, of which one character can make each take four.
+_READING: Final = 9
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
+
+
+@dataclass(slots=True)
+class Received:
+    """A request that has arrived; its body is let go of when it has been read.
+
+    Attributes:
+        generation: the models that were served then.
+        settings: of the service.
+        body: its bytes.
+        content_type: of the body.
+        form: reads it.
+        share: what is held for it.
+        texts: what was asked about, if the log is told to hold it.
+    """
+
+    generation: Generation
+    settings: Settings
+    body: bytes
+    content_type: bytes
+    form: Form
+    share: Share
+    texts: Sequence[str] = ()
+
+    def read(self) -> Request:
+        """Return what is asked.
+
+        Raises:
+            TextclsError: the request is refused.
+        """
+        body, self.body = self.body, b""
+        request = self.form(self.generation, self.settings, body, self.content_type)
+        if self.settings.log_texts:
+            self.texts = request.texts
+        return request
 
 
 class Service:
@@ -45,16 +87,23 @@ class Service:
         self.settings = settings
         self.keys = keys or Keys()
         self.admin_keys = admin_keys or Keys()
+        self.origins = Origins(settings)
+        self.key_limits = KeyLimits.of(settings)
+        self.refusals = Refusals()
         self.shelf = shelf
         self.counts = Counts(self.folder)
         self.counts.set(metrics.GENERATION, generation.number)
         self.tracing = Tracing() if settings.tracing else None
         self.draining = False
-        self.buffered = 0
-        # The requests that uvicorn has begun; the server puts its own set here.
+        self.budget = Budget(settings.max_held_bytes)
+        # The requests that uvicorn has begun, and its connections; the server puts its own sets here.
         self.tasks: Sized = ()
-        self._gathering = Gathering()
+        self.connections: Sized = ()
+        self._gathering = Gathering(
+            settings.request_seconds, together=settings.batching, connections=lambda: len(self.connections)
+        )
         self._jobs = 0
+        self._lines_dropped = 0
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
 
     @classmethod
@@ -74,32 +123,24 @@ class Service:
         """The folder that the workers share, if there is one."""
         return None if self.shelf is None else self.shelf.folder
 
-    async def answer(self, body: bytes, content_type: bytes, form: Form | None = None) -> Answer:
-        """Answer a request, here if it is short, else in a thread, within the deadline.
-
-        Args:
-            body: its bytes.
-            content_type: of the body.
-            form: reads and answers it; None for that of `/v1/classify`.
+    async def answer(self, received: Received) -> Answer:
+        """Answer a request within the deadline: here if it is short, else in a thread.
 
         Raises:
             TextclsError: the request is refused.
             RefusalError: the service is too busy, or the deadline has passed.
         """
-        if len(body) <= INLINE_BYTES:
-            if form is not None:
-                return form(self.generation, self.settings, body, content_type)
-            request, served = answers.read(self.generation, self.settings, body, content_type)
-            if len(self.tasks) > 1 and len(request.inputs) == 1 and self.settings.batching:
-                return await self._gathering.answer(request, served)
-            return answers.complete(request, served)
-        if form is None and len(body) <= ALONE_BYTES and self._alone:
-            request, served = answers.read(self.generation, self.settings, body, content_type)
-            if not request.explain:
-                return answers.complete(request, served)
-        job = self._submit(body, content_type, form or answers.answer)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(job), self.settings.request_seconds)
+            size = len(received.body)
+            if size <= INLINE_BYTES or (size <= ALONE_BYTES and self._alone):
+                request = received.read()
+                microseconds = request.microseconds
+                if microseconds > gathering.TURN:
+                    return await self._in_thread(lambda: request, received.share)
+                alone = None if len(self.tasks) > 1 else self._gathering.answer_alone(request)
+                return alone or await self._gathering.answer(request, microseconds)
+            received.share.hold(size, FOR_BODIES)
+            return await self._in_thread(received.read, received.share)
         except TimeoutError:
             raise RefusalError(
                 504,
@@ -111,7 +152,15 @@ class Service:
     def _alone(self) -> bool:
         return len(self.tasks) <= 1 and not self._jobs
 
-    def _submit(self, body: bytes, content_type: bytes, form: Form) -> "Future[Answer]":
+    async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
+        """Answer in a thread.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+        """
+        return await asyncio.wait_for(asyncio.wrap_future(self._submit(read, share)), self.settings.request_seconds)
+
+    def _submit(self, read: Callable[[], Request], share: Share) -> "Future[Answer]":
         if self._jobs >= self.settings.max_queue:
             raise RefusalError(
                 429,
@@ -119,16 +168,25 @@ class Service:
                 retry_after="1",
             )
         self._count_jobs(1)
+        share.use()
         loop, begun = asyncio.get_running_loop(), time.perf_counter()
-        generation = self.generation
 
         def work() -> Answer:
             loop.call_soon_threadsafe(self.counts.observe, metrics.WAIT, time.perf_counter() - begun)
-            return form(generation, self.settings, body, content_type)
+            share.hold(_READING * share.held)
+            request = read()
+            share.hold(request.bytes)
+            answer = answers.complete(request)
+            share.hold(len(answer.body))
+            return answer
+
+        def done() -> None:
+            self._count_jobs(-1)
+            share.close()
 
         job = self._threads.submit(work)
-        # Not when the caller stops waiting: until the thread is done with it, it is work.
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._count_jobs, -1))
+        # Not when the caller stops waiting: until the thread is done with it, it is work, and holds memory.
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(done))
         return job
 
     def _count_jobs(self, change: int) -> None:
@@ -142,24 +200,33 @@ class Service:
             SurroundingsError: the folder that the workers share is gone.
         """
         shelf = self.shelf
-        if shelf is None:
-            return
         # Unequal to any stamp: what was published between the start and now is taken up as well.
         seen: object = None
         while True:
-            self.draining = self.draining or shelf.draining
-            stamp = shelf.stamp()
-            if stamp != seen:
-                seen = stamp
-                if shelf.number() != self.generation.number:
-                    await self._take_up(shelf)
+            self._count_held()
+            if shelf is not None:
+                self.draining = self.draining or shelf.draining
+                stamp = shelf.stamp()
+                if stamp != seen:
+                    seen = stamp
+                    if shelf.number() != self.generation.number:
+                        await self._take_up(shelf)
             await asyncio.sleep(_POLL_SECONDS)
+
+    def _count_held(self) -> None:
+        self.counts.set(metrics.HELD, self.budget.held)
+        before, self._lines_dropped = self._lines_dropped, logs.dropped()
+        self.counts.add(metrics.LINES_DROPPED, by=self._lines_dropped - before)
 
     async def _take_up(self, shelf: Shelf) -> None:
         try:
             generation, keys, admin_keys = await asyncio.to_thread(shelf.load)
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
+            return
+        except Exception as error:
+            said = "The new models are not taken up (%s), the old ones go on answering."
+            _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
             return
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
@@ -168,8 +235,11 @@ class Service:
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
 
-    async def reload(self) -> tuple[int, int]:
-        """Exchange the models of all workers; return the new generation and how many workers serve it.
+    async def reload(self, caller: Caller = SIGNAL) -> tuple[Exchange, int]:
+        """Exchange the models of all workers; return what was exchanged and how many workers serve it.
+
+        Args:
+            caller: who asked, for the audit trail.
 
         Raises:
             RefusalError: the new models cannot be used, and the old ones go on answering.
@@ -177,11 +247,13 @@ class Service:
         if self.shelf is None:
             raise RefusalError(409, "This service has no files to read anew.")
         try:
-            with counted(self.counts):
-                number = await asyncio.to_thread(self.shelf.publish)
+            with counted(self.counts, self.shelf, caller):
+                done = await asyncio.wrap_future(intake.in_thread(self.shelf.publish))
         except TextclsError as error:
-            raise RefusalError(409, f"The old models go on answering: {error}") from error
-        return number, await self._await_all(number)
+            # The name of a file may have no UTF-8 form.
+            said = str(error).encode(errors="backslashreplace").decode()
+            raise RefusalError(409, f"The old models go on answering: {said}") from error
+        return done, await self._await_all(done.number)
 
     async def _await_all(self, number: int) -> int:
         """Wait until all workers serve generation `number`; return how many do."""

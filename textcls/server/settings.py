@@ -1,6 +1,7 @@
 """What an operator chooses: one table, read as the options of every command are."""
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +9,7 @@ from typing import Any, Final
 from textcls.errors import ConfigError
 
 ENVIRONMENT: Final = "TEXTCLS_SERVE_"
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]|\*")
 
 
 def _setting(
@@ -34,18 +36,32 @@ class Settings(Limits):
 
     host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 is every one, and needs keys.")
     port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0, most=65535)
+    probe_port: int = _setting(
+        0,
+        "Port beside the other one for /livez, /readyz and /metrics, without keys, which answers however busy the "
+        "other is. For whoever watches over the service: let nobody else reach it. 0: none.",
+        least=0,
+        most=65535,
+    )
     workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
-    threads: int = _setting(1, "Threads of a worker for long requests; short ones never leave the event loop.")
+    threads: int = _setting(1, "Threads of a worker for long requests; those of up to 2 ms stay on the event loop.")
     batching: bool = _setting(
         True,
         "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may differ "
         "in their seventh digit by what else arrives.",
     )
     max_queue: int = _setting(64, "Long requests waiting or worked on in a worker; more are answered 429.")
-    max_buffered_bytes: int = _setting(
-        64_000_000, "Bytes of bodies that are still arriving at a worker; more are answered 429."
+    max_held_bytes: int = _setting(
+        128_000_000,
+        "About how many bytes a worker holds for its requests: bodies, what the model computes with, answers that are "
+        "not yet taken; more are answered 429. Half of it is for bodies.",
+        least=1_000_000,
     )
-    max_connections: int = _setting(1000, "Open connections of a worker; more are answered 429 and closed.")
+    max_connections: int = _setting(
+        1000,
+        "Open connections of a worker; for one more the longest idle one is closed, and if none is idle it is answered "
+        "429.",
+    )
     request_seconds: float = _setting(10.0, "How long a long request may wait and be worked on; then 504.", least=0.01)
     receive_seconds: float = _setting(
         10.0, "How long a request may take to arrive, or an answer to be taken; then 408, or hung up.", least=0.01
@@ -54,15 +70,49 @@ class Settings(Limits):
     drain_seconds: float = _setting(
         0.0, "After SIGTERM: how long /readyz says 503 while new connections are still served.", least=0
     )
+    load_seconds: float = _setting(
+        60.0,
+        "How long reading and testing the models may take, at the start and at a reload; then it fails.",
+        least=0.01,
+    )
+    max_model_bytes: int = _setting(
+        2_000_000_000, "Bytes of a model file; a larger one is refused before it is read. It is held in memory."
+    )
+    same_labels: bool = _setting(False, "Refuse a reload that changes the set of labels of a model.")
     stop_seconds: int = _setting(30, "After that: how long requests in flight may take.", least=0)
     api_keys_file: Path | None = _setting(
-        None, "File of API keys, one a line; several are valid at once. Or the variable TEXTCLS_API_KEYS."
+        None,
+        "File of API keys, NAME:KEY or KEY a line; several are valid at once. Or the variable TEXTCLS_API_KEYS. Logs "
+        "and metrics show the name.",
     )
     admin_key_file: Path | None = _setting(
         None, "File of the key of POST /v1/admin/reload. Or the variable TEXTCLS_ADMIN_KEY."
     )
+    key_rate: float = _setting(
+        0.0, "Requests a second of a key to a worker; more are answered 429. 0: no limit.", least=0
+    )
+    key_burst: int = _setting(0, "Requests of a key at once, after a pause; 0: those of a second.", least=0)
+    key_concurrency: int = _setting(
+        0, "Requests of a key in progress in a worker; more are answered 429. 0: no limit.", least=0
+    )
+    trusted_proxy: tuple[str, ...] = _setting(
+        (),
+        "Address or network of a proxy whose X-Forwarded-For tells who asks; may be repeated. None: whoever is "
+        "connected asks.",
+    )
+    watch_seconds: float = _setting(
+        0.0,
+        "How often to look whether model or key files have been replaced, and to reload them if so: for clusters, "
+        "where a signal reaches one process and a volume all. 0: never.",
+        least=0,
+    )
     no_auth: bool = _setting(False, "Listen beyond this machine without keys.")
     public_metrics: bool = _setting(False, "Answer /metrics without a key, also where keys are set.")
+    allowed_host: tuple[str, ...] = _setting(
+        (),
+        "Name by which the service may be asked for, without its port; may be repeated; * is any. None: those of this "
+        "machine if it listens to that alone and has no keys, else any. Others are answered 421.",
+    )
     cors_origin: tuple[str, ...] = _setting((), "Origin whose pages may ask; may be repeated. None: CORS is off.")
     page: bool = _setting(True, "Serve a page at / on which texts can be tried.")
     docs: bool = _setting(False, "Serve /docs, a page that loads its scripts from a public network.")
@@ -70,6 +120,9 @@ class Settings(Limits):
         "warning", "Least level that is logged, as JSON lines on standard error.", choices=("info", "warning", "error")
     )
     log_requests: bool = _setting(False, "Log a line for each request, without its texts.")
+    log_addresses: bool = _setting(
+        True, "Log the caller's address with requests and in the audit trail: personal data in many countries."
+    )
     log_texts: bool = _setting(False, "With the line, log the texts: personal data, for debugging alone.")
     tracing: bool = _setting(False, "Send OpenTelemetry spans, as OTEL_* variables say (pip install 'textcls[otel]').")
     runtime_dir: Path | None = _setting(
@@ -80,10 +133,31 @@ class Settings(Limits):
         """Refuse settings that do not go together.
 
         Raises:
-            ConfigError: texts are to be logged with lines that are not.
+            ConfigError: texts are to be logged with lines that are not, a burst has no rate, a proxy no address, or a
+                host no name.
         """
         if self.log_texts and not self.log_requests:
             raise ConfigError("--log-texts logs texts with the line of each request: set --log-requests as well.")
+        if self.key_burst and not self.key_rate:
+            raise ConfigError("--key-burst is how far a key may run ahead of its rate: set --key-rate as well.")
+        for proxy in self.trusted_proxy:
+            _check_network(proxy)
+        for name in self.allowed_host:
+            if not _HOST.fullmatch(name):
+                raise ConfigError(
+                    f"--allowed-host {name!r} is no name of a host: write textcls.example.org, 10.0.0.7, [fd00::7] or "
+                    "*, without a scheme and a port."
+                )
+
+
+def _check_network(text: str) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"--trusted-proxy {text!r} is no address and no network: write 10.0.0.7 or 10.0.0.0/8, with zeros behind "
+            "the prefix."
+        ) from error
 
 
 def is_loopback(host: str) -> bool:

@@ -1,6 +1,7 @@
 """The folder that the workers of a service share: in memory if possible, gone with the service."""
 
 import fcntl
+import os
 import shutil
 import tempfile
 import time
@@ -11,6 +12,8 @@ from typing import Final
 
 from textcls.errors import SurroundingsError
 
+# How a file is called while it is being written.
+PART: Final = ".part"
 _PREFIX, _OWNER = "textcls-", "owner"
 # A folder so young may be that of a service which has not yet taken its lock.
 _SETTLED_SECONDS: Final = 5.0
@@ -55,3 +58,46 @@ def _sweep(place: Path) -> None:
                     shutil.rmtree(owner.parent, ignore_errors=True)
         except OSError:  # alive, another user's, or gone meanwhile
             continue
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file that is there as a whole or not at all.
+
+    Raises:
+        SurroundingsError: it cannot be written.
+    """
+    beside = path.with_name(f"{path.name}.{os.getpid()}{PART}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise SurroundingsError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; make room there, or start the service with "
+            "--runtime-dir and a folder that has more."
+        ) from error
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Say in one sentence what the system says of the shared folder.
+
+    Raises:
+        SurroundingsError: it is gone, or something in it cannot be read or made.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SurroundingsError(
+            f"{error.filename or folder}, which the workers share, cannot be used: {os.strerror(error.errno or 0)}; "
+            "start the service anew, and let nothing clear that folder while it runs."
+        ) from error
+
+
+def try_lock(file: int) -> bool:
+    """Take the lock of an open file unless another has it; say whether it was taken."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

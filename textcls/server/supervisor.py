@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server import logs
+from textcls.server import logs, signals
 from textcls.server.metrics import Counts
-from textcls.server.reload import Shelf, counted
+from textcls.server.reload import Reloader, Shelf
 from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
@@ -42,8 +42,15 @@ class Supervisor(multiprocess.Multiprocess):
             "", workers=settings.workers, log_config=None, timeout_worker_healthcheck=_START_SECONDS
         )
         super().__init__(config, [listener])
+        self.should_exit = self._stopping = Stopping()  # type: ignore[assignment]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stopping.hear)
+        # Workers that have been replaced and finish what they began.
+        self._leaving: list[multiprocess.Process] = []
         # From the start, while there is room: a reload may be refused because there is none.
         self._counts = Counts(shelf.folder)
+        self._reloader = Reloader(shelf, self._counts)
+        signals.release()
 
     def run(self) -> None:
         """Supervise until told to stop.
@@ -70,24 +77,79 @@ class Supervisor(multiprocess.Multiprocess):
             self._ready()
 
     def handle_usr1(self) -> None:
-        """Read models and keys anew; the workers see it for themselves."""
-        with suppress(TextclsError), counted(self._counts):  # It has been logged and counted.
-            self._shelf.publish()
+        """Read models and keys anew, beside the supervision; the workers see it for themselves."""
+        self._reloader.ask()
 
-    def handle_term(self) -> None:
-        """Tell everybody to go elsewhere, and stop after the time they need for that."""
-        self._shelf.drain()
-        end = time.monotonic() + self._settings.drain_seconds
-        urgent = {signal.SIGINT, signal.SIGTERM}
-        while time.monotonic() < end and not urgent & set(self.signal_queue):
-            time.sleep(_TICK_SECONDS)
-        super().handle_term()
+    def restart_all(self) -> None:
+        """Replace the workers one after the other; told to stop meanwhile, stop at once."""
+        self._leaving = [process for process in self._leaving if process.process.is_alive()]
+        for index, old in enumerate(self.processes):
+            new = multiprocess.Process(self.config, self.sockets)
+            new.start()
+            if not new.wait_until_ready(_START_SECONDS, self.should_exit):
+                self._leaving.append(new)
+                if not self.should_exit.is_set():
+                    _LOGGER.error("A new worker was not ready in time: the workers that there are go on.")
+                    new.kill()
+                return
+            self.processes[index] = new
+            self._leaving.append(old)
+            old.terminate()
+            while old.process.is_alive() and not self.should_exit.wait(0):
+                old.process.join(_TICK_SECONDS)
+            if self.should_exit.is_set():
+                return
 
     def terminate_all(self) -> None:
         """Stop the workers. From then on connections are refused rather than left to wait."""
+        if self._stopping.told:
+            self._shelf.drain()
+            self._stopping.sleep(self._settings.drain_seconds)
+        for process in self._leaving:
+            process.terminate()
         super().terminate_all()
         for listener in self.sockets:
             listener.close()
+
+    def join_all(self) -> None:
+        """Wait for the workers, those that have been replaced as well."""
+        for process in self._leaving:
+            process.join()
+        super().join_all()
+
+
+class Stopping:
+    """Whether to stop, in the form of `threading.Event`, whose lock a signal handler must not take."""
+
+    def __init__(self) -> None:
+        self._set = self._hurry = False
+        self.told = False
+
+    def hear(self, number: int, _frame: object) -> None:
+        """Stop; at Ctrl-C, or at a second signal, without draining."""
+        self._hurry = self._hurry or number == signal.SIGINT or self.told
+        self._set = self.told = True
+
+    def set(self) -> None:
+        """Stop, for a reason of the service's own."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Say whether to stop."""
+        return self._set
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until told to stop, or for so long; say whether to stop."""
+        end = time.monotonic() + seconds
+        while not self._set and time.monotonic() < end:
+            time.sleep(_TICK_SECONDS)
+        return self._set
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, unless there is a hurry."""
+        end = time.monotonic() + seconds
+        while not self._hurry and time.monotonic() < end:
+            time.sleep(_TICK_SECONDS)
 
 
 class Worker(multiprocess.Process):
@@ -95,8 +157,32 @@ class Worker(multiprocess.Process):
 
     def __init__(self, shelf: Shelf, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
         self._shelf, self._settings = shelf, settings
-        self._begun, self._loading = time.monotonic(), True
+        self._begun, self._loading, self._told = time.monotonic(), True, False
         super().__init__(config, sockets)
+
+    def start(self) -> None:
+        """Start the process, which hears of reloads only once it can answer to them."""
+        with signals.pending_in_children():
+            super().start()
+
+    def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
+        """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
+        end, asked = time.monotonic() + timeout, False
+        with suppress(OSError, EOFError):  # It has ended.
+            while self.process.is_alive() and time.monotonic() < end and not should_exit.is_set():
+                # One question at a time: later ones would be taken for answered by the answers to these.
+                if not asked:
+                    self.parent_conn.send(b"ping")
+                asked = not self.parent_conn.poll(_TICK_SECONDS)
+                if not asked and self.parent_conn.recv():
+                    return True
+        return False
+
+    def terminate(self) -> None:
+        """Tell the process to end, once."""
+        if not self._told:
+            self._told = True
+            super().terminate()
 
     def is_alive(self, timeout: float = _HUNG_SECONDS) -> bool:
         """Say whether the worker lives. While it loads its models, which may take long, it does not answer yet."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from textcls import extras
+from textcls._util import optional_dependencies
 
 if TYPE_CHECKING:
     from textcls.server.answers import Answer
@@ -17,13 +17,14 @@ class Exchange(Protocol):
     status: int
     answer: "Answer | None"
     request_id: bytes
+    key: str | None
 
 
 class Tracing:
     """Spans, sent as the variables OTEL_* say; the caller's trace is continued (`traceparent`)."""
 
     def __init__(self) -> None:
-        with extras.needed_by("--tracing"):
+        with optional_dependencies.needed_by("--tracing"):
             from opentelemetry import propagate, trace
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
@@ -55,6 +56,8 @@ class Tracing:
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", exchange.status)
                 span.set_attribute("textcls.request_id", exchange.request_id.decode())
+                if exchange.key is not None:
+                    span.set_attribute("textcls.key", exchange.key)
                 if exchange.answer is not None:
                     span.set_attribute("textcls.model", exchange.answer.served.name)
                     span.set_attribute("textcls.model_version", exchange.answer.served.version)

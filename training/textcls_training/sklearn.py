@@ -7,10 +7,11 @@
 What is fitted is the bytes of one ONNX file: that is what is pickled and what `save` writes.
 """
 
+import inspect
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,87 +20,64 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from textcls._util.atomic_write import atomic_write
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls.output import replacing
-from textcls_training import run
-from textcls_training.config import SEEDS, from_options
-from textcls_training.run import Source
+from textcls_training import pipeline
+from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
+from textcls_training.data.labelled_texts import LabelledTexts
 
 # Seeds that are drawn where `random_state` is a generator.
-_DRAWN = 2**31
-_NAME = Path("model.onnx")
+_DRAWN: Final = 2**31
+_NAME: Final = Path("model.onnx")
+# The options of an estimator, and their defaults: those of training, but those on rationales, which `fit` does not
+# take; the seed and no class weight under scikit-learn's names.
+PARAMETERS: Final[Mapping[str, Any]] = {
+    **{name: option.default for name, option in OPTIONS.items() if name not in ("rationale_weight", "seed")},
+    "class_weight": None,
+    "random_state": OPTIONS["seed"].default,
+}
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """`textcls train` as a scikit-learn estimator; X is a sequence of strings.
 
-    Args are the options of `textcls train`, but those on rationales, under scikit-learn's names: `class_weight` is None
-    or "balanced", and `random_state` is the seed. `ngrams` None chooses by script, and () reads none. A mistake in X, y
-    or an option is a ValueError.
+    Args are the options of `textcls train`, with the same values, but those on rationales; the seed is called
+    `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
 
     Attributes:
         classes_: the labels, sorted.
         model_bytes_: the ONNX file.
     """
 
-    def __init__(
-        self,
-        *,
-        epochs: int | None = None,
-        dim: int | None = None,
-        size: str = "default",
-        ngrams: Sequence[int] | None = None,
-        bigrams: bool = True,
-        max_tokens: int = 2048,
-        mixing: str = "none",
-        mixing_rate: float | None = None,
-        embedding: str = "rows",
-        attention: str = "norm",
-        values: str = "token",
-        class_weight: str | None = None,
-        random_state: Any = 0,
-        device: str = "auto",
-    ) -> None:
-        self.epochs = epochs
-        self.dim = dim
-        self.size = size
-        self.ngrams = ngrams
-        self.bigrams = bigrams
-        self.max_tokens = max_tokens
-        self.mixing = mixing
-        self.mixing_rate = mixing_rate
-        self.embedding = embedding
-        self.attention = attention
-        self.values = values
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.device = device
+    def __init__(self, **parameters: Any) -> None:
+        strange = sorted(set(parameters) - set(PARAMETERS))
+        if strange:
+            raise TypeError(f"TextClassifier has no option {strange[0]!r}; there are {', '.join(sorted(PARAMETERS))}.")
+        for name, default in PARAMETERS.items():
+            setattr(self, name, parameters.get(name, default))
+
+    # scikit-learn reads the names and defaults of an estimator from its signature.
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+                for name, default in PARAMETERS.items()
+            ),
+        ]
+    )
 
     def fit(self, X: Any, y: Any) -> "TextClassifier":
         """Train on the texts X and their labels y."""
         texts = _texts(X)
-        if y is None:
-            raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
-        labels = np.asarray(y)
-        if labels.ndim != 1 or len(labels) != len(texts):
-            raise ValueError(f"X has {len(texts)} texts and y the shape {labels.shape}; one label a text is needed.")
-        check_classification_targets(labels)
-        classes, number = np.unique(labels, return_inverse=True)
-        names = [str(label) for label in classes]
-        if len(set(names)) < len(names):
-            raise ValueError("Two labels of y look alike as strings; make them differ.")
-        options = {name: value for name, value in self.get_params().items() if name != "random_state"}
-        options |= {"class_weight": self.class_weight or "none", "seed": self._seed()}
-        options["ngrams"] = None if self.ngrams is None else tuple(self.ngrams)
-        source = Source(texts=texts, labels=[names[i] for i in number])
-        with tempfile.TemporaryDirectory(prefix="textcls-") as folder:
-            path = Path(folder) / "model.onnx"
-            try:
-                run.train(source, path, from_options(len(names), options))
-            except (InputError, ConfigError) as error:
-                raise ValueError(str(error)) from error
-            self.model_bytes_ = path.read_bytes()
+        classes, names, number = _classes(y, len(texts))
+        try:
+            config = self._config()
+            given = LabelledTexts(texts=texts, labels=[names[i] for i in number])
+            self.model_bytes_ = _trained_bytes(given, config)
+        except (InputError, ConfigError) as error:
+            raise ValueError(str(error)) from error
         self.classes_ = classes
         self._loaded: Classifier | None = Classifier.from_bytes(self.model_bytes_, _NAME)
         return self
@@ -134,16 +112,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             SurroundingsError: it cannot be written.
         """
         check_is_fitted(self, "model_bytes_")
-        with replacing(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(self.model_bytes_)
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            seed = int(self.random_state)
-            if not 0 <= seed < SEEDS:
-                raise ValueError(f"random_state must be 0 to {SEEDS - 1}, not {seed}.")
-            return seed
-        return int(check_random_state(self.random_state).randint(_DRAWN))
+    def _config(self) -> TrainConfig:
+        """Return what the parameters mean.
+
+        Raises:
+            ConfigError: one has no such value.
+        """
+        options = self.get_params()
+        state = options.pop("random_state")
+        if state is None or isinstance(state, np.random.RandomState):
+            seed = int(check_random_state(state).randint(_DRAWN))
+        else:
+            seed = OPTIONS["seed"].checked("random_state", state)
+        return from_options({**options, "seed": seed})
 
     def __getstate__(self) -> dict[str, Any]:
         # A session of ONNX Runtime stays behind; it is opened again from the bytes.
@@ -155,6 +139,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _trained_bytes(given: LabelledTexts, config: TrainConfig) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="textcls-") as folder:
+        path = Path(folder) / "model.onnx"
+        pipeline.train(given, path, config)
+        return path.read_bytes()
+
+
+def _classes(y: Any, texts: int) -> tuple[NDArray[Any], list[str], NDArray[np.intp]]:
+    """Return the distinct labels, their names in a model, and the number of each row's label."""
+    if y is None:
+        raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != texts:
+        raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; one label a text is needed.")
+    check_classification_targets(labels)
+    classes, number = np.unique(labels, return_inverse=True)
+    names = [str(label) for label in classes]
+    if len(set(names)) < len(names):
+        raise ValueError("Two labels of y look alike as strings; make them differ.")
+    return classes, names, number
 
 
 def _texts(X: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 `tei` is that of text-embeddings-inference, `hub` that of the Hugging Face inference clients, `kserve` KServe's
 version 1, `open_inference` the Open Inference Protocol (KServe's version 2, Triton), `vllm` that of vLLM's classifiers.
-Each is a pure function from a request's bytes to an answer; keys, limits, deadlines and counts are those of
+Each is a pure function from the bytes of a request to what it asks; keys, limits, deadlines and counts are those of
 `/v1/classify`.
 """
 

@@ -1,16 +1,15 @@
 """What the wire formats share: reading fields, asking the model, counting."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from textcls.errors import InputError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer, Form, Outcome
+from textcls.server.answers import Answer, Form, Outcome, Request
 from textcls.server.parsing import load_json
 from textcls.server.registry import Generation, Served
-from textcls.server.schemas import ClassifyRequest
 from textcls.server.settings import Limits
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -33,7 +32,7 @@ class Wire:
 
     Attributes:
         route: what it counts as.
-        form: from the headers of a request to what reads and answers it; unused if there is `tell`.
+        form: from the headers of a request to what reads it; unused if there is `tell`.
         problem: how the format writes an error: from status and message to status and body.
         tell: answers a question about a model or the service, and whether the service is stopping; None if it is texts
             that are asked about.
@@ -41,7 +40,7 @@ class Wire:
 
     route: str
     problem: Callable[[int, str], tuple[int, bytes]]
-    form: Callable[[Headers], Form] = lambda headers: answers.answer
+    form: Callable[[Headers], Form] = lambda headers: answers.read
     tell: Callable[[Generation, bool], tuple[int, bytes]] | None = None
 
 
@@ -49,13 +48,14 @@ class Wire:
 Route = tuple[str, str, Callable[..., Wire]]
 
 
-def read(body: bytes) -> dict[str, Any]:
+def read(body: bytes, limits: Limits) -> dict[str, Any]:
     """Return the JSON object of a body; fields that a format does not know are left alone, as its servers do.
 
     Raises:
         InputError: the body is not a JSON object.
+        TooLargeError: it holds too much beside texts.
     """
-    found = load_json(body)
+    found = load_json(body, limits)
     if not isinstance(found, dict):
         raise InputError("The body must be a JSON object.")
     return found
@@ -99,39 +99,38 @@ def texts(value: Any, name: str) -> list[str]:
 def ask(
     served: Served,
     limits: Limits,
-    wanted: Sequence[str],
+    texts: Sequence[str],
     say: Callable[[Prediction], T],
+    finish: Callable[[list[T], list[Outcome]], Any],
     *,
     explain: bool = False,
     top_k: int | None = None,
-) -> tuple[list[T], list[Outcome]]:
-    """Ask a model; return what the format says of each text, and what there is to count.
+) -> Request:
+    """Return what is asked of a model.
 
     Args:
         served: the model.
         limits: of a request.
-        wanted: the texts.
+        texts: what is asked about.
         say: makes of a prediction what is said of it, and keeps nothing of its arrays.
+        finish: makes the answer of what is said of all texts: plain data, or an `Answer`.
         explain: also ask what each token added.
         top_k: of how many labels an explanation will be told; None is all of them.
 
     Raises:
         TooLargeError: it is beyond a limit.
     """
-    request = ClassifyRequest.model_construct(inputs=list(wanted), explain=explain, top_k=top_k)
-    answers.check(request, limits, served)
-    found: list[T] = []
-    outcomes: list[Outcome] = []
-    for prediction in answers.predict(served.classifier, request.inputs, explain=explain):
-        found.append(say(prediction))
-        abstains = prediction.decision == "abstain"
-        outcomes.append(Outcome(prediction.label, prediction.score, abstains, prediction.tokens_read))
-    return found, outcomes
 
+    def write(predictions: Iterable[Prediction]) -> Answer:
+        found: list[T] = []
+        outcomes: list[Outcome] = []
+        for prediction in predictions:
+            found.append(say(prediction))
+            outcomes.append(answers.outcome(prediction))
+        value = finish(found, outcomes)
+        return value if isinstance(value, Answer) else Answer(answers.encode(value), served, outcomes)
 
-def written(value: Any, served: Served, wanted: Sequence[str], outcomes: Sequence[Outcome]) -> Answer:
-    """Return plain data as the answer to texts, with what there is to count."""
-    return Answer(answers.encode(value), served, outcomes, wanted)
+    return answers.checked(Request(served, texts, write, explain, None, top_k), limits)
 
 
 def said(message: str) -> bytes:

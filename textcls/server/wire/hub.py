@@ -8,8 +8,8 @@ from math import exp
 from typing import Any, Final
 
 from textcls.errors import InputError
-from textcls.results import Prediction
-from textcls.server.answers import Answer
+from textcls.prediction import Prediction
+from textcls.server.answers import Request
 from textcls.server.registry import Generation
 from textcls.server.settings import Limits
 from textcls.server.wire import common
@@ -33,15 +33,15 @@ def _wire(route: str, name: str) -> Wire:
     return Wire(
         route=route,
         problem=lambda status, message: (status, common.said(message)),
-        form=lambda headers: partial(_answer, name),
+        form=lambda headers: partial(_read, name),
     )
 
 
 ROUTES: Final[list[Route]] = [("POST", "/models/{name}", _wire)]
 
 
-def _answer(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
-    given = common.read(body)
+def _read(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
     texts = common.texts(given.get("inputs"), "inputs")
     parameters = common.field(given, "parameters", dict, default={})
     function = common.field(parameters, "function_to_apply", str, default="softmax")
@@ -50,10 +50,15 @@ def _answer(name: str, generation: Generation, limits: Limits, body: bytes, cont
     top_k = common.field(parameters, "top_k", int)
     if top_k is not None and top_k < 1:
         raise InputError("top_k must be 1 or more.")
-    served = generation.get(name)
-    say = partial(_scored, function=function)
-    found, outcomes = common.ask(served, limits, texts, say, explain=function != "softmax", top_k=1)
-    return common.written([scores[:top_k] for scores in found], served, texts, outcomes)
+    return common.ask(
+        generation.get(name),
+        limits,
+        texts,
+        partial(_scored, function=function),
+        lambda found, _: [scores[:top_k] for scores in found],
+        explain=function != "softmax",
+        top_k=1,
+    )
 
 
 def _scored(prediction: Prediction, function: str) -> list[dict[str, Any]]:

@@ -6,10 +6,12 @@ An instance is a text, or an object with the field `text`. What comes back are r
 from functools import partial
 from typing import Any, Final
 
+import orjson
+
 from textcls.errors import InputError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer
+from textcls.server.answers import Request
 from textcls.server.registry import Generation
 from textcls.server.settings import Limits
 from textcls.server.wire import common
@@ -31,7 +33,7 @@ def problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 def _asking(route: str, name: str, *, explain: bool) -> Wire:
-    return Wire(route=route, problem=problem, form=lambda headers: partial(_answer, name, explain))
+    return Wire(route=route, problem=problem, form=lambda headers: partial(_read, name, explain))
 
 
 def _telling(route: str, name: str) -> Wire:
@@ -48,13 +50,17 @@ ROUTES: Final[list[Route]] = [
 ]
 
 
-def _answer(
+def _read(
     name: str, explain: bool, generation: Generation, limits: Limits, body: bytes, content_type: bytes
-) -> Answer:
-    texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body)))]
-    served = generation.get(name)
-    found, outcomes = common.ask(served, limits, texts, Prediction.as_json, explain=explain)
-    return common.written({"explanations" if explain else "predictions": found}, served, texts, outcomes)
+) -> Request:
+    texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body, limits)))]
+    said = "explanations" if explain else "predictions"
+    return common.ask(generation.get(name), limits, texts, _written, lambda found, _: {said: found}, explain=explain)
+
+
+def _written(prediction: Prediction) -> orjson.Fragment:
+    """Return the JSON of a result: it takes a tenth of the memory of its objects."""
+    return orjson.Fragment(answers.encode(prediction.as_json()))
 
 
 def _instances(given: dict[str, Any]) -> list[Any]:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from textcls import __version__
 from textcls.errors import InputError, NotFoundError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer
+from textcls.server.answers import Answer, Outcome, Request
 from textcls.server.registry import Generation, Served
 from textcls.server.settings import Limits
 from textcls.server.wire import common
@@ -115,7 +115,7 @@ def _get(generation: Generation, name: str, version: str | None) -> Served:
 
 
 def _asking(route: str, name: str, version: str | None = None) -> Wire:
-    return Wire(route=route, problem=problem, form=lambda headers: partial(_answer, name, version, headers))
+    return Wire(route=route, problem=problem, form=lambda headers: partial(_read, name, version, headers))
 
 
 _MODEL: Final = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
@@ -129,7 +129,7 @@ ROUTES: Final[list[Route]] = [
 ]
 
 
-def _answer(
+def _read(
     name: str,
     version: str | None,
     headers: Headers,
@@ -137,15 +137,26 @@ def _answer(
     limits: Limits,
     body: bytes,
     content_type: bytes,
-) -> Answer:
+) -> Request:
     length = _json_length(headers, len(body))
-    given, binary = common.read(body[:length]), body[length:]
+    given, binary = common.read(body[:length], limits), body[length:]
     served = _get(generation, name, version)
     texts, shape = _texts(given, binary)
     wanted = _wanted(given)
     names = [output for output, _ in wanted]
     explain = any(name in _EXPLAINED for name in names)
-    rows, outcomes = common.ask(served, limits, texts, partial(_row, names), explain=explain)
+    finish = partial(_finished, served, wanted, shape, common.field(given, "id", str))
+    return common.ask(served, limits, texts, partial(_row, names), finish, explain=explain)
+
+
+def _finished(
+    served: Served,
+    wanted: Sequence[tuple[str, bool]],
+    shape: list[int],
+    called: str | None,
+    rows: list[dict[str, Any]],
+    outcomes: list[Outcome],
+) -> Answer:
     outputs, tail = [], []
     for output, as_binary in wanted:
         data, dims = _output(output, served, rows, shape)
@@ -157,10 +168,10 @@ def _answer(
             tensor["data"] = data
         outputs.append(tensor)
     head = {"model_name": served.name, "model_version": served.version}
-    if (called := common.field(given, "id", str)) is not None:
+    if called is not None:
         head["id"] = called
     text = answers.encode({**head, "outputs": outputs})
-    answer = Answer(text + b"".join(tail), served, outcomes, texts)
+    answer = Answer(text + b"".join(tail), served, outcomes)
     if not tail:
         return answer
     return answer._replace(headers=[(_LENGTH, b"%d" % len(text))], kind=b"application/octet-stream")

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from textcls.errors import InputError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer
+from textcls.server.answers import Request
 from textcls.server.registry import Generation
 from textcls.server.settings import Limits
 from textcls.server.wire import common
@@ -31,7 +31,7 @@ _PAIR: Final = (
 
 
 def _wire(route: str) -> Wire:
-    return Wire(route=route, problem=_problem, form=lambda headers: _answer)
+    return Wire(route=route, problem=_problem, form=lambda headers: _read)
 
 
 ROUTES: Final[list[Route]] = [("POST", route, partial(_wire)) for route in ("/predict", "/", "/invocations")]
@@ -41,14 +41,20 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, answers.encode({"error": message, "error_type": _TYPES.get(status, "Validation")})
 
 
-def _answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
-    given = common.read(body)
+def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
     raw = common.field(given, "raw_scores", bool, default=False)
     texts, batch = _texts(given.get("inputs"))
-    served = generation.get(None)
-    # Only an explained answer holds logits.
-    found, outcomes = common.ask(served, limits, texts, partial(scored, raw=raw), explain=raw, top_k=1)
-    return common.written(found if batch else found[0], served, texts, outcomes)
+    return common.ask(
+        generation.get(None),
+        limits,
+        texts,
+        partial(scored, raw=raw),
+        lambda found, _: found if batch else found[0],
+        # Only an explained answer holds logits.
+        explain=raw,
+        top_k=1,
+    )
 
 
 def scored(prediction: Prediction, *, raw: bool) -> list[dict[str, Any]]:

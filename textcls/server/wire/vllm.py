@@ -5,13 +5,14 @@ Below a prefix, since `/v1/classify` is the server's own.
 
 import secrets
 import time
+from functools import partial
 from typing import Any, Final
 
 from textcls.errors import InputError
-from textcls.results import Prediction
+from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer
-from textcls.server.registry import Generation
+from textcls.server.answers import Outcome, Request
+from textcls.server.registry import Generation, Served
 from textcls.server.settings import Limits
 from textcls.server.wire import common
 from textcls.server.wire.common import Route, Wire
@@ -22,7 +23,7 @@ REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["
 
 
 def _wire(route: str) -> Wire:
-    return Wire(route=route, problem=_problem, form=lambda headers: _answer)
+    return Wire(route=route, problem=_problem, form=lambda headers: _read)
 
 
 ROUTES: Final[list[Route]] = [("POST", route, _wire) for route in ("/vllm/classify", "/vllm/v1/classify")]
@@ -34,15 +35,18 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, answers.encode({"error": error})
 
 
-def _answer(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Answer:
-    given = common.read(body)
+def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
     if isinstance(given.get("input"), list) and given["input"] and not isinstance(given["input"][0], str):
         raise InputError("input must be a text or a list of texts; the numbers of tokens are another model's.")
     texts = common.texts(given.get("input"), "input")
     served = generation.get(common.field(given, "model", str))
-    found, outcomes = common.ask(served, limits, texts, _said)
+    return common.ask(served, limits, texts, _said, partial(_finished, served))
+
+
+def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcome]) -> dict[str, Any]:
     tokens = sum(outcome.tokens for outcome in outcomes)
-    answer = {
+    return {
         "id": f"classify-{secrets.token_hex(16)}",
         "object": "list",
         "created": int(time.time()),
@@ -55,7 +59,6 @@ def _answer(generation: Generation, limits: Limits, body: bytes, content_type: b
             "prompt_tokens_details": None,
         },
     }
-    return common.written(answer, served, texts, outcomes)
 
 
 def _said(prediction: Prediction) -> dict[str, Any]:

@@ -1,0 +1,133 @@
+"""All commands: help, wrong calls, models and tables that cannot be used."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import textcls
+from tests.command_line import fail, run, succeed
+from textcls.cli import COMMANDS, main
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("train", "argument 'DATA...'"),
+        ("explain m.onnx", "argument 'TEXT'"),
+        ("web m.onnx", "option '-o' / '--output'"),
+    ],
+)
+def test_what_is_missing_is_named(words: str, missing: str, model_path: Path) -> None:
+    words = words.replace("m.onnx", str(model_path))
+    result = run(*words.split())
+    assert result.exit_code == 2
+    assert f"Missing {missing}" in result.stderr
+
+
+@pytest.mark.parametrize("call", ["--help", "ablate --help", "explain-benchmark --help", ""])
+def test_help_and_completion_do_not_wait_for_pytorch(tmp_path: Path, call: str) -> None:
+    code = """
+import sys
+from textcls.cli import main
+try:
+    main(prog_name="textcls")
+finally:
+    slow = {"torch", "numba", "scipy", "sklearn", "onnx", "matplotlib"}
+    print(sorted(slow & {name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+    completing = {"_TEXTCLS_COMPLETE": "bash_complete", "COMP_WORDS": "textcls ", "COMP_CWORD": "1"}
+    environment = os.environ | ({} if call else completing)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *call.split()], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "explain-benchmark" in done.stdout or "ablate" in done.stdout
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("call", ["check -", "evaluate {model} -"])
+def test_standard_input_without_rows_is_reported_by_its_name(model_path: Path, call: str) -> None:
+    arguments = call.format(model=model_path).split()
+    result = CliRunner().invoke(main, arguments, input="text,label\n")
+    assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows.\n")
+    result = CliRunner().invoke(main, [*arguments, "--on-error", "skip"], input="text,label\na,\n")
+    assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows that can be used.\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
+    output = succeed(command, "--help")
+    assert f"Example: textcls {command} tickets." in output
+    assert succeed(command, "-h") == output
+
+
+def test_help_lists_every_command_with_an_example() -> None:
+    output = succeed("--help")
+    for command in COMMANDS:
+        assert re.search(rf"^  textcls {command} tickets\.", output, re.MULTILINE)
+        assert re.search(rf"^  {command} +[A-Z].*\.$", output, re.MULTILINE)
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert succeed("--version") == f"textcls, version {textcls.__version__}\n"
+
+
+def test_a_command_that_does_not_exist_is_a_wrong_call() -> None:
+    result = run("classify")
+    assert result.exit_code == 2
+    assert "No such command 'classify'" in result.stderr
+    assert "No such command 'predct'. Did you mean 'predict'?" in run("predct").stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["evaluate {model} new.csv", "predict {model} new.csv -o out.csv", "explain {model} hi", "inspect {model}"],
+)
+@pytest.mark.parametrize("content", [None, b"no model"], ids=["missing", "damaged"])
+def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, content: bytes | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("model.onnx").write_bytes(content)
+    Path("new.csv").write_text("text,label\na,x\n")
+    assert "model.onnx" in fail(4, *call.format(model="model.onnx").split())
+    assert {path.name for path in tmp_path.iterdir()} <= {"model.onnx", "new.csv"}
+
+
+@pytest.mark.parametrize(
+    "call", ["train {data} -o out.onnx", "evaluate {model} {data}", "predict {model} {data} -o out.csv"]
+)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "There is no file data.csv."),
+        ("", "data.csv is empty"),
+        ("first,second\na,x\n", "data.csv has no column 'text'; it has 'first', 'second'."),
+        ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
+        ('text,label\n"a,x\n', "data.csv, line 2: a quote opens in this row and is never closed; check the quotes"),
+        ('text,label\n"a"b,x\n', "data.csv, line 2: ',' expected after '\"'; check the quotes"),
+        (b"text,label\na,x\nb\xe9,y\n", "data.csv, line 3: byte 0xe9 is not UTF-8; add --encoding cp1252 if 'b\u00e9'"),
+        ("__label__a b\n__label__a __label__b c\n", "data.csv, line 2: 2 labels, 'a' and 'b'; one label a row"),
+        (b"\x1f\x8b\x08cut", "data.csv is cut off"),
+    ],
+    ids=["missing", "empty", "column", "ragged", "open quote", "inner quote", "bytes", "labels", "gzip"],
+)
+def test_a_table_that_cannot_be_used_is_named_and_nothing_is_written(
+    model_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    content: str | bytes | None,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("data.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert words in fail(3, *call.format(model=model_path, data="data.csv").split())
+    assert {path.name for path in tmp_path.iterdir()} <= {"data.csv"}

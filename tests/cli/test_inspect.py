@@ -1,0 +1,129 @@
+"""`textcls inspect`: the facts of a model file, and what the model goes by over a file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TEXTS
+from tests.command_line import fail, read_rows, run, succeed, write_rows
+from tests.explanations import explained
+from textcls import Classifier
+from textcls.global_explanation.explainer import GlobalExplainer
+
+
+def test_inspect_prints_what_a_person_wants_to_know(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("inspect", model_path)
+    info = classifier.info
+    facts = {line.split("  ")[0]: line for line in output.splitlines()}
+    assert f"{model_path}, {model_path.stat().st_size / 1e6:.2f} MB, format 1" in facts["file"]
+    assert ", ".join(info.labels) in facts["7 labels"]
+    assert "text -> label" in facts["columns"]
+    assert f"150 rows, sha256 {info.training['data_sha256'][:12]}, seed 0, 33 epochs" in facts["trained on"]
+    assert f"{info.training['held_out_rows']} rows, accuracy {info.training['held_out_accuracy']}" in facts["held out"]
+    assert f"{info.temperature:.3f}" in facts["temperature"]
+    assert "never abstains" in facts["threshold"]
+    assert "first 64 tokens of a text: words, bigrams, character n-grams of 3 and 5" in facts["reads"]
+    assert "mixing none" in facts["network"]
+    assert "torch" in facts["made with"]
+
+
+def test_inspect_prints_one_json_object_of_the_metadata(model_path: Path, classifier: Classifier) -> None:
+    output = succeed("inspect", model_path, "--json")
+    assert output.count("\n") == 1
+    assert json.loads(output) == json.loads(classifier.info.to_metadata()["textcls"])
+
+
+def test_inspect_shows_what_speaks_for_each_label_over_a_file(
+    model_path: Path, classifier: Classifier, sample_path: Path
+) -> None:
+    rows = read_rows(sample_path)
+    explainer = GlobalExplainer(classifier.labels)
+    for row, answer in zip(rows, classifier.predict([row["text"] for row in rows], explain=True), strict=True):
+        explainer.add(explained(answer), row["label"])
+    report = explainer.summary(3)
+    assert json.loads(succeed("inspect", model_path, "--evidence", sample_path, "--top", "3", "--json")) == json.loads(
+        json.dumps(report.as_json())
+    )
+    output = succeed("inspect", model_path, "--evidence", sample_path, "--top", "3")
+    assert output.startswith(f"875 texts, {report.tokens:,} tokens, {report.right / 875:.2%} answered right.\n")
+    for label in report.labels:
+        assert f"{label.label}   {label.answers:,} answers" in output
+        for term in (*label.words_for, *label.pairs_against):
+            assert re.search(rf"{re.escape(term.text)} +{re.escape(f'{term.evidence:+,.1f}')} ", output)
+
+
+def test_inspect_tells_of_the_labels_asked_for(model_path: Path, table: Path) -> None:
+    every = json.loads(succeed("inspect", model_path, "--evidence", table, "--json"))
+    asked = ["--label", "sales", "--label", "billing"]
+    found = json.loads(succeed("inspect", model_path, "--evidence", table, "--json", *asked))
+    by_name = {label["label"]: label for label in every["labels"]}
+    assert found["labels"] == [by_name["sales"], by_name["billing"]]
+    assert found["texts"] == every["texts"]
+    output = succeed("inspect", model_path, "--evidence", table, *asked)
+    assert re.findall(r"^(\w+)   [\d,]+ answers$", output, re.MULTILINE) == ["sales", "billing"]
+    message = fail(2, "inspect", model_path, "--evidence", table.parent / "no.csv", "--label", "Biling")
+    assert "There is no label 'Biling' (did you mean 'billing'?)" in message
+
+
+def test_inspect_reads_texts_without_labels(model_path: Path, table: Path) -> None:
+    output = succeed("inspect", model_path, "--evidence", table)
+    assert output.startswith(f"{len(TEXTS)} texts, ")
+    assert "answered right" not in output
+    assert "No shortcuts" in output
+
+
+def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: Path, tmp_path: Path) -> None:
+    page = tmp_path / "by.html"
+    assert succeed("inspect", model_path, "--evidence", table, "--html", page) == (
+        f"{len(TEXTS)} texts, 0 shortcuts -> {page}\n"
+    )
+    assert "<h2>What model_v1 goes by</h2>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--html", "a.html"],
+        ["--text-column", "a"],
+        ["--label-column", "a"],
+        ["--label", "billing"],
+        ["--top", "3"],
+        ["--encoding", "cp1252"],
+        ["--format", "csv"],
+        ["--on-error", "skip"],
+        ["--no-quotes"],
+        ["--delimiter", ","],
+    ],
+)
+def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
+    assert f"{options[0]} needs --evidence and a file." in fail(2, "inspect", model_path, *options)
+
+
+def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_bytes("text;queue\ncaf\u00e9;billing\nmy card;\nrefund;returns\n".encode("cp1252"))
+    how = ["--format", "csv", "--encoding", "cp1252", "--json"]
+    call: list[str | Path] = ["inspect", model_path, "--evidence", path, *how]
+    assert json.loads(succeed(*call))["texts"] == 3
+    assert "line 3: the label in column 'queue' is empty" in fail(3, *call, "--label-column", "queue", "--quiet")
+    result = run(*call, "--label-column", "queue", "--on-error", "skip")
+    found = json.loads(result.stdout)
+    assert (found["texts"], found["labelled"]) == (2, 2)
+    assert result.stderr.splitlines() == [
+        f"Note: {path} is read with semicolons between its fields.",
+        f"Note: Skipped 1 row that cannot be used: {path}, line 3: the label in column 'queue' is empty.",
+    ]
+
+
+def test_inspect_takes_rows_without_a_label_along_if_no_column_was_asked_for(model_path: Path, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "some.csv", [("text", "label"), ("my card", "billing"), ("refund", "")])
+    found = json.loads(succeed("inspect", model_path, "--evidence", path, "--json"))
+    assert (found["texts"], found["labelled"]) == (2, 1)
+
+
+def test_inspect_names_the_column_that_a_table_lacks(model_path: Path, table: Path, tmp_path: Path) -> None:
+    assert "has no column 'queue'" in fail(3, "inspect", model_path, "--evidence", table, "--label-column", "queue")
+    other = write_rows(tmp_path / "other.csv", [("stuff",), ("hi",)])
+    assert "has no column 'text'" in fail(3, "inspect", model_path, "--evidence", other)

@@ -1,0 +1,51 @@
+"""The installed program, in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.conftest import TEXTS
+from tests.command_line import SCRIPT, program, read_rows, write_rows
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "textcls", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("textcls, version ")
+
+
+def test_the_installed_program_predicts(model_path: Path, table: Path, tmp_path: Path) -> None:
+    done = program("predict", model_path, "new.csv", "--output", "out.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(TEXTS)} rows -> out.csv\n", "")
+    assert [row["text"] for row in read_rows(tmp_path / "out.csv")] == list(TEXTS)
+
+
+def test_the_installed_program_explains_without_colours_when_piped(model_path: Path, tmp_path: Path) -> None:
+    done = program("explain", model_path, TEXTS[4], folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(TEXTS[4] + "\n")
+    assert "\x1b" not in done.stdout
+
+
+def test_the_installed_program_ends_with_the_code_of_the_error_and_one_line(model_path: Path, tmp_path: Path) -> None:
+    done = program("predict", model_path, "no.csv", "--output", "out.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "Error: There is no file no.csv.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_installed_program_trains_with_its_progress_on_standard_error(tmp_path: Path) -> None:
+    rows = [(f"{word} please {i}", word) for word in ("refund", "parcel") for i in range(8)]
+    write_rows(tmp_path / "data.csv", [("text", "label"), *rows])
+    done = program("train", "data.csv", "--dim", "2", "--epochs", "1", folder=tmp_path)
+    assert done.returncode == 0
+    assert {line.split(":")[0].split(" ")[0] for line in done.stderr.splitlines()} == {"choosing"}
+    assert "choosing" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("data.onnx, ")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "data.onnx"}
+
+
+def test_a_reader_that_stops_reading_ends_the_program_without_a_traceback(model_path: Path) -> None:
+    line = f"{SCRIPT} inspect {model_path} --json"
+    done = subprocess.run(
+        ["sh", "-c", f"{line} | true; {line} > /dev/full"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,224 @@
+"""`textcls train`: what it prints and writes, and what reaches the training."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import fail, read_rows, run, succeed, write_rows
+from textcls import Classifier
+from textcls_training.config.resolve import resolve
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+
+ROWS = 120
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, sample_path: Path) -> tuple[str, Path]:
+    """What training on some rows of the sample printed, and the model it wrote."""
+    folder = tmp_path_factory.mktemp("trained")
+    rows = [list(row.values()) for row in read_rows(sample_path)[:ROWS]]
+    data = write_rows(folder / "tickets.csv", [("text", "label"), *rows])
+    result = run("train", data, "--output", folder / "tickets.onnx", "--dim", "8", "--epochs", "2", "--seed", "3")
+    assert result.exit_code == 0, result.output
+    return result.stderr + result.stdout, folder / "tickets.onnx"
+
+
+def test_train_prints_plain_progress_lines_when_not_in_a_terminal(trained: tuple[str, Path]) -> None:
+    output, _ = trained
+    number = r"\d+\.\d{3}"
+    assert re.search(rf"^choosing.*: epoch 1, loss {number}, validation \d+\.\d\d%$", output, re.MULTILINE)
+    assert re.search(r"^choosing.*: \d+ rows over all epochs$", output, re.MULTILINE)
+    assert "\x1b" not in output
+    assert "\r" not in output
+
+
+def test_train_sums_up_what_it_found_and_names_the_next_command(trained: tuple[str, Path]) -> None:
+    output, model = trained
+    lines = output.splitlines()
+    assert f"Trained on {ROWS} rows, 7 labels, 2 epochs." in lines
+    assert re.search(
+        r"^\w.*: \d+ rows   accuracy [\d.]+%   macro-F1 [\d.]+%   cross-entropy [\d.]+ \(perplexity [\d.]+\)"
+        r"   ECE [\d.]+ \(before calibration [\d.]+\)$",
+        output,
+        re.MULTILINE,
+    )
+    head = next(i for i, line in enumerate(lines) if line.split() == ["label", "precision", "recall", "F1", "rows"])
+    table = [line.split() for line in lines[head + 1 : head + 8]]
+    assert [row[0] for row in table] == list(Classifier.load(model).labels)
+    held_out = re.search(r"(\d+) rows   accuracy", output)
+    assert held_out is not None
+    assert sum(int(row[-1]) for row in table) == int(held_out[1])
+    size = f"{model.stat().st_size / 1e6:.2f} MB"
+    assert lines[-1] == f"{model}, {size}. Next: textcls evaluate {model} heldout.csv"
+
+
+def test_train_writes_one_file_that_answers_and_nothing_else(trained: tuple[str, Path]) -> None:
+    _, model = trained
+    assert {path.name for path in model.parent.iterdir()} == {"tickets.csv", "tickets.onnx"}
+    report = json.loads(succeed("evaluate", model, model.parent / "tickets.csv", "--json"))
+    assert report["rows"] == ROWS
+    assert report["accuracy"] > 0.9
+    info = Classifier.load(model).info
+    assert (info.training["rows"], info.training["seed"], info.training["epochs"]) == (ROWS, 3, 2)
+    assert info.model["dim"] == 8
+
+
+def test_train_prints_its_report_as_json_and_the_seconds_of_its_steps(tmp_path: Path, sample_path: Path) -> None:
+    data = write_rows(tmp_path / "t.csv", [("text", "label"), *(list(r.values()) for r in read_rows(sample_path)[:60])])
+    result = run("train", data, "--dim", "2", "--epochs", "1", "--ngrams", "none", "--json", "--verbose")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    report = json.loads(result.stdout)
+    assert (report["output"], report["rows"], report["epochs"]) == (str(tmp_path / "t.onnx"), 60, 1)
+    assert report["held_out"]["rows"] == report["held_out_rows"]
+    assert report["file_bytes"] == (tmp_path / "t.onnx").stat().st_size
+    assert report["interrupted"] is False
+    steps = ["reading", "checking", "loading", "preparing", "training", "saving"]
+    assert list(report["seconds"]) == steps
+    told = ", ".join(rf"{step} \d+\.\d" for step in steps)
+    assert re.search(rf"^Seconds: {told}, \d+\.\d in all\.$", result.stderr, re.MULTILINE)
+
+
+def test_train_without_options_leaves_everything_to_the_defaults(tmp_path: Path, train_call: dict[str, Any]) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x"), ("b", "y")])
+    fail(3, "train", data, "--quiet")
+    assert train_call["output"] == tmp_path / "tickets.onnx"
+    assert train_call["source"] == LabelledTexts(texts=["a", "b"], labels=["x", "y"])
+    assert resolve(train_call["config"], ["a", "b"], 2, 2) == resolve(TrainConfig(), ["a", "b"], 2, 2)
+    assert train_call["valid"] is None
+
+
+def test_every_option_of_train_reaches_the_training(tmp_path: Path, train_call: dict[str, Any]) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("title", "body", "queue"), ("a", "b", "x"), ("c", "d", "y")])
+    valid = write_rows(tmp_path / "valid.csv", [("title", "body", "queue"), ("e", "f", "x")])
+    options = "--text-column title --text-column body --label-column queue --mixing gmlp --attention softmax"
+    options += " --values mixed --ngrams 2,4 --no-bigrams --dim 5 --epochs 7 --max-tokens 11"
+    options += " --class-weight balanced --size tiny --seed 13 --device cpu"
+    fail(3, "train", data, "--output", tmp_path / "out.onnx", "--valid", valid, "--quiet", *options.split())
+    columns: dict[str, Any] = {"text_columns": ("title", "body"), "label_column": "queue"}
+    assert train_call["output"] == tmp_path / "out.onnx"
+    assert train_call["source"] == LabelledTexts(texts=["a\nb", "c\nd"], labels=["x", "y"], **columns)
+    assert train_call["valid"] == LabelledTexts(texts=["e\nf"], labels=["x"], **columns)
+    config = train_call["config"]
+    assert (config.mixing, config.attention, config.values, config.dim) == ("gmlp", "softmax", "mixed", 5)
+    features = resolve(config, ["a"], 1, 2).features
+    assert (features.ngram_sizes, features.bigrams) == ((2, 4), False)
+    assert (config.epochs, config.max_tokens, config.class_weight) == (7, 11, "balanced")
+    assert config.size == "tiny"
+    assert (config.seed, config.device) == (13, "cpu")
+
+
+@pytest.mark.parametrize("call", ["--help", "no.csv", "rows.csv --text-column txet"])
+def test_train_says_what_is_wrong_before_it_imports_pytorch(tmp_path: Path, call: str) -> None:
+    write_rows(tmp_path / "rows.csv", [("text", "label"), ("a", "x")])
+    code = """
+import sys
+from textcls.cli import main
+try:
+    main()
+finally:
+    heavy = {"torch", "numba", "scipy", "sklearn", "onnx"} & {name.partition(".")[0] for name in sys.modules}
+    print(sorted(heavy), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", *call.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (0 if call == "--help" else 3)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_train_reads_several_files_and_standard_input(
+    tmp_path: Path, train_call: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x")])
+    (tmp_path / "more.txt").write_text("__label__y b\n")
+    monkeypatch.chdir(tmp_path)
+    result = run("train", data, "more.txt", "-", "--quiet", given='{"text": "c", "label": "x"}\n')
+    assert result.exit_code == 3
+    assert (train_call["source"].texts, train_call["source"].labels) == (["a", "b", "c"], ["x", "y", "x"])
+    assert train_call["output"] == tmp_path / "tickets.onnx"
+
+
+def test_the_model_is_named_after_the_data_without_gz(tmp_path: Path, train_call: dict[str, Any]) -> None:
+    (tmp_path / "tickets.csv.gz").write_bytes(gzip.compress(b"text,label\na,x\nb,y\n"))
+    fail(3, "train", tmp_path / "tickets.csv.gz", "--quiet")
+    assert train_call["output"] == tmp_path / "tickets.onnx"
+
+
+def test_rows_that_cannot_be_trained_on_are_skipped_on_request(tmp_path: Path, train_call: dict[str, Any]) -> None:
+    data, valid = tmp_path / "a.txt", tmp_path / "b.txt"
+    data.write_text("__label__x a\n__label__x __label__y b\n__label__y c\n")
+    valid.write_text("__label__z d\n__label__y e\n")
+    message = fail(3, "train", data, "--valid", valid)
+    assert f"{data}, line 2: 2 labels, 'x' and 'y'" in message
+    result = run("train", data, "--valid", valid, "--on-error", "skip", "--quiet")
+    assert (train_call["source"].texts, train_call["valid"].texts) == (["a", "c"], ["e"])
+    skipped = result.stderr.splitlines()[0]
+    assert skipped.startswith("Note: Skipped 2 rows that cannot be used: ")
+    assert f"{valid}, line 1: validation rows have the label 'z', which no training row has" in skipped
+
+
+def test_train_needs_two_labels(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "one.csv", [("text", "label"), ("a", "x"), ("b", "x")])
+    assert "have only the label 'x'; a classifier needs at least two." in fail(3, "train", data, "--quiet")
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_train_refuses_a_validation_label_that_no_training_row_has(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "a.csv", [("text", "label"), ("a", "x"), ("b", "y")])
+    valid = write_rows(tmp_path / "b.csv", [("text", "label"), ("a", "z")])
+    assert "validation rows have the label 'z'" in fail(3, "train", data, "--valid", valid)
+    assert sorted(tmp_path.iterdir()) == [data, valid]
+
+
+def test_train_says_before_training_that_the_output_folder_is_missing(tmp_path: Path, sample_path: Path) -> None:
+    message = fail(6, "train", sample_path, "--output", tmp_path / "no" / "out.onnx")
+    assert f"{tmp_path / 'no'} does not exist" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_never_writes_over_its_own_rows(tmp_path: Path, sample_path: Path) -> None:
+    rows = [list(row.values()) for row in read_rows(sample_path)[:40]]
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), *rows])
+    valid = write_rows(tmp_path / "valid.csv", [("text", "label"), *rows])
+    before = data.read_bytes()
+    for output in (data, valid):
+        result = run("train", data, "--valid", valid, "--output", output, "--epochs", "1", "--dim", "2")
+        assert (result.exit_code, data.read_bytes(), valid.read_bytes()) == (3, before, before)
+        assert str(output) in result.stderr
+
+
+def test_train_says_that_there_is_no_gpu(tmp_path: Path, sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    message = fail(6, "train", sample_path, "--output", tmp_path / "out.onnx", "--device", "cuda")
+    assert "cuda" in message.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ngrams", ["3-5", "three"])
+def test_sizes_of_n_grams_that_cannot_be_are_a_wrong_call(tmp_path: Path, ngrams: str) -> None:
+    result = run("train", write_rows(tmp_path / "a.csv", [("text", "label")]), "--ngrams", ngrams)
+    assert result.exit_code == 2
+    assert repr(ngrams) in result.stderr
+
+
+def test_train_takes_as_little_as_two_rows_of_which_one_has_no_tokens(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "two.csv", [("text", "label"), ("good", "x"), (" ", "y")])
+    output = succeed("train", data, "--epochs", "1", "--dim", "2")
+    assert "Trained on 2 rows, 2 labels" in output
+    assert "Not calibrated" in output
+    assert Classifier.load(tmp_path / "two.onnx").labels == ("x", "y")
+
+
+@pytest.mark.parametrize("path", [".", "./", ".."])
+def test_a_folder_in_the_place_of_the_rows_is_said_to_be_one(path: str) -> None:
+    result = run("train", path)
+    assert result.exit_code == 3
+    assert result.stderr.endswith("is a folder; name a file in it.\n")

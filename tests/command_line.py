@@ -1,0 +1,64 @@
+"""The command line as tests call it, and the tables that it reads and writes."""
+
+import csv
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from textcls.cli import main
+
+SCRIPT = Path(sys.prefix) / "bin" / "textcls"
+
+
+def run(*args: str | Path, given: bytes | str | None = None, **variables: str) -> Result:
+    """Call the command line in this process, at a width at which nothing wraps.
+
+    Args:
+        args: its arguments.
+        given: what is on standard input.
+        variables: of the environment.
+    """
+    return CliRunner().invoke(
+        main, [str(arg) for arg in args], input=given, env={"COLUMNS": "200", **variables}, catch_exceptions=False
+    )
+
+
+def succeed(*args: str | Path) -> str:
+    """What a call prints on standard output; it must succeed."""
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def fail(code: int, *args: str | Path) -> str:
+    """The one line on standard error with which a call is refused; standard output stays empty."""
+    result = run(*args)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def program(*args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Call the installed program, in a process of its own."""
+    return subprocess.run(
+        [SCRIPT, *args], cwd=folder, capture_output=True, text=True, encoding="utf-8", env={**os.environ}, check=False
+    )
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """Write a table, whose first row is its header, as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

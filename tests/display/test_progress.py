@@ -1,0 +1,37 @@
+"""Progress: bars in a terminal, and lines, but not too many, elsewhere."""
+
+import io
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn
+
+from textcls.display.terminal.progress import ProgressLines, progress_on
+
+
+def test_elsewhere_than_in_a_terminal_each_phase_is_a_line() -> None:
+    printed = io.StringIO()
+    with progress_on(Console(file=printed), "texts") as progress:
+        progress.phase("LIME", 1200)
+        progress.step(3, "state")
+    assert printed.getvalue() == "LIME: 1,200 texts\n"
+
+
+def test_of_the_notes_no_more_than_one_a_second_is_a_line() -> None:
+    seconds = iter([0.0, 0.0, 0.4, 1.1, 1.1])
+    lines = ProgressLines(Console(file=(printed := io.StringIO())), "rows", clock=lambda: next(seconds))
+    lines.phase("[b]", 10)
+    for number in (1, 2, 3):
+        lines.note(f"epoch {number}")
+    assert printed.getvalue().splitlines() == ["[b]: 10 rows", "[b]: epoch 1", "[b]: epoch 3"]
+
+
+def test_in_a_terminal_a_bar_shows_steps_state_and_the_last_note() -> None:
+    printed = io.StringIO()
+    console = Console(file=printed, force_terminal=True, width=150)
+    with progress_on(console, "rows", MofNCompleteColumn()) as progress:
+        progress.phase("choosing", 4)
+        progress.step(3, "loss 0.250")
+        progress.note("epoch 2")
+    *_, last = (line for line in printed.getvalue().splitlines() if "choosing" in line)
+    for shown in ("3/4", "loss 0.250", "epoch 2"):
+        assert shown in last

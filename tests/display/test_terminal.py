@@ -1,0 +1,64 @@
+"""Explanations in the terminal: colours, tables, examples."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+
+from tests.command_line import read_rows
+from tests.explanations import opposed
+from textcls import Classifier, Explanation
+from textcls.display.terminal.explanation import coloured_text, rich_token_table
+from textcls.display.terminal.global_explanation import global_explanation_report
+from textcls.display.token_table import token_table
+from textcls.global_explanation.explainer import GlobalExplainer
+
+
+def colours(explanation: Explanation, label: str) -> dict[str, str]:
+    """The coloured parts of the text, as drawn."""
+    text = coloured_text(explanation, explanation.attribution(label))
+    return {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
+
+
+def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
+    explanation = opposed("good fair weak bad worst", 2.0, 0.9, 0.1, -0.5, -1.5)
+    assert colours(explanation, "good") == {"good": "bold green", "fair": "green", "bad": "red", "worst": "bold red"}
+    assert colours(explanation, "bad") == {"good": "bold red", "fair": "red", "bad": "green", "worst": "bold green"}
+    assert all(Style.parse(style) for style in colours(explanation, "good").values())
+
+
+def test_words_that_are_unknown_are_underlined_in_the_text_and_marked_in_the_table() -> None:
+    explanation = opposed("good fair bad", 2.0, 0.05, -1.0, known=[True, False, False])
+    spans = coloured_text(explanation, explanation.attribution()).spans
+    assert [(span.start, span.end) for span in spans if span.style == "underline"] == [(5, 9), (10, 13)]
+    with (console := Console(width=200, file=io.StringIO())).capture() as printed:
+        console.print(rich_token_table(token_table(explanation, explanation.attribution(), range(3))))
+    rows = printed.get().splitlines()
+    assert [row.split("  ")[0] for row in rows[1:4]] == ["good", "fair (unknown)", "bad (unknown)"]
+
+
+def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
+    # Bell and backspace are tokens; the others are white space.
+    explanation = opposed("\r\a\b\v\f good\r\nbad", 0, 0, 2.0, -1.0)
+    assert len(explanation.spans) == 4
+    assert colours(explanation, "good") == {"good": "bold green", "bad": "bold red"}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_on_a_terminal_examples_give_way_and_keep_the_word_in_sight(
+    classifier: Classifier, sample_path: Path, width: int
+) -> None:
+    explainer = GlobalExplainer(classifier.labels)
+    for explanation in classifier.explain([row["text"] for row in read_rows(sample_path)[:200]]):
+        explainer.add(explanation)
+    explainer.add(classifier.explain("\u6ce8\u6587\u306e\u30ad\u30e3\u30f3\u30bb\u30eb " * 9))
+    console = Console(width=200, file=(printed := io.StringIO()))
+    for part in global_explanation_report(explainer.summary(4), width):
+        console.print(part)
+    rows = [line.rstrip() for line in printed.getvalue().splitlines() if "[" in line]
+    assert len(rows) > 50
+    assert all("]" in row for row in rows)
+    assert max(map(cell_len, rows)) <= width

@@ -1,0 +1,159 @@
+"""The service stops without losing anybody who has been connected, and lack of files ends nothing."""
+
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MAIN = "from textcls.cli import main; main(prog_name='textcls')"
+REQUEST = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+
+def until(true: Callable[[], Any], seconds: float = 20) -> Any:
+    """Wait until something holds; return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := true():
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not come to hold")
+
+
+@contextmanager
+def command(*arguments: str | Path, code: str = MAIN) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    """A running `textcls serve`, and where it listens."""
+    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
+    with subprocess.Popen(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            found = re.search(r"on http://(127\.0\.0\.1):(\d+)\n", process.stdout.readline())
+            assert found, process.stderr.read()
+            yield process, (found[1], int(found[2]))
+        finally:
+            process.kill()
+
+
+def ask(address: tuple[str, int], seconds: float = 20) -> str:
+    """Ask once, on a connection of its own; return the status, or what went wrong."""
+    try:
+        connection = socket.create_connection(address, timeout=seconds)
+    except ConnectionRefusedError:
+        return "refused"
+    with connection:
+        try:
+            connection.sendall(REQUEST)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        except OSError as error:
+            return type(error).__name__
+    return answer[9:12].decode() or "no answer"
+
+
+class Callers:
+    """Clients that open a connection for each request, until they are refused."""
+
+    def __init__(self, address: tuple[str, int], clients: int = 4) -> None:
+        self.found: Counter[str] = Counter()
+        self._address, self._stop = address, threading.Event()
+        self._threads = [threading.Thread(target=self._call) for _ in range(clients)]
+
+    def __enter__(self) -> "Callers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(20)
+
+    def _call(self) -> None:
+        while not self._stop.is_set() and not self.found["refused"]:
+            self.found[ask(self._address)] += 1
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet waited for has no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_nobody_whom_the_kernel_has_connected_is_reset_at_the_end(model_path: Path, workers: str) -> None:
+    with command(model_path, "--workers", workers) as (process, address), Callers(address) as callers:
+        until(lambda: callers.found["200"] > 50)
+        process.terminate()
+        assert process.wait(20) == 0
+    assert set(callers.found) <= {"200", "refused"}
+
+
+def test_a_signal_to_stop_ends_a_replacement_of_the_workers_at_once_and_all_processes(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, _):
+        before = children(process.pid)
+        process.send_signal(signal.SIGHUP)
+        new = until(lambda: set(children(process.pid)) - set(before))
+        process.terminate()
+        begun = time.monotonic()
+        assert process.wait(20) == 0
+        # Loading a model takes longer than this.
+        assert time.monotonic() - begun < 2
+        assert not any(map(alive, {*before, *new}))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_too_many_open_files_end_nothing_and_when_there_are_fewer_all_is_as_before(
+    model_path: Path, workers: str
+) -> None:
+    with command(model_path, "--workers", workers, "--receive-seconds", "3") as (process, address):
+        pids = [process.pid] if workers == "1" else children(process.pid)
+        for pid in pids:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (96, 96))
+        with ExitStack() as stack:
+            kept = stack.enter_context(closing(HTTPConnection(*address, timeout=20)))
+            assert status(kept, "/livez") == 200
+            for _ in range(len(pids) * 120):
+                stack.enter_context(socket.create_connection(address, timeout=5))
+            late = socket.create_connection(address, timeout=20)
+            late.sendall(REQUEST)
+            spent = sum(map(processor_seconds, pids))
+            time.sleep(1)
+            assert sum(map(processor_seconds, pids)) - spent < 0.5 * len(pids)
+            # What needs a file has one: nobody but new connections has to wait.
+            assert status(kept, "/metrics") == 200
+        with late:
+            assert late.recv(65536).startswith(b"HTTP/1.1 200")
+        assert ask(address) == "200"
+        assert process.poll() is None
+        assert all(map(alive, pids))
+
+
+def status(connection: HTTPConnection, path: str) -> int:
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def processor_seconds(pid: int) -> float:
+    found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(found[11]) + int(found[12])) / os.sysconf("SC_CLK_TCK")

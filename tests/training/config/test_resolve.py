@@ -1,0 +1,121 @@
+"""The rules that decide what a training run is not told."""
+
+import pytest
+
+from textcls.features import FeatureConfig
+from textcls_training.config import resolve as rules
+from textcls_training.config.resolve import resolve
+from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "epochs"), [(6, 2, 40), (300, 6, 22), (10_000, 77, 14), (120_000, 4, 1), (10**7, 2, 1)]
+)
+def test_few_rows_a_label_get_many_epochs(rows: int, labels: int, epochs: int) -> None:
+    assert rules.default_epochs(rows, labels) == epochs
+
+
+def test_many_labels_get_a_wider_model() -> None:
+    assert [rules.default_dim(labels) for labels in (2, 32, 33)] == [32, 32, 64]
+
+
+def test_small_data_get_small_batches() -> None:
+    assert [rules.default_batch_size(rows) for rows in (300, 7999, 8000)] == [16, 16, 32]
+
+
+def optim_of(rows: int, tokens: int, **told: int) -> OptimConfig:
+    return resolve(TrainConfig(**told), ["text"] * rows, tokens, 2).optim  # type: ignore[arg-type]
+
+
+def test_tables_of_longer_texts_start_from_a_smaller_accumulator() -> None:
+    starts = [optim_of(4, 4 * tokens).table_accumulator for tokens in (0, 1, 10, 30, 100, 300, 10_000)]
+    assert starts == sorted(starts, reverse=True)
+    assert len(set(starts)) > 3
+    assert 0 < starts[-1] < starts[0] < 1
+
+
+def test_the_accumulator_follows_from_the_mean_length_of_the_texts() -> None:
+    assert optim_of(2, 400).table_accumulator == optim_of(20, 4000).table_accumulator
+
+
+def test_few_passes_shrink_the_head_as_much_in_all_however_many_rows_there_are() -> None:
+    one, two = (optim_of(rows, rows, epochs=1).head_decay * rows for rows in (100_000, 200_000))
+    assert one == pytest.approx(two)
+    assert optim_of(300, 300, epochs=20).head_decay == OptimConfig().head_decay
+
+
+@pytest.mark.parametrize(
+    ("texts", "shorter"),
+    [
+        (["my card", "\u6771\u4eac"], False),
+        (["\uc571\uc774 \uacc4\uc18d", "ok"], True),
+        (["\uc571", "abc"], False),
+        (["", "123"], False),
+    ],
+    ids=["Latin and Han", "mostly Hangul", "a little Hangul", "no letters"],
+)
+def test_ngrams_are_shorter_where_letters_are_hangul_syllables(texts: list[str], shorter: bool) -> None:
+    usual, found = rules.default_ngrams(["abc"]), rules.default_ngrams(texts)
+    assert sum(found) < sum(usual) if shorter else found == usual
+
+
+def test_what_is_told_is_kept() -> None:
+    told = TrainConfig(
+        ngrams=(4,),
+        bigrams=False,
+        model=ModelConfig(dim=5, metric=False),
+        optim=OptimConfig(batch_size=7, table_accumulator=0.5),
+        epochs=9,
+        max_tokens=11,
+        class_weight="balanced",
+        size="tiny",
+        seed=13,
+        device="cpu",
+    )
+    found = resolve(told, ["text"], 1, 2)
+    assert found.features == FeatureConfig(bigrams=False, ngram_sizes=(4,))
+    assert (found.model, found.optim, found.epochs) == (told.model, told.optim, 9)
+    assert (found.max_tokens, found.class_weight, found.size) == (11, "balanced", "tiny")
+    assert (found.seed, found.device) == (13, "cpu")
+
+
+def test_no_ngrams_is_not_the_same_as_not_told() -> None:
+    assert resolve(TrainConfig(ngrams=()), ["text"], 1, 2).features.ngram_sizes == ()
+    assert resolve(TrainConfig(), ["text"], 1, 2).features.ngram_sizes == rules.default_ngrams(["text"])
+
+
+def test_the_options_of_the_model_make_the_model_and_the_labels_its_width() -> None:
+    config = TrainConfig(mixing="gmlp", attention="cosine", embedding="rows", values="mixed")
+    for labels, dim in ((2, 32), (50, 64)):
+        model = resolve(config, ["text"], 1, labels).model
+        assert (model.mixing, model.attention, model.embedding, model.values) == ("gmlp", "cosine", "rows", "mixed")
+        assert model.dim == dim
+    assert resolve(TrainConfig(dim=5), ["text"], 1, 50).model.dim == 5
+
+
+def test_a_mixing_rate_takes_the_place_of_that_of_the_optimizers() -> None:
+    assert resolve(TrainConfig(mixing_rate=0.5), ["text"], 1, 2).optim.mixing_rate == 0.5
+    assert resolve(TrainConfig(), ["text"], 1, 2).optim.mixing_rate == OptimConfig().mixing_rate
+
+
+def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
+    found = resolve(TrainConfig(), ["text"], 1, 2)
+    assert (found.model.mixing, found.size) == ("none", "default")
+
+
+@pytest.mark.parametrize(("attention", "linear"), [("norm", True), ("softmax", True), ("cosine", False)])
+def test_scores_are_metric_scores_where_one_kernel_gives_them_and_pools_unless_told(
+    attention: Attention, linear: bool
+) -> None:
+    def metric(fused: bool, told: bool | None = None) -> bool | None:
+        model = ModelConfig(attention=attention, metric=told)
+        return resolve(TrainConfig(model=model), ["text"], 1, 2, fused_metric=fused).model.metric
+
+    assert (metric(False), metric(True)) == (False, linear)
+    assert (metric(True, told=False), metric(False, told=True)) == (False, True)
+
+
+def test_the_table_learns_more_slowly_from_few_rows() -> None:
+    rates = [rules.default_optim(rows, 20, 5).table_rate for rows in (100, 1000, 4000, 10**6)]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[1] < rates[2] == rates[3]

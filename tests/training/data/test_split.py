@@ -1,0 +1,81 @@
+"""Which rows are held out: copies together, the same on every run, every label still taught."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from textcls_training.data import split
+from textcls_training.data.split import validation_masks
+
+rows_strategy = st.lists(
+    st.tuples(st.sampled_from([f"text number {i}" for i in range(12)]), st.integers(0, 3)), min_size=1, max_size=25
+)
+
+
+def many(rows: int) -> list[str]:
+    return [f"message {i} of many" for i in range(rows)]
+
+
+def alternating(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.arange(rows, dtype=np.int64) % 2
+
+
+@given(rows_strategy)
+@settings(deadline=None, max_examples=300)
+def test_copies_of_a_text_stay_on_one_side(rows: list[tuple[str, int]]) -> None:
+    texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
+    for mask in validation_masks(texts, labels):
+        held, kept = ({t for t, m in zip(texts, mask, strict=True) if m == side} for side in (True, False))
+        assert not held & kept
+
+
+def test_texts_with_the_same_tokens_are_copies() -> None:
+    texts = [text for i in range(100) for text in (f"Message {i}, please", f"message  {i} , PLEASE ")]
+    for mask in validation_masks(texts, np.zeros(200, np.int64)):
+        assert (mask[::2] == mask[1::2]).all()
+
+
+@given(rows_strategy)
+@settings(deadline=None, max_examples=300)
+def test_every_label_is_left_a_row_that_teaches_it(rows: list[tuple[str, int]]) -> None:
+    texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
+    for mask in validation_masks(texts, labels):
+        assert set(labels[~mask]) == set(labels)
+
+
+@pytest.mark.parametrize("rows", [200, split.CROSS_FIT_BELOW + 100], ids=["few rows", "many rows"])
+def test_the_order_of_the_rows_does_not_matter(rows: int) -> None:
+    texts, labels = many(rows), alternating(rows)
+    order = np.random.default_rng(0).permutation(rows)
+    for mask, permuted in zip(
+        validation_masks(texts, labels), validation_masks([texts[i] for i in order], labels[order]), strict=True
+    ):
+        assert (permuted == mask[order]).all()
+
+
+def test_of_many_rows_a_tenth_is_held_out() -> None:
+    rows = split.CROSS_FIT_BELOW
+    (mask,) = validation_masks(many(rows), alternating(rows))
+    assert 0.07 < mask.mean() < 0.13
+
+
+def test_of_few_rows_each_fifth_is_held_out_in_turn() -> None:
+    rows = split.CROSS_FIT_BELOW - 1
+    masks = np.array(list(validation_masks(many(rows), alternating(rows))))
+    assert len(masks) == 5
+    assert (masks.sum(0) == 1).all()
+    assert ((masks.mean(1) > 0.15) & (masks.mean(1) < 0.25)).all()
+
+
+def test_a_rare_label_is_validated_too() -> None:
+    labels = np.array([1] * 20 + [0] * 1980, np.int64)
+    (mask,) = validation_masks(many(2000), labels)
+    assert mask[:20].sum() == 2
+    assert mask.sum() == 200
+
+
+def test_the_split_is_as_ever() -> None:
+    # A changed split would make every later report incomparable with the one before.
+    masks = np.array(list(validation_masks(many(10), np.zeros(10, np.int64))))
+    assert masks.argmax(0).tolist() == [1, 3, 0, 1, 3, 0, 2, 2, 4, 4]

@@ -1,0 +1,124 @@
+"""What validation rows fit: ensemble weights and the temperature."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import check_grad, minimize
+
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.fit import calibration
+from textcls_training.fit.calibration import Calibration, log_loss
+
+Float64 = NDArray[np.float64]
+
+
+def sampled(*weights: float, rows: int = 4000) -> tuple[Float32, Int64]:
+    """Logits of a view for each weight, and labels drawn from softmax(sum of weight * logits)."""
+    rng = np.random.default_rng(0)
+    logits_VRC = rng.normal(0, 3, (len(weights), rows, 4)).astype(np.float32)
+    noise_RC = rng.gumbel(size=logits_VRC.shape[1:])
+    return logits_VRC, (np.tensordot(weights, logits_VRC, 1) + noise_RC).argmax(1)
+
+
+def weights_of(found: Calibration) -> Float64:
+    return np.array(found.ensemble_weights) / found.temperature
+
+
+def test_log_loss_of_a_case_worked_by_hand() -> None:
+    logits = np.array([[math.log(3), 0], [0, 0]], np.float32)
+    expected = (math.log(4 / 3) + math.log(2)) / 2
+    assert log_loss(logits, np.array([0, 1])) == pytest.approx(expected)
+    # At temperature 1/2 the odds are squared: 9 to 1.
+    assert log_loss(logits, np.array([0, 1]), 0.5) == pytest.approx((math.log(10 / 9) + math.log(2)) / 2)
+
+
+def test_views_together_are_their_sum_by_ensemble_weights() -> None:
+    logits_VRC = np.array([[[4, 0]], [[0, 8]]], np.float32)
+    combined_RC = Calibration((0.25, 0.75), 3.0).combine(logits_VRC)
+    np.testing.assert_array_equal(combined_RC, [[1, 6]])
+    assert combined_RC.dtype == np.float32
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_the_temperature_that_made_the_labels_is_found_again(temperature: float) -> None:
+    found = calibration.fit(*sampled(1 / temperature))
+    assert found.ensemble_weights == (1.0,)
+    assert found.temperature == pytest.approx(temperature, rel=0.08)
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1), (0.2, 1.0), (0.3, 0.6, 0.1)], ids=str)
+def test_the_weights_that_made_the_labels_are_found_again(weights: tuple[float, ...]) -> None:
+    np.testing.assert_allclose(weights_of(calibration.fit(*sampled(*weights))), weights, rtol=0.1, atol=0.02)
+
+
+def test_a_view_of_pure_noise_counts_for_nearly_nothing() -> None:
+    assert calibration.fit(*sampled(0.6, 0.0)).ensemble_weights[1] < 0.05
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (1.0, -1.0), (0.0, 0.0), (-1.0,), (50.0, 0.0)], ids=str)
+@pytest.mark.parametrize("rows", [0, 49, 50, 300])
+def test_ensemble_weights_are_never_negative_and_sum_to_one(weights: tuple[float, ...], rows: int) -> None:
+    found = calibration.fit(*sampled(*weights, rows=rows))
+    assert len(found.ensemble_weights) == len(weights)
+    assert min(found.ensemble_weights) >= 0
+    assert sum(found.ensemble_weights) == pytest.approx(1)
+    assert 0 < found.temperature < 100
+
+
+def test_views_that_say_the_same_count_the_same() -> None:
+    (logits_RC,), labels = sampled(0.5)
+    found = calibration.fit(np.stack([logits_RC, logits_RC]), labels)
+    assert found.ensemble_weights == pytest.approx((0.5, 0.5), abs=1e-3)
+    assert found.temperature == pytest.approx(calibration.fit(logits_RC[None], labels).temperature, rel=1e-3)
+
+
+def test_no_other_weights_have_a_lower_loss() -> None:
+    # Of many rows, where smoothing the targets hardly matters.
+    logits_VRC, labels = sampled(0.4, 0.2)
+    best_V = weights_of(calibration.fit(logits_VRC, labels))
+
+    def loss(weight_V: Float64) -> float:
+        return log_loss(np.tensordot(weight_V, logits_VRC, 1).astype(np.float32), labels)
+
+    for factors in ((0.9, 1), (1.1, 1), (1, 0.9), (1, 1.1), (0.95, 1.05), (1.05, 0.95), (0.95, 0.95), (1.05, 1.05)):
+        assert loss(best_V * factors) > loss(best_V)
+
+
+def test_the_gradient_equals_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = []
+
+    def checked(loss: Callable[[Float64], tuple[float, Float64]], start_V: Float64, **options: Any) -> Any:
+        def part(which: int, log_weight_V: Float64) -> Any:
+            return loss(log_weight_V)[which]
+
+        for point_V in (start_V, start_V + np.array([0.7, -1.1])):
+            error = check_grad(partial(part, 0), partial(part, 1), point_V)
+            errors.append(error / np.abs(loss(point_V)[1]).max())
+        return minimize(loss, start_V, **options)
+
+    monkeypatch.setattr(calibration, "minimize", checked)
+    calibration.fit(*sampled(0.5, 0.2, rows=200))
+    assert len(errors) == 2
+    assert max(errors) < 1e-4
+
+
+def test_rows_that_are_all_right_do_not_prove_certainty() -> None:
+    labels = np.arange(100) % 2
+    logits = np.where(labels[:, None] == np.arange(2), 2.0, -2.0).astype(np.float32)
+    sharpened = logits / calibration.fit(logits[None], labels).temperature
+    surest = 1 / (1 + np.exp(-(sharpened[0, 0] - sharpened[0, 1])))
+    assert surest == pytest.approx(101 / 102, abs=1e-3)
+
+
+@pytest.mark.parametrize("weights", [(0.3,), (0.3, 0.1)], ids=["one view", "two views"])
+def test_too_few_rows_are_not_calibrated(weights: Sequence[float]) -> None:
+    logits_VRC, labels = sampled(*weights, rows=calibration.MIN_ROWS)
+    equal = Calibration((1 / len(weights),) * len(weights), 1.0)
+    assert calibration.fit(logits_VRC[:, :-1], labels[:-1]) == equal
+    assert calibration.fit(logits_VRC[:, :0], labels[:0]) == equal
+    assert calibration.fit(logits_VRC, labels).temperature != 1

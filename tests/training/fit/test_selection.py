@@ -1,0 +1,83 @@
+"""What validation rows choose: the epoch, the ensemble weights and the temperature."""
+
+import numpy as np
+import pytest
+
+from tests.training.helpers import classes_of, dataset_of
+from textcls_training.data.arrays import Float32
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.calibration import Calibration
+from textcls_training.fit.selection import EpochScore, best_epoch, end_to_end, select
+
+
+@pytest.fixture(scope="module")
+def dataset(sample: LabelledTexts) -> Dataset:
+    return dataset_of(sample)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "rows", "number"),
+    [
+        ([0.5, 0.9, 0.8], 100, 2),
+        ([0.5, 0.82, 0.8], 100, 3),
+        ([0.9, 0.9, 0.1], 100, 2),
+        ([0.5, 0.9, 0.8], 8, 3),
+        ([0.7], 100, 1),
+    ],
+    ids=[
+        "clearly better",
+        "within a standard error",
+        "ties go to the lower loss",
+        "few rows prove little",
+        "one epoch",
+    ],
+)
+def test_the_last_epoch_is_kept_unless_another_is_clearly_better(
+    accuracies: list[float], rows: int, number: int
+) -> None:
+    scores = [EpochScore(accuracy, negative_loss=float(i)) for i, accuracy in enumerate(accuracies)]
+    assert best_epoch(scores, rows) == number
+
+
+def test_the_score_of_an_epoch_is_its_accuracy_and_then_its_loss() -> None:
+    logits = np.log(np.array([[3, 1], [1, 1], [1, 3]], np.float32))
+    score = EpochScore.of(logits, np.array([0, 1, 1]))
+    assert score.accuracy == pytest.approx(2 / 3)
+    assert score.negative_loss == pytest.approx((2 * np.log(3 / 4) + np.log(1 / 2)) / 3)
+
+
+def test_the_validation_rows_of_all_splits_choose_together(dataset: Dataset) -> None:
+    third = np.arange(150) % 3
+    splits = [dataset.split(third == i) for i in range(3)]
+    right = np.eye(classes_of(dataset), dtype=np.float32)
+
+    def by_epoch(split: Split) -> list[Float32]:
+        """All right, all wrong, and one label for all."""
+        predicted = (split.valid.labels, (split.valid.labels + 1) % len(right), 0 * split.valid.labels)
+        return [np.stack([right[labels], right[labels]]) for labels in predicted]
+
+    labels = np.concatenate([split.valid.labels for split in splits])
+    selected = select(labels, end_to_end([by_epoch(split) for split in splits]))
+    assert selected.epochs == 1
+    assert selected.labels.tolist() == labels.tolist()
+    np.testing.assert_allclose(selected.logits, right[labels], rtol=1e-6)
+
+
+def test_each_epoch_is_scored_as_the_ensemble_that_suits_it(dataset: Dataset) -> None:
+    classes, number = classes_of(dataset), np.arange(150)[:, None]
+    right_RC = np.eye(classes, dtype=np.float32)[dataset.labels]
+    # First a quiet view that is right of four in five beside loud noise; then two views that are right of every other.
+    noise_RC = np.random.default_rng(0).normal(0, 5, (150, classes)).astype(np.float32)
+    first_VRC, last_VRC = np.stack([right_RC * (number % 5 > 0), noise_RC]), np.stack([right_RC * (number % 2)] * 2)
+    selected = select(dataset.labels, [first_VRC, last_VRC])
+    assert selected.epochs == 1
+    assert selected.calibration.ensemble_weights[0] > 0.9
+    np.testing.assert_array_equal(selected.logits, selected.calibration.combine(first_VRC))
+
+
+def test_without_validation_rows_the_last_epoch_is_kept_uncalibrated() -> None:
+    nothing_VRC = np.zeros((2, 0, 3), np.float32)
+    selected = select(np.zeros(0, np.int64), [nothing_VRC, nothing_VRC])
+    assert (selected.epochs, selected.logits.shape, len(selected.labels)) == (2, (0, 3), 0)
+    assert selected.calibration == Calibration((0.5, 0.5), 1.0)

@@ -1,0 +1,293 @@
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.training.studies.explanations.conftest import TEXTS
+from textcls import Classifier
+from textcls.cli import main
+from textcls.errors import ConfigError, InputError, TextclsError
+from textcls_training.data.arrays import Float64
+from textcls_training.studies.explanations import page, plots
+from textcls_training.studies.explanations.benchmark import explain_benchmark
+from textcls_training.studies.explanations.methods import METHODS, Counted, Method
+from textcls_training.studies.explanations.report import comparison_grids, grids, notes
+from textcls_training.studies.explanations.results import BenchmarkResult, RationaleCounts
+
+CHEAP = "contributions,random"
+
+
+def test_every_method_has_every_figure(result: BenchmarkResult) -> None:
+    assert [method.name for method in result.methods] == list(METHODS)
+    for method in result.methods:
+        assert {group: len(figures) for group, figures in method.figures.items()} == {
+            "delete": 7,
+            "mask": 7,
+            "plausibility": 4,
+            "robustness": 4,
+        }
+        assert all(len(curve) == 5 for curves in method.curves.values() for curve in curves.values())
+
+
+def test_texts_without_a_token_are_counted_and_left_out(result: BenchmarkResult) -> None:
+    assert (result.texts, result.skipped) == (3, 1)
+    assert result.methods[0].figures["delete"]["comprehensiveness"].count == 3
+
+
+def test_leave_one_out_agrees_with_itself_and_chance_does_not_with_another_model(result: BenchmarkResult) -> None:
+    by_name = {method.name: method.figures for method in result.methods}
+    assert by_name["leave_one_out"]["delete"]["loo_tau"].value == pytest.approx(1)
+    assert by_name["contributions"]["robustness"]["other_model"].value == pytest.approx(1)
+    assert by_name["random"]["robustness"]["other_model"].value != pytest.approx(1)
+
+
+def test_the_contributions_cost_one_call(result: BenchmarkResult) -> None:
+    assert result.methods[0].calls == 1
+    assert all(method.milliseconds > 0 for method in result.methods)
+
+
+def test_the_contributions_are_compared_with_every_other_method(result: BenchmarkResult) -> None:
+    assert {one.other for one in result.comparisons} == set(METHODS) - {"contributions"}
+    assert {one.verdict for one in result.comparisons} <= {"better", "not worse", "worse", None}
+
+
+def test_what_became_of_the_rationales_is_counted(result: BenchmarkResult) -> None:
+    assert result.rationales == RationaleCounts(used=2, unmarked=1, unaligned=0, unknown_label=0, inexact=0)
+
+
+def test_changes_that_do_not_apply_are_counted(result: BenchmarkResult) -> None:
+    assert result.changed == {"typo": 3, "synonym": 1, "duplicate": 3, "other_model": 3}
+
+
+def test_the_result_is_plain_data_without_nan(result: BenchmarkResult) -> None:
+    found = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert found["methods"][0]["figures"]["delete"]["sufficiency"]["count"] == 3
+
+
+def test_the_same_seed_gives_the_same_figures(classifier: Classifier) -> None:
+    one, other = (explain_benchmark(classifier, TEXTS, methods=["contributions", "random"]) for _ in range(2))
+    assert [method.figures for method in one.methods] == [method.figures for method in other.methods]
+    assert one.comparisons == other.comparisons
+
+
+def test_a_failing_method_is_named_and_stops_the_measurement(
+    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_model: Counted, _seed: int) -> Method:
+        def scores(text: str, label: int) -> Float64:
+            raise ZeroDivisionError("of all things")
+
+        return scores
+
+    monkeypatch.setitem(METHODS, "attention", broken)
+    with pytest.raises(
+        TextclsError, match=r"The method attention failed on a text of 5 tokens \(ZeroDivisionError: of"
+    ):
+        explain_benchmark(classifier, TEXTS, methods=["attention"])
+
+
+def test_scores_that_are_no_numbers_are_refused(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "attention", lambda _model, _seed: lambda _text, _label: np.array([float("nan")]))
+    with pytest.raises(TextclsError, match="gave no finite score for each of 5 tokens"):
+        explain_benchmark(classifier, TEXTS, methods=["attention"])
+
+
+def test_models_of_other_labels_cannot_be_compared(classifier: Classifier, model_path: Path) -> None:
+    other = Classifier.load(model_path)
+    other.info = replace(other.info, labels=tuple("abcdefg"))
+    with pytest.raises(ConfigError, match="only models of the same labels"):
+        explain_benchmark(classifier, TEXTS, other=other)
+
+
+def test_no_token_at_all_is_an_error(classifier: Classifier) -> None:
+    with pytest.raises(InputError, match="No text holds a single word"):
+        explain_benchmark(classifier, ["", " "])
+    with pytest.raises(ConfigError, match="1 texts and 0 rationales"):
+        explain_benchmark(classifier, ["a"], rationales=[])
+    with pytest.raises(ConfigError, match="removals are"):
+        explain_benchmark(classifier, ["a"], removals=[])
+
+
+# Tables and page
+
+
+def test_the_tables_show_what_was_measured(result: BenchmarkResult) -> None:
+    assert [grid.title for grid in grids(result)] == [
+        "Cost of one explanation",
+        "Faithfulness, tokens deleted",
+        "Faithfulness, tokens masked",
+        "Agreement with people",
+        "Robustness",
+    ]
+    assert len(comparison_grids(result)) == 4
+    assert any("2 texts used; left out 1 without a marked token" in note for note in notes(result))
+
+
+class Reader(HTMLParser):
+    """Collects tags, what they refer to, ids and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def html(result: BenchmarkResult) -> str:
+    return page.render(result)
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    return reader
+
+
+def test_the_page_loads_nothing_and_runs_nothing(html: str) -> None:
+    reader = read(html)
+    assert "script" not in reader.tags
+    assert all(link.startswith("#") for link in reader.links)
+    assert not re.search(r"url\((?!#)", html)
+    assert "default-src 'none'" in html
+    assert "prefers-color-scheme: dark" in html
+
+
+def test_the_plots_are_in_the_page_with_ids_of_their_own(html: str) -> None:
+    reader = read(html)
+    assert reader.tags.count("svg") == 5
+    assert plots.INK not in html
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert {link[1:] for link in reader.links} <= set(reader.ids)
+
+
+def test_texts_and_labels_are_escaped(result: BenchmarkResult) -> None:
+    example = replace(result.examples[0], text="<b>&x", spans=((0, 1), (1, 2), (2, 3), (3, 4), (4, 5)), label="<i>")
+    html = page.render(replace(result, examples=(example,), model="<u>.onnx"))
+    reader = read(html)
+    assert not {"b", "i", "u"} & set(reader.tags)
+    assert "<i> " in "".join(reader.words)
+    assert "<b>&x" in "".join(reader.words)
+
+
+def test_the_same_result_gives_the_same_page(result: BenchmarkResult, html: str) -> None:
+    assert page.render(result) == html
+
+
+# Command
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "heldout.csv"
+    path.write_text("text,label\n" + "".join(f'"{text}",billing\n' for text in TEXTS), encoding="utf-8")
+    return path
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["explain-benchmark", *map(str, words)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_command_prints_tables_and_writes_page_and_json(model_path: Path, table: Path, tmp_path: Path) -> None:
+    marks = tmp_path / "marks.jsonl"
+    entry = {"row": 0, "tokens": TEXTS[0].split(), "rationales": [[0, 1, 0, 1, 1]]}
+    marks.write_text(json.dumps(entry), encoding="utf-8")
+    html, figures = tmp_path / "page.html", tmp_path / "figures.json"
+    code, output, progress = run(
+        model_path, table, "--methods", CHEAP, "--removal", "both", "--rationales", marks, "--rationale-class", "right",
+        "--other", model_path, "--output", html, "--json", figures,
+    )  # fmt: skip
+    assert code == 0
+    assert "Faithfulness, tokens masked" in output
+    assert "Rationales: 1 texts used" in output
+    assert "plausibility: 2 steps" in progress
+    assert json.loads(figures.read_text(encoding="utf-8"))["texts"] == 3
+    assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_command_measures_no_more_texts_than_asked_for(model_path: Path, table: Path, tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    assert (
+        run(model_path, table, "--methods", "contributions", "--texts", "1", "--seed", "1", "--json", figures)[0] == 0
+    )
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    assert (found["texts"] + found["skipped"], found["removals"]) == (1, ["delete"])
+
+
+def test_the_command_reads_other_formats_and_skips_bad_rows_if_asked_for(model_path: Path, tmp_path: Path) -> None:
+    data, more = tmp_path / "heldout.jsonl", tmp_path / "more.txt"
+    data.write_text('{"message": "my card", "intent": "billing"}\n[]\n{"message": "parcel", "intent": "shipping"}\n')
+    more.write_text("__label__billing charged twice\n")
+    assert run(model_path, data, "--methods", "contributions,random")[0] == 3
+    figures = tmp_path / "figures.json"
+    words = (model_path, data, "--methods", "contributions,random", "--on-error", "skip", "--json", figures)
+    code, _, said = run(*words)
+    assert code == 0, said
+    assert "'message' is read as the text" in said
+    assert "Skipped 1 row that cannot be used" in said
+    assert figures.exists()
+    assert run(model_path, more, "--methods", "contributions,random")[0] == 0
+    code, _, said = run(*words, "--rationales", more)
+    assert (code, "none may be skipped" in said) == (2, True)
+
+
+def test_rationales_of_another_table_are_refused(model_path: Path, table: Path, tmp_path: Path) -> None:
+    marks = tmp_path / "marks.jsonl"
+    marks.write_text('{"row": 4, "tokens": ["a"], "rationales": [[1]]}', encoding="utf-8")
+    code, _, message = run(model_path, table, "--methods", CHEAP, "--rationales", marks)
+    assert code == 3
+    assert "speaks of row 4, and the table has 4 rows" in message
+
+
+def test_the_output_may_not_be_an_input(model_path: Path, table: Path) -> None:
+    code, _, message = run(model_path, table, "--json", table)
+    assert code == 3
+    assert "is the input" in message
+
+
+def test_without_the_extra_the_command_says_what_to_type(
+    model_path: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "find_spec", lambda _name: None)
+    code, _, message = run(model_path, table, "--output", tmp_path / "page.html")
+    assert code == 5
+    assert "type: pip install 'textcls[explain]'" in message
+
+
+def test_without_pytorch_the_command_names_its_own_extra(
+    model_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name="torch")
+
+    monkeypatch.setattr("textcls._util.optional_dependencies.import_module", missing)
+    code, _, message = run(model_path, table)
+    assert code == 5
+    assert message.startswith("Error: textcls explain-benchmark needs the package 'torch'")
+    assert "type: pip install 'textcls[explain]'" in message
+
+
+def test_a_method_that_does_not_exist_is_a_wrong_call(model_path: Path, table: Path) -> None:
+    code, _, message = run(model_path, table, "--methods", "magic")
+    assert code == 2
+    assert "There is no method 'magic'" in message

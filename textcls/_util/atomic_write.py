@@ -1,0 +1,115 @@
+"""Write a file so that it appears whole or not at all, and know before the work whether it can be written.
+
+A link stays a link: what it points to is replaced. A file that is replaced keeps its mode; that of a new one is what
+the umask leaves.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryFile
+from typing import IO
+
+from textcls.errors import InputError, SurroundingsError
+
+
+def check_output_path(path: Path) -> None:
+    """Refuse a place that nothing can be written to, before hours of work and not after.
+
+    Raises:
+        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
+            is no plain file, such as a device.
+    """
+    mode = _mode_of(path)
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise SurroundingsError(f"The folder {folder} does not exist; make it first, or choose another output.")
+    if mode is not None and stat.S_ISDIR(mode):
+        raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise SurroundingsError(f"{path} is no plain file and cannot be replaced; choose another output.")
+    try:
+        # Rights alone do not tell: some file systems take no files from anybody.
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SurroundingsError(
+            f"The folder {folder} cannot be written to: {os.strerror(error.errno or 0)}; choose another output."
+        ) from error
+
+
+def _mode_of(path: Path) -> int | None:
+    """Return the mode of what is at `path`, or of what it links to; None if there is nothing yet."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
+
+
+def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is being read.
+
+    Raises:
+        InputError: `output` is one of `inputs`, under whatever name.
+    """
+    for path in inputs:
+        try:
+            same = output.samefile(path)
+        except OSError:  # one of the two is not there
+            continue
+        if same:
+            raise InputError(f"The output {output} is the input; choose another name.")
+
+
+@contextmanager
+def no_space_for(name: str, advice: str = "make room, or choose another output") -> Iterator[None]:
+    """Say so when there is no room for what is written to `name`, with what to do.
+
+    Raises:
+        SurroundingsError: the disk, the quota or the largest size of a file is used up.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+        raise SurroundingsError(f"{name} cannot be written: {os.strerror(error.errno)}; {advice}.") from error
+
+
+@contextmanager
+def atomic_write(path: Path, advice: str = "make room, or choose another output") -> Iterator[IO[bytes]]:
+    """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
+
+    Args:
+        path: what is written, or a link to it.
+        advice: what to do if there is no room, for the message.
+
+    Raises:
+        SurroundingsError: as `check_output_path` says; or there is no room.
+    """
+    check_output_path(path)
+    mode = _mode_of(path)
+    # A file is renamed only within its file system, and over a link it would take the place of the link.
+    target = path.resolve()
+    beside = target.with_name(f".textcls-{token_hex(8)}")
+    # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with no_space_for(str(path), advice):
+        handle = os.open(beside, flags, 0o666 if mode is None else 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                if mode is not None:
+                    os.fchmod(file.fileno(), stat.S_IMODE(mode))
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,87 @@
+"""What needs an extra of the package: the table of them, and the one way to say which is missing.
+
+`textcls` runs without PyTorch, so no module of it imports the training package; `load` opens it by name.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from textcls.errors import MissingExtraError
+
+EXTRA_OF_PACKAGE: Final = {
+    "torch": "train",
+    "onnx": "train",
+    "onnxscript": "train",
+    "numba": "train",
+    "scipy": "train",
+    "sklearn": "train",
+    "threadpoolctl": "train",
+    "fastapi": "serve",
+    "httptools": "serve",
+    "orjson": "serve",
+    "prometheus_client": "serve",
+    "pydantic": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "opentelemetry": "otel",
+    "pyarrow": "parquet",
+}
+# Filled by several distributions, of which one may be missing.
+_SHARED: Final = ("opentelemetry",)
+TRAIN: Final = "textcls_training.api:train"
+STORE_THRESHOLD: Final = "textcls_training.export.threshold:store_threshold"
+
+
+@contextmanager
+def needed_by(what: str, extra: str | None = None) -> Iterator[None]:
+    """Say what to install if a package that is imported in this block is not there.
+
+    A package that is there but broken shows its own error.
+
+    Args:
+        what: who asks, for the message.
+        extra: the extra that has all it needs, where that is not the one of the missing package.
+
+    Raises:
+        MissingExtraError: a package of the table is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = _missing(error.name or "")
+        if package is None:
+            raise
+        raise MissingExtraError(what, package, extra or EXTRA_OF_PACKAGE[package]) from error
+
+
+def _missing(module: str) -> str | None:
+    """Return the package that is not installed; None if it is, and only a module within it is missing."""
+    package = module.partition(".")[0]
+    whole = module == package or package in _SHARED
+    return package if whole and package in EXTRA_OF_PACKAGE else None
+
+
+def look_for(*packages: str) -> None:
+    """Find out whether `packages` are installed without importing them, which may take seconds.
+
+    Raises:
+        ModuleNotFoundError: one is not; `needed_by` makes a sentence of it.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+def load(place: str, what: str, extra: str | None = None) -> Any:
+    """Return what is called `module:name`; `what` and `extra` are those of `needed_by`.
+
+    Raises:
+        MissingExtraError: a package that it needs is not installed.
+    """
+    module, _, attribute = place.partition(":")
+    with needed_by(what, extra):
+        found = import_module(module)
+    return getattr(found, attribute)

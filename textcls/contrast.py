@@ -1,0 +1,35 @@
+"""Linear contrasts of logits: weights of the labels, summing to zero, that turn contributions into one number."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+
+def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
+    """Return the contrasts of labels with all others [labels, numbers], one a column.
+
+    A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
+
+    Args:
+        probabilities: of one text [labels].
+        numbers: the labels wanted, by number.
+    """
+    columns = np.arange(len(numbers))
+    weight = np.tile(probabilities.astype(np.float64)[:, None], (1, len(numbers)))
+    weight[numbers, columns] = 0.0
+    total = weight.sum(0)
+    # Of a label that is certain the others' probabilities may all be zero.
+    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
+    weight[numbers, columns] = -1.0
+    return np.negative(weight)
+
+
+def one_against_one(labels: int, number: int, other: int) -> Float64:
+    """Return the contrast of two of so many labels [labels]: 1 at the one, -1 at the other."""
+    weight = np.zeros(labels)
+    weight[number], weight[other] = 1.0, -1.0
+    return weight

@@ -1,0 +1,9 @@
+"""How answers, explanations and reports are shown: the same content in a terminal, as HTML and as JSON.
+
+text.py          texts, names and numbers as people read them
+token_table.py   the tables under an explanation, as data: terminal and HTML list the same numbers
+remarks.py       the sentences beside them
+plain_data.py    what --json prints
+terminal/        tables and coloured texts, made with rich; progress
+html/            fragments for notebooks and pages; the page that asks a model
+"""

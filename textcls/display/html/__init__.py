@@ -1,0 +1,11 @@
+"""HTML: fragments for notebooks, pages of their own for files, and the page of `textcls serve` and `textcls web`.
+
+In fragments nothing runs and nothing is fetched: no script, no font, no picture. Texts are escaped, and what would be
+invisible or would reorder what stands around it is made visible, one character for one. The sign of a token is told by
+the colour and by the kind of its underline. The same explanation gives the same bytes.
+
+    fragments.py            what all fragments are made of
+    explanation.py          an answer and its explanation
+    global_explanation.py   what a model goes by over many texts
+    site.py                 the page that asks a model, as files; they stand in assets/
+"""

@@ -1,0 +1,442 @@
+// The page. Texts and labels enter the document as text nodes and titles alone, never as markup.
+import { classify, command, models, unlock, where } from "./answer.mjs";
+import { attribution, level, named, visible } from "./explain.mjs";
+import { download, fileOfLines } from "./lines.mjs";
+import { fromCodePoints } from "./tokens.mjs";
+
+const SHOWN_LABELS = 8;
+const SHOWN_TOKENS = 20;
+const UNFOLDED = 300;
+// Beyond these a browser would need seconds to lay them out.
+const MOST_ROWS = 2000;
+const MOST_UNREAD = 2000;
+
+const byId = (id) => document.getElementById(id);
+const state = { models: [], model: null, text: "", result: null, label: null, against: null, asking: null };
+
+/** An element with attributes and children; strings become text. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (name in element && typeof value === "boolean") element[name] = value;
+    else if (value !== null && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const signed = (value) => (value < 0 || Object.is(value, -0) ? "−" : "+") + Math.abs(value).toFixed(3);
+const count = (number) => number.toLocaleString("en");
+const name = (text) => make("bdi", {}, named(text));
+const bar = (share) => {
+  const track = make("i");
+  track.style.width = `${(100 * share).toFixed(1)}%`;
+  return make("span", { class: "track", "aria-hidden": "true" }, track);
+};
+
+// Models
+
+async function start() {
+  say("");
+  try {
+    state.models = await models();
+  } catch (error) {
+    byId("about").textContent = "";
+    byId("locked").hidden = !(error.status === 401);
+    if (error.status === 401) byId("key").focus();
+    problem(error.status === 401 ? "This service needs a key." : error.message);
+    return;
+  }
+  problem("");
+  byId("locked").hidden = true;
+  state.model = state.models.find((model) => model.default) ?? state.models[0];
+  byId("model").replaceChildren(...state.models.map((model) => make("option", { value: model.name }, model.name)));
+  byId("model").value = state.model.name;
+  byId("choice").hidden = state.models.length < 2;
+  for (const id of ["classify", "copy"]) byId(id).disabled = false;
+  describe();
+}
+
+function describe() {
+  const { labels, max_tokens: most, name: called } = state.model;
+  const who = where === "browser" ? "runs in this browser; nothing is sent" : called;
+  byId("about").replaceChildren(
+    make("bdi", {}, who),
+    ` · ${count(labels.length)} labels · reads ${count(most)} tokens of a text`,
+  );
+  document.title = where === "browser" ? "textcls" : `${called} - textcls`;
+}
+
+// Asking
+
+async function ask() {
+  const text = byId("text").value;
+  state.asking?.abort();
+  const asking = (state.asking = new AbortController());
+  say("Classifying …");
+  problem("");
+  try {
+    let result;
+    let missing = "";
+    try {
+      [result] = await classify([text], { model: state.model.name, explain: true, signal: asking.signal });
+    } catch (error) {
+      if (error.status !== 413 || !/max_explained/.test(error.message)) throw error;
+      // Too much to explain; its scores can be had.
+      missing = error.message;
+      [result] = await classify([text], { model: state.model.name, explain: false, signal: asking.signal });
+    }
+    if (asking.signal.aborted) return;
+    Object.assign(state, { text, result, label: result.label, against: null });
+    byId("answer").hidden = false;
+    show();
+    problem(missing);
+    say(`${named(result.label)}, ${percent(result.score)}.`);
+  } catch (error) {
+    if (asking.signal.aborted) return;
+    say("");
+    problem(error.message);
+    if (error.status === 401) byId("locked").hidden = false;
+  }
+}
+
+/** Tell a screen reader; whoever sees the page sees it anyway. */
+function say(...said) {
+  byId("said").replaceChildren(...said);
+  byId("said").classList.add("spoken");
+}
+
+/** Tell everybody. */
+function tell(...said) {
+  say(...said);
+  byId("said").classList.remove("spoken");
+}
+
+function problem(text) {
+  byId("problem").textContent = text;
+  byId("problem").hidden = !text;
+}
+
+// The answer
+
+function show() {
+  const { result } = state;
+  byId("verdict").replaceChildren(name(result.label), " ", make("span", { class: "score" }, percent(result.score)));
+  const remarks = [];
+  if (result.decision === "abstain") {
+    remarks.push(`It abstains: the best score is below the model's threshold of ${percent(state.model.threshold)}.`);
+  }
+  if (result.truncated) remarks.push("The text is longer than the model reads; the rest was cut.");
+  if (result.tokens?.length === 0) remarks.push("The text has no tokens: the answer is the bias alone.");
+  byId("remarks").replaceChildren(...remarks.map((remark) => make("p", { class: "remark" }, remark)));
+  showScores();
+  byId("why").hidden = !result.tokens?.length;
+  if (result.tokens?.length) showWhy();
+}
+
+function showScores() {
+  const { result } = state;
+  const rows = result.labels.map(({ label, score }, place) =>
+    make(
+      "label",
+      { class: place ? "score-row" : "score-row best" },
+      make("input", {
+        type: "radio",
+        name: "label",
+        value: label,
+        checked: label === state.label,
+        change: () => {
+          state.label = label;
+          if (state.against === label) state.against = null;
+          showWhy();
+        },
+      }),
+      make("span", { class: "called" }, name(label)),
+      bar(score),
+      make("span", { class: "of" }, percent(score)),
+    ),
+  );
+  const fieldset = byId("scores");
+  fieldset.replaceChildren(fieldset.firstElementChild, ...rows.slice(0, SHOWN_LABELS));
+  if (rows.length > SHOWN_LABELS) {
+    const summary = make("summary", {}, `${count(rows.length - SHOWN_LABELS)} more labels`);
+    fieldset.append(make("details", {}, summary, ...rows.slice(SHOWN_LABELS)));
+  }
+}
+
+function showWhy() {
+  const { result, label, against, text } = state;
+  if (!result.tokens?.length) return;
+  byId("why-label").replaceChildren("Why ", name(label), ...(against === null ? [] : [" and not ", name(against)]));
+  const others = result.labels.map((each) => each.label).filter((other) => other !== label);
+  byId("against").replaceChildren(
+    make("option", { value: "" }, "all others"),
+    ...others.map((other, i) => make("option", { value: i + 1 }, named(other))),
+  );
+  byId("against").selectedIndex = against === null ? 0 : others.indexOf(against) + 1;
+  byId("against").onchange = (event) => {
+    const chosen = event.target.selectedIndex;
+    state.against = chosen ? others[chosen - 1] : null;
+    showWhy();
+  };
+  hideTip();
+  const seen = attribution(result, label, against);
+  // Beside what is explained, the numbers of the label that comes closest to it.
+  const other = against ?? others[0] ?? null;
+  const places = fromCodePoints(text, result.tokens.map((token) => [token.start, token.end]));
+  showTokens(seen, other, places);
+  showLegend(seen);
+  showTables(seen, other);
+  showNotes(seen);
+}
+
+// The text and its tokens
+
+function showTokens(seen, other, places) {
+  const { result, text } = state;
+  const shown = visible(text);
+  const token = (i) => {
+    const [start, end] = places[i];
+    const tint = level(seen.values[i], seen.largest);
+    const kinds = ["token", tint && `${tint > 0 ? "p" : "n"}${Math.abs(tint)}`, !result.tokens[i].known && "unknown"];
+    return make("span", { class: kinds.filter(Boolean).join(" "), tabindex: -1, "data-token": i }, shown.slice(start, end));
+  };
+  const pieces = (from, to) => {
+    const found = [];
+    for (let i = from; i < to; i++) found.push(shown.slice(i ? places[i - 1][1] : 0, places[i][0]), token(i));
+    if (to === places.length) found.push(...unread(shown.slice(places.at(-1)[1])));
+    return found;
+  };
+  const box = byId("tinted");
+  const all = places.length;
+  const folded = all > UNFOLDED && box.dataset.open !== "1";
+  box.replaceChildren(...pieces(0, folded ? UNFOLDED : all));
+  if (folded) {
+    const share = seen.share(Array.from({ length: all - UNFOLDED }, (_, i) => i + UNFOLDED));
+    const unfold = () => {
+      box.dataset.open = "1";
+      showTokens(seen, other, places);
+      box.querySelector(`[data-token="${UNFOLDED}"]`)?.focus();
+    };
+    const said = `Show ${count(all - UNFOLDED)} more tokens, ${percent(share)} of the evidence`;
+    box.append(make("div", { class: "row" }, make("button", { type: "button", click: unfold }, said)));
+  }
+  box.querySelector(".token").tabIndex = 0;
+  box.numbers = (i) => numbers(seen, other, i);
+}
+
+/** What stands behind the last token that was read: white space, or what was cut. */
+function unread(text) {
+  if (!text.trim()) return [text];
+  const more = text.length > MOST_UNREAD ? `… (${count(text.length - MOST_UNREAD)} more characters)` : "";
+  return [make("span", { class: "unread", title: "not read by the model" }, text.slice(0, MOST_UNREAD) + more)];
+}
+
+function numbers(seen, other, i) {
+  const token = state.result.tokens[i];
+  const line = (what, value) => make("span", {}, make("em", {}, what, " "), value);
+  return [
+    make("b", {}, name(token.text)),
+    line(seen.against === null ? "evidence" : "difference", signed(seen.values[i])),
+    line(name(seen.label), signed(token.contributions[seen.label])),
+    ...(other === null ? [] : [line(name(other), signed(token.contributions[other]))]),
+    line("attention", token.attention.toFixed(3)),
+    ...(token.known ? [] : [make("em", {}, "Unknown to the model: never seen in training, or left out for size. Only its pieces are read.")]),
+  ];
+}
+
+function showTip(span) {
+  const tip = byId("tip");
+  tip.replaceChildren(...byId("tinted").numbers(Number(span.dataset.token)));
+  tip.hidden = false;
+  span.setAttribute("aria-describedby", "tip");
+  const box = span.getClientRects()[0] ?? span.getBoundingClientRect();
+  const size = tip.getBoundingClientRect();
+  const left = Math.max(8, Math.min(box.left + box.width / 2 - size.width / 2, document.documentElement.clientWidth - size.width - 8));
+  const above = box.top - size.height - 8;
+  // From the containing block, whatever its place.
+  const origin = tip.offsetParent?.getBoundingClientRect() ?? { left: -scrollX, top: -scrollY };
+  tip.style.left = `${left - origin.left}px`;
+  tip.style.top = `${(above > 4 ? above : box.bottom + 8) - origin.top}px`;
+}
+
+function hideTip() {
+  byId("tip").hidden = true;
+  for (const span of document.querySelectorAll(".token[aria-describedby]")) span.removeAttribute("aria-describedby");
+}
+
+/** One stop of the Tab key for the whole text; arrows walk from token to token. */
+function walk(event) {
+  const box = byId("tinted");
+  const here = event.target.closest(".token");
+  if (!here) return;
+  if (event.key === "Escape") return hideTip();
+  const tokens = box.getElementsByClassName("token");
+  const at = Number(here.dataset.token);
+  const rightToLeft = getComputedStyle(box).direction === "rtl" ? -1 : 1;
+  const to = { ArrowRight: at + rightToLeft, ArrowLeft: at - rightToLeft, Home: 0, End: tokens.length - 1 }[event.key];
+  const next = tokens[to];
+  if (!next) return;
+  event.preventDefault();
+  here.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+function showLegend(seen) {
+  const item = (kind, ...said) => make("span", {}, make("b", { class: kind }, "word"), " ", ...said);
+  const against = seen.against === null ? ["against it"] : ["for ", name(seen.against)];
+  const unknown = state.result.tokens.some((token) => !token.known);
+  byId("legend").replaceChildren(
+    make(
+      "p",
+      { class: "legend" },
+      item("p7", "speaks for ", name(seen.label)),
+      item("n7", "speaks ", ...against),
+      ...(unknown ? [item("unknown", "unknown to the model: never seen in training, or left out for size")] : []),
+    ),
+  );
+}
+
+// The table of tokens
+
+function showTables(seen, other) {
+  const all = seen.values.length;
+  const found = [table(seen, other, seen.order.slice(0, SHOWN_TOKENS))];
+  if (all > SHOWN_TOKENS) {
+    const every = seen.order.slice(0, MOST_ROWS).sort((a, b) => a - b);
+    const what = all > MOST_ROWS ? `The ${count(MOST_ROWS)} strongest of ${count(all)}` : `All ${count(all)}`;
+    const fold = make("details", {}, make("summary", {}, `${what} tokens in reading order`));
+    fold.addEventListener("toggle", () => fold.children.length === 1 && fold.append(table(seen, other, every)));
+    found.push(fold);
+  }
+  byId("tables").replaceChildren(...found);
+}
+
+function table(seen, other, order) {
+  const { result } = state;
+  const columns = [seen.label, ...(other === null ? [] : [other])];
+  const kind = seen.against === null ? "evidence" : "difference";
+  const cells = (values) => values.map((value, i) => make("td", { class: i > 1 && "beside" }, signed(value)));
+  const head = make(
+    "tr",
+    {},
+    make("th", { scope: "col" }, "token"),
+    make("th", { scope: "col", colspan: 2 }, kind),
+    ...columns.map((label, i) => make("th", { scope: "col", class: i && "beside" }, name(label))),
+    make("th", { scope: "col", class: "beside" }, "attention"),
+  );
+  const rows = order.map((i) => {
+    const token = result.tokens[i];
+    const share = seen.values[i] / seen.largest;
+    const side = share >= 0 ? "left" : "right";
+    const length = make("i", { class: `${share >= 0 ? "p" : "n"} ${side}` });
+    length.style[side] = "50%";
+    length.style.width = `${(50 * Math.abs(share)).toFixed(1)}%`;
+    return make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, token.known ? name(token.text) : make("span", { class: "unknown", title: "unknown to the model" }, name(token.text))),
+      make("td", { class: "bar", "aria-hidden": "true" }, length),
+      ...cells([seen.values[i], ...columns.map((label) => token.contributions[label])]),
+      make("td", { class: "beside" }, token.attention.toFixed(3)),
+    );
+  });
+  const sum = (said, kinds, values) =>
+    make("tr", { class: kinds }, make("th", { scope: "row" }, said), make("td"), ...cells(values), make("td", { class: "beside" }));
+  const shown = new Set(order);
+  const rest = result.tokens.map((_, i) => i).filter((i) => !shown.has(i));
+  if (rest.length) {
+    const values = [(i) => seen.values[i], ...columns.map((label) => (i) => result.tokens[i].contributions[label])];
+    rows.push(sum(`${count(rest.length)} others`, "sum", values.map((of) => rest.reduce((total, i) => total + of(i), 0))));
+  }
+  rows.push(sum("bias", "sum", [seen.bias, ...columns.map((label) => result.bias[label])]));
+  rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
+  return make("div", { class: "wide" }, make("table", { class: "tokens" }, make("thead", {}, head), make("tbody", {}, ...rows)));
+}
+
+function showNotes(seen) {
+  const { tokens, completeness_error: error } = state.result;
+  const found = [];
+  if (seen.values.length > SHOWN_TOKENS) {
+    found.push(`The ${SHOWN_TOKENS} tokens shown carry ${percent(seen.share(seen.order.slice(0, SHOWN_TOKENS)))} of the evidence.`);
+  }
+  const unknown = tokens.map((_, i) => i).filter((i) => !tokens[i].known);
+  if (unknown.length) {
+    const share = percent(seen.share(unknown));
+    found.push(`Unknown to the model: ${count(unknown.length)} of ${count(tokens.length)} tokens, ${share} of the evidence.`);
+  }
+  const wrong = error < 1e-3 ? "" : " The parts do not add up: do not trust this split.";
+  const sum = error ? `to ${error.toExponential(0)}` : "exactly";
+  found.push(
+    `Checked: bias + tokens = logit, ${sum}.${wrong} This is exact accounting of this model's answer, not a claim about causes.`,
+  );
+  byId("notes").replaceChildren(...found.map((said) => make("p", {}, said)));
+}
+
+// A file of lines
+
+const lines = fileOfLines({
+  make,
+  name,
+  percent,
+  count,
+  ask: (texts, signal) => classify(texts, { model: state.model.name, explain: false, signal }),
+  explain: (text) => {
+    byId("text").value = text;
+    byId("text").scrollIntoView({ block: "start" });
+    ask().then(() => byId("verdict").focus({ preventScroll: true }));
+  },
+});
+
+// Events
+
+byId("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!byId("locked").hidden) {
+    unlock(byId("key").value);
+    start();
+  } else if (state.model) {
+    delete byId("tinted").dataset.open;
+    ask();
+  }
+});
+byId("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("ask").requestSubmit(byId("classify"));
+});
+byId("model").addEventListener("change", (event) => {
+  state.model = state.models[event.target.selectedIndex];
+  describe();
+  if (state.result) ask();
+});
+byId("copy").textContent = command.name;
+byId("copy").addEventListener("click", async () => {
+  const said = command.of(byId("text").value, state.model.name);
+  try {
+    await navigator.clipboard.writeText(said);
+    tell("Copied.");
+  } catch {
+    // No clipboard where the page is not served securely: show it, selected.
+    const box = make("textarea", { readonly: "", rows: 4, "aria-label": command.name });
+    box.value = said;
+    tell("Copy this: ", box);
+    box.select();
+  }
+});
+const tinted = byId("tinted");
+tinted.addEventListener("keydown", walk);
+for (const [enter, leave] of [["focusin", "focusout"], ["pointerover", "pointerout"]]) {
+  tinted.addEventListener(enter, (event) => event.target.closest(".token") && showTip(event.target.closest(".token")));
+  tinted.addEventListener(leave, hideTip);
+}
+byId("file").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (file && state.model) lines.read(file);
+});
+byId("stop").addEventListener("click", () => lines.stop());
+byId("download").addEventListener("click", () => download(lines));
+
+start();

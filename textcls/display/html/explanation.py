@@ -1,0 +1,240 @@
+"""An answer and its explanation as a fragment."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from math import ceil
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.display.html.fragments import bar, fragment, isolated, name, shown
+from textcls.display.remarks import completeness_line, token_remarks
+from textcls.display.text import named, percent, signed, visible
+from textcls.display.token_table import SubTokenTable, TokenTable, strongest, sub_token_table, token_table
+from textcls.explanation import Attribution, Explanation
+from textcls.prediction import Prediction
+from textcls.sub_token_attribution import SubTokenAttribution
+
+# Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
+SHOWN_TOKENS: Final = 20
+SHOWN_LABELS: Final = 8
+UNFOLDED: Final = 300
+# Beyond these a page of a long text would take megabytes.
+MOST_TITLES: Final = 2_000
+MOST_UNREAD: Final = 2_000
+LEVELS: Final = 9
+
+
+def prediction_fragment(
+    prediction: Prediction,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    top: int = SHOWN_TOKENS,
+    sub_tokens: Sequence[SubTokenAttribution] | None = None,
+) -> str:
+    """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`."""
+    found = [_scores(prediction.label_names, prediction.probabilities)]
+    found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
+    if prediction.explanation is not None:
+        found.append(_explanation(prediction.explanation, label, against, top, sub_tokens))
+    return fragment(found)
+
+
+def explanation_fragment(
+    explanation: Explanation,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    top: int = SHOWN_TOKENS,
+    sub_tokens: Sequence[SubTokenAttribution] | None = None,
+) -> str:
+    """Return an explanation.
+
+    Args:
+        explanation: what to show.
+        label: the label explained; by default the most probable.
+        against: the one label it is held against; by default all others.
+        top: rows of the table of tokens, and of that of sub-token attributions.
+        sub_tokens: what `Classifier.parts` says of the text, to be shown folded away.
+
+    Raises:
+        ConfigError: there is no such label, both are the same, or `top` is negative.
+    """
+    scores = _scores(explanation.labels, explanation.probability_values)
+    return fragment([scores, _explanation(explanation, label, against, top, sub_tokens)])
+
+
+# Scores
+
+
+def _scores(labels: Sequence[str], probabilities: NDArray[np.float32]) -> str:
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    scores = probabilities.tolist()
+    rows = [
+        f'<tr{" class=first" if place == 0 else ""}><th scope="row">{name(labels[i])}</th>'
+        f'<td class="track"><i style="width:{percent(scores[i])}"></i></td><td>{percent(scores[i])}</td></tr>'
+        for place, i in enumerate(order)
+    ]
+    shown = f'<table class="scores">{"".join(rows[:SHOWN_LABELS])}</table>'
+    if len(rows) <= SHOWN_LABELS:
+        return shown
+    rest = f'<table class="scores">{"".join(rows[SHOWN_LABELS:])}</table>'
+    return f"{shown}<details><summary>{len(rows) - SHOWN_LABELS:,} more labels</summary>{rest}</details>"
+
+
+# The text and its tokens
+
+
+def _explanation(
+    explanation: Explanation,
+    label: str | None,
+    against: str | None,
+    top: int,
+    sub_tokens: Sequence[SubTokenAttribution] | None,
+) -> str:
+    attribution = explanation.attribution(label, against)
+    rest = f" and not {name(against)}" if against else ""
+    found = [
+        f"<h3>Why {name(attribution.label)}{rest}</h3>",
+        _tinted(explanation, attribution),
+        _legend(explanation, attribution),
+        _tables(explanation, attribution, top),
+    ]
+    if sub_tokens is not None:
+        found.append(_sub_tokens(sub_token_table(explanation, attribution, sub_tokens, top), attribution.kind))
+    if remarks := token_remarks(explanation, attribution, top):
+        found.append('<p class="note">' + "<br>".join(map(shown, remarks)) + "</p>")
+    checked = "" if explanation.completeness_error < 1e-3 else " The parts do not add up: do not trust this split."
+    found.append(
+        f'<p class="note">Checked: {completeness_line(explanation)}.{checked} '
+        "This is exact accounting of this model's answer, not a claim about causes.</p>"
+    )
+    return "\n".join(found)
+
+
+def _levels(attribution: Attribution) -> list[int]:
+    """How strongly each token is tinted: 0, not at all, to LEVELS, signed."""
+    shares = (attribution.values.astype(np.float64) / strongest(attribution)).tolist()
+    return [0 if abs(s) < 0.04 else ceil(abs(s) * LEVELS) * (1 if s > 0 else -1) for s in shares]
+
+
+def _tinted(explanation: Explanation, attribution: Attribution) -> str:
+    text, spans = visible(explanation.text), explanation.spans
+    marks = _marks(explanation, attribution)
+    pieces, place = [], 0
+    for (start, end), mark in zip(spans, marks, strict=True):
+        token = escape(text[start:end])
+        pieces.append(escape(text[place:start]) + (f"<span{mark}>{token}</span>" if mark else token))
+        place = end
+    head, rest = "".join(pieces[:UNFOLDED]), "".join(pieces[UNFOLDED:])
+    found = f'<div class="text" dir="auto">{head}{"" if rest else _unread(text[place:])}</div>'
+    if not rest:
+        return found
+    share = attribution.share(np.arange(UNFOLDED, len(spans)))
+    summary = f"{len(spans) - UNFOLDED:,} more tokens, {percent(share)} of the evidence"
+    return (
+        f"{found}<details><summary>{summary}</summary>"
+        f'<div class="text" dir="auto">{rest}{_unread(text[place:])}</div></details>'
+    )
+
+
+def _unread(text: str) -> str:
+    """What stands behind the last token that was read: white space, or what was cut."""
+    if not text.strip():
+        return escape(text)
+    cut = f"\u2026 ({len(text) - MOST_UNREAD:,} more characters)" if len(text) > MOST_UNREAD else ""
+    return f'<span class="unread" title="not read by the model">{escape(text[:MOST_UNREAD])}{cut}</span>'
+
+
+def _marks(explanation: Explanation, attribution: Attribution) -> list[str]:
+    """The attributes of each token: its tint, and its numbers as a title."""
+    columns = explanation.columns(attribution)
+    names = [named(explanation.labels[i]) for i in columns]
+    titled = set(attribution.strongest(MOST_TITLES).tolist())
+    rows = zip(
+        _levels(attribution),
+        attribution.values.tolist(),
+        explanation.contributions[:, columns].tolist(),
+        explanation.attention.tolist(),
+        explanation.known.tolist(),
+        strict=True,
+    )
+    marks = []
+    for i, (level, value, added, attention, known) in enumerate(rows):
+        kinds = [f"{'p' if level > 0 else 'n'}{abs(level)}"] * bool(level) + ["unknown"] * (not known)
+        mark = f' class="{" ".join(kinds)}"' if kinds else ""
+        if i in titled:
+            numbers = "; ".join(f"{name} {signed(part)}" for name, part in zip(names, added, strict=True))
+            title = f"{attribution.kind} {signed(value)}; {numbers}; attention {attention:.3f}"
+            mark += f' title="{escape(title + ("" if known else "; unknown to the model"))}"'
+        marks.append(mark)
+    return marks
+
+
+def _legend(explanation: Explanation, attribution: Attribution) -> str:
+    against = f"for {name(attribution.against)}" if attribution.against else "against it"
+    unknown = '<span><b class="unknown">word</b> unknown to the model</span>' if explanation.unknown else ""
+    return (
+        f'<p class="legend"><span><b class="p7">word</b> speaks for {name(attribution.label)}</span>'
+        f'<span><b class="n7">word</b> speaks {against}</span>{unknown}</p>'
+    )
+
+
+def _tables(explanation: Explanation, attribution: Attribution, top: int) -> str:
+    count = len(attribution.values)
+    order = attribution.strongest(top).tolist()
+    found = _table(token_table(explanation, attribution, order))
+    if len(order) == count:
+        return found
+    # A page of a long text would take megabytes otherwise; the strongest tell nearly all.
+    every = sorted(attribution.strongest(MOST_TITLES).tolist())
+    what = f"All {count:,} tokens" if len(every) == count else f"The {len(every):,} strongest of {count:,} tokens"
+    table = _table(token_table(explanation, attribution, every))
+    return f"{found}<details><summary>{what} in reading order</summary>{table}</details>"
+
+
+def _table(table: TokenTable) -> str:
+    heads = "".join(f'<th scope="col">{name(label)}</th>' for label in table.labels)
+    rows = [
+        f'<tr><th scope="col">token</th><th scope="col" colspan="2">{table.kind}</th>{heads}'
+        '<th scope="col">attention</th></tr>'
+    ]
+    for row in table.rows:
+        token = isolated(row.name) if row.known else f'<span class="unknown">{isolated(row.name)}</span>'
+        rows.append(
+            f'<tr><th scope="row">{token}</th>{bar(row.value / table.strongest)}'
+            f"{_cells([row.value, *row.contributions])}<td>{row.attention:.3f}</td></tr>"
+        )
+    if table.others:
+        rows.append(_sum_row(f"{table.others:,} others", table.rest))
+    rows.append(_sum_row("bias", table.bias))
+    rows.append(_sum_row("= logit", table.total, ' class="total"'))
+    return f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+
+
+def _sub_tokens(table: SubTokenTable, kind: str) -> str:
+    largest = max((abs(row.value) for row in table.rows), default=0.0) or 1.0
+    rows = [f'<tr><th scope="col">part</th><th scope="col" colspan="2">{kind}</th><th scope="col">kind</th></tr>']
+    rows += [
+        f'<tr><th scope="row">{isolated(row.name)}</th>{bar(row.value / largest)}{_cells([row.value])}'
+        f"<td>{row.kind}</td></tr>"
+        for row in table.rows
+    ]
+    if table.others:
+        rows.append(_sum_row(f"{table.others:,} others", [table.rest]))
+    rows.append(_sum_row("= tokens", [table.total], ' class="total"'))
+    return (
+        "<details><summary>Words, pairs of words, and pieces of unknown words</summary>"
+        f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+        f'<p class="note">Checked: {table.check}.</p></details>'
+    )
+
+
+def _cells(values: Iterable[float]) -> str:
+    return "".join(f"<td>{signed(value)}</td>" for value in values)
+
+
+def _sum_row(head: str, values: Iterable[float], kind: str = ' class="sum"') -> str:
+    return f'<tr{kind}><th scope="row">{head}</th><td></td>{_cells(values)}<td></td></tr>'

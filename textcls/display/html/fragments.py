@@ -1,0 +1,66 @@
+"""What all fragments are made of: the style they share, escaped texts, bars."""
+
+from collections.abc import Iterable
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from textcls.display.text import named, visible
+
+ASSETS: Final = Path(__file__).parent / "assets"
+_PAGE_STYLE: Final = (
+    "body{margin:0;background:#fff}.textcls{max-width:56rem;margin:0 auto!important;padding:2rem 1.25rem!important}"
+    "@media(prefers-color-scheme:dark){body{background:#15171c}}"
+)
+
+
+@cache
+def style() -> str:
+    """Return the rules that all fragments share, and the page of the server with them."""
+    _, *rules = (ASSETS / "explanation.css").read_text(encoding="utf-8").splitlines()
+    return "".join(rules)
+
+
+def document(title: str, *fragments: str) -> str:
+    """Return a page of its own that shows the fragments."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        # Whatever a text holds, a browser will neither run nor fetch anything.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{shown(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(fragments)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def fragment(parts: Iterable[str]) -> str:
+    """Return `parts` in one box with their style: its own ground and ink, since a notebook may be dark where the
+    system is light.
+    """
+    return f'<div class="textcls">\n<style>{style()}</style>\n' + "\n".join(parts) + "\n</div>"
+
+
+def shown(text: str) -> str:
+    """Return `text` visible and escaped."""
+    return escape(visible(text))
+
+
+def name(text: str) -> str:
+    """Return a token or label as it is named, escaped, and kept from reordering what stands around it."""
+    return isolated(named(text))
+
+
+def isolated(shown: str) -> str:
+    """Return a text that may be shown as it is, escaped, and kept from reordering what stands around it."""
+    return f"<bdi>{escape(shown)}</bdi>"
+
+
+def bar(share: float, middle: int = 50) -> str:
+    """A bar of this share of the room: from the middle to the right for, to the left against; from 0 always right."""
+    width = (100 - middle) * min(1.0, abs(share))
+    side = "left" if share >= 0 or not middle else "right"
+    kind = "p" if share >= 0 else "n"
+    return f'<td class="bar"><i class="{kind} {side}" style="{side}:{middle}%;width:{width:.1f}%"></i></td>'

@@ -1,0 +1,42 @@
+"""What commands print with --json: one object in one line."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from textcls.explanation import Attribution, Explanation
+from textcls.prediction import Prediction
+from textcls.sub_token_attribution import SubTokenAttribution
+
+
+def json_line(value: Any) -> str:
+    """Return `value` as JSON in one line, readable unless it holds what has no UTF-8 form (unpaired surrogates)."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return line
+
+
+def explanation_json(
+    prediction: Prediction,
+    explanation: Explanation,
+    attribution: Attribution,
+    temperature: float,
+    sub_tokens: Sequence[SubTokenAttribution] | None = None,
+) -> dict[str, Any]:
+    """Return a prediction with its explanation, an attribution of it, and what is within its tokens, as plain data."""
+    found = {
+        "score": prediction.score,
+        "labels": [scored._asdict() for scored in prediction.top()],
+        "decision": prediction.decision,
+        "threshold": prediction.threshold,
+        "truncated": prediction.truncated,
+        "temperature": temperature,
+        **explanation.as_json(),
+        "evidence": attribution.as_json(),
+    }
+    if sub_tokens is not None:
+        found["parts"] = [part.as_json(explanation.text) for part in sub_tokens]
+    return found

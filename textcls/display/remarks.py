@@ -1,0 +1,60 @@
+"""The sentences beside explanations, in the terminal and on pages alike."""
+
+from collections.abc import Sequence
+
+from textcls.display.text import MOST_NAMED, named, percent
+from textcls.explanation import Attribution, Explanation
+from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+
+
+def completeness_line(explanation: Explanation) -> str:
+    """Return in one line that the contributions add up, and how exactly."""
+    error = explanation.completeness_error
+    return "bias + tokens = logit, " + (f"to {error:.0e}" if error else "exactly")
+
+
+def token_remarks(explanation: Explanation, attribution: Attribution, shown: int) -> list[str]:
+    """Return what is to be said under a table of the `shown` strongest tokens: what it covers, what is unknown."""
+    found = []
+    if shown < len(attribution.values):
+        share = attribution.share(attribution.strongest(shown))
+        found.append(f"The {shown:,} tokens shown carry {percent(share)} of the evidence.")
+    unknown = explanation.unknown
+    if unknown:
+        names = list(dict.fromkeys(named(token.text) for token in unknown))
+        listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" * (len(names) > MOST_NAMED))
+        found.append(
+            f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} tokens, "
+            f"{percent(attribution.share(~explanation.known))} of the evidence)."
+        )
+    return found
+
+
+def summary_line(report: GlobalExplanation) -> str:
+    """Return how much a global explanation rests on, in one line."""
+    line = f"{report.texts:,} texts, {report.tokens:,} tokens"
+    if report.labelled:
+        line += f", {percent(report.right / report.labelled, 2)} answered right"
+        line += "" if report.labelled == report.texts else f" of {report.labelled:,} labelled"
+    dropped = f" {report.dropped:,} rare words and pairs were dropped to bound memory." if report.dropped else ""
+    return f"{line}.{dropped}"
+
+
+def no_shortcut_line(report: GlobalExplanation) -> str:
+    """Return what is to be said if no shortcuts were found."""
+    share = percent(report.shortcut_share, None)
+    return f"No shortcuts: no word alone decides more than {share} of a label's answers."
+
+
+def labels_shown(report: GlobalExplanation) -> Sequence[LabelExplanation]:
+    """Return the labels with something of their own to show: what speaks for one of two speaks against the other."""
+    return report.labels[:1] if report.mirrored else report.labels
+
+
+def mirror_line(report: GlobalExplanation) -> str:
+    """Return what is to be said of the second of two labels."""
+    first, second = report.labels
+    return (
+        f"{named(second.label)}, {second.answers:,} answers: "
+        f"what speaks for {named(first.label)} speaks against it, and the other way round."
+    )

@@ -1,0 +1,10 @@
+"""Tables and coloured texts for the terminal, made with rich.
+
+console.py              where commands print
+explanation.py          an answer and its explanation
+global_explanation.py   what a model goes by over many texts
+evaluation.py           scores, confusions, coverage
+data_quality.py         labelled rows and what may be wrong with them
+model_info.py           what a model file says of itself
+progress.py             how far a long task has come
+"""

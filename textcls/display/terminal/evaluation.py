@@ -1,0 +1,101 @@
+"""Scores, confusions and coverage for the terminal."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.text import percent, plural
+from textcls.evaluation.evaluation import Evaluation
+from textcls.evaluation.metrics import ClassificationReport
+from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
+
+WORST_CONFUSIONS: Final = 10
+
+
+def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Text]:
+    """Yield an evaluation in lines of `width`: scores, labels, confusions; then coverage and precision, if reached."""
+    report = evaluation.report
+    yield score_line(report)
+    yield label_table(report)
+    confusions = confusion_table(report, width)
+    if confusions is not None:
+        yield confusions
+    if evaluation.unknown_labels:
+        names = ", ".join(map(repr, evaluation.unknown_labels))
+        yield Text(f"The model does not know {names}: those rows count as errors.")
+    if evaluation.operating_point is not None and evaluation.reached:
+        yield operating_point_line(evaluation.operating_point)
+        if evaluation.target_precision is not None:
+            yield Text(
+                f"The threshold was chosen on these rows for a precision of {percent(evaluation.target_precision, 2)}: "
+                "check it on others before you promise anything."
+            )
+
+
+def score_line(report: ClassificationReport) -> Text:
+    """Return the summary of a report in one line."""
+    loss = report.cross_entropy
+    return Text.assemble(
+        f"{plural(report.rows, 'row')}   accuracy ",
+        (percent(report.accuracy, 2), "bold"),
+        f"   macro-F1 {percent(report.macro_f1, 2)}",
+        "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
+        f"   ECE {report.ece:.3f}",
+    )
+
+
+def operating_point_line(point: OperatingPoint) -> Text:
+    """Return in one line how many rows a threshold lets the model answer, and how many of these right."""
+    line = Text.assemble(
+        f"At threshold {point.threshold:g} it answers {point.accepted:,} of {point.rows:,} rows: coverage ",
+        (percent(point.coverage, 2), "bold"),
+    )
+    if point.precision is None:
+        return line.append(", so that there is no precision.")
+    bound = f" (with {percent(CONFIDENCE, 0)} confidence at least {percent(point.lower_bound(), 2)})"
+    return line.append(", precision ").append(percent(point.precision, 2), "bold").append(bound + ".")
+
+
+def label_table(report: ClassificationReport) -> Table:
+    """Return precision, recall and F1 of each label."""
+    table = Table("label", box=None, pad_edge=False)
+    for name in ("precision", "recall", "F1", "rows"):
+        table.add_column(name, justify="right")
+    for label in report.labels:
+        table.add_row(
+            Text(label.label), f"{label.precision:.3f}", f"{label.recall:.3f}", f"{label.f1:.3f}", f"{label.rows:,}"
+        )
+    return table
+
+
+def confusion_table(report: ClassificationReport, width: int) -> Table | None:
+    """Return the confusion matrix; if it is wider than `width`, the confusions that occur most, if any."""
+    names = [label.label for label in report.labels]
+    heads = ["right \\ answered", *names]
+    if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
+        return _worst_confusions(report, names)
+    table = Table(heads[0], box=None, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name), justify="right")
+    for name, row in zip(names, report.confusion, strict=True):
+        table.add_row(Text(name), *(f"{n:,}" if n else "." for n in row))
+    return table
+
+
+def _worst_confusions(report: ClassificationReport, names: list[str]) -> Table | None:
+    wrong = np.array(report.confusion)
+    np.fill_diagonal(wrong, 0)
+    if not wrong.any():
+        return None
+    table = Table(
+        "right", "answered", "rows", box=None, pad_edge=False, title="most frequent confusions", title_justify="left"
+    )
+    for index in np.argsort(-wrong, axis=None, kind="stable")[:WORST_CONFUSIONS]:
+        right, answered = divmod(int(index), len(names))
+        if wrong[right, answered]:
+            table.add_row(Text(names[right]), Text(names[answered]), f"{wrong[right, answered]:,}")
+    return table

@@ -1,0 +1,113 @@
+"""An answer and its explanation for the terminal."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.remarks import completeness_line, token_remarks
+from textcls.display.terminal.console import AGAINST, FOR, coloured
+from textcls.display.text import named, percent, visible
+from textcls.display.token_table import SubTokenTable, TokenTable, strongest, sub_token_table, token_table
+from textcls.explanation import Attribution, Explanation
+from textcls.prediction import Prediction
+from textcls.sub_token_attribution import SubTokenAttribution
+
+SHOWN_TOKENS: Final = 50
+SHOWN_LABELS: Final = 3
+
+
+def explanation_report(
+    prediction: Prediction,
+    explanation: Explanation,
+    attribution: Attribution,
+    top: int,
+    sub_tokens: Sequence[SubTokenAttribution] | None = None,
+) -> Iterator[Table | Text]:
+    """Yield a prediction, its text in colours, and what its `top` strongest tokens contribute."""
+    yield coloured_text(explanation, attribution)
+    yield Text()
+    yield from _scores(prediction, attribution)
+    for remark in prediction.remarks:
+        yield Text(remark, style="yellow")
+    yield Text()
+    listed = sorted(attribution.strongest(top).tolist())
+    yield rich_token_table(token_table(explanation, attribution, listed))
+    yield Text()
+    checks = [completeness_line(explanation)]
+    if sub_tokens is not None:
+        table = sub_token_table(explanation, attribution, sub_tokens, top)
+        yield rich_sub_token_table(table, attribution.kind)
+        yield Text()
+        checks.append(table.check)
+    for remark in (*token_remarks(explanation, attribution, top), f"Checked: {'; '.join(checks)}."):
+        yield Text(remark, style="dim")
+
+
+def _scores(prediction: Prediction, attribution: Attribution) -> Iterator[Text]:
+    first, *others = [f"{named(s.label)} {percent(s.score)}" for s in prediction.top(SHOWN_LABELS)]
+    yield Text.assemble((first, "bold"), "   ", "   ".join(others))
+    label = named(attribution.label)
+    if attribution.against is not None:
+        yield Text(f"why {label} and not {named(attribution.against)}:")
+    elif attribution.label != prediction.label:
+        yield Text(f"{label}, {percent(score_of(prediction, attribution.label))}, against all others:")
+
+
+def score_of(prediction: Prediction, label: str) -> float:
+    """Return the probability of a label."""
+    return float(prediction.probabilities[prediction.label_names.index(label)])
+
+
+def coloured_text(explanation: Explanation, attribution: Attribution) -> Text:
+    """Return the text with each token tinted by its value: the stronger, the more intense.
+
+    Words that are unknown to the model are underlined.
+    """
+    text = Text(visible(explanation.text))
+    largest = strongest(attribution)
+    for (start, end), value in zip(explanation.spans, attribution.values.tolist(), strict=True):
+        strength = abs(value) / largest
+        if strength >= 0.1:
+            colour = FOR if value > 0 else AGAINST
+            text.stylize(f"bold {colour}" if strength >= 0.5 else colour, start, end)
+    for i in np.flatnonzero(~explanation.known).tolist():
+        text.stylize("underline", *explanation.spans[i])
+    return text
+
+
+def rich_token_table(tokens: TokenTable) -> Table:
+    """Return a table of tokens with the sums that make it add up."""
+    table = Table("token", box=None, pad_edge=False)
+    for name in ("attention", tokens.kind, *map(named, tokens.labels)):
+        table.add_column(Text(name), justify="right")
+    for row in tokens.rows:
+        token = Text(row.name)
+        if not row.known:
+            token.append(" (unknown)", style="dim")
+        table.add_row(token, f"{row.attention:.3f}", *map(coloured, [row.value, *row.contributions]))
+    table.add_section()
+
+    def add_sums(name: str, style: str, values: Sequence[float]) -> None:
+        table.add_row(Text(name, style=style), "", *map(coloured, values))
+
+    if tokens.others:
+        add_sums(f"({tokens.others:,} others)", "dim", tokens.rest)
+    add_sums("(bias)", "dim", tokens.bias)
+    add_sums("= logit", "bold", tokens.total)
+    return table
+
+
+def rich_sub_token_table(sub_tokens: SubTokenTable, kind: str) -> Table:
+    """Return a table of words, pairs of words and pieces of unknown words, strongest first; `kind` is its head."""
+    table = Table("part", "kind", box=None, pad_edge=False)
+    table.add_column(kind, justify="right")
+    for row in sub_tokens.rows:
+        table.add_row(Text(row.name), Text(row.kind, style="dim"), coloured(row.value))
+    table.add_section()
+    if sub_tokens.others:
+        table.add_row(Text(f"({sub_tokens.others:,} others)", style="dim"), "", coloured(sub_tokens.rest))
+    table.add_row(Text("= tokens", style="bold"), "", coloured(sub_tokens.total))
+    return table

@@ -1,0 +1,63 @@
+"""What a model file says of itself, for the terminal."""
+
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from textcls.artifact import ModelInfo
+from textcls.display.text import plural
+from textcls.errors import ArtifactError
+
+
+def model_table(path: Path, info: ModelInfo) -> Table:
+    """Return the facts of the model file at `path`."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in _facts(path, info):
+        table.add_row(Text(name, style="dim"), Text(value))
+    return table
+
+
+def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
+    """Return what is shown of a model.
+
+    Raises:
+        ArtifactError: what its metadata say of the training, which nothing else needs, is not what training writes.
+    """
+    try:
+        return _read_facts(path, info)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArtifactError(
+            f"{path}: its metadata tell something else of the training than textcls writes ({error!r}); train it anew."
+        ) from error
+
+
+def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
+    training, network = info.training, info.model
+    return [
+        ("file", f"{path}, {path.stat().st_size / 1e6:.2f} MB, format {info.format_version}"),
+        ("task", info.task),
+        (plural(len(info.labels), "label"), ", ".join(info.labels)),
+        ("columns", f"{', '.join(info.text_columns)} -> {info.label_column}"),
+        (
+            "trained on",
+            f"{plural(training['rows'], 'row')}, sha256 {training['data_sha256'][:12]}, "
+            f"seed {training['seed']}, {plural(training['epochs'], 'epoch')}"
+            f"{', interrupted' if training.get('interrupted') else ''}",
+        ),
+        ("held out", f"{plural(training['held_out_rows'], 'row')}, accuracy {training['held_out_accuracy']}"),
+        ("temperature", f"{info.temperature:.3f}"),
+        ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
+        ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
+        # The configuration holds the gate's start; what it has become stands with the training.
+        ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
+        *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
+        ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
+    ]
+
+
+def _features(info: ModelInfo) -> list[str]:
+    features = ["words", *(["bigrams"] if info.features.bigrams else [])]
+    if info.features.ngram_sizes:
+        features.append(f"character n-grams of {' and '.join(map(str, info.features.ngram_sizes))}")
+    return features

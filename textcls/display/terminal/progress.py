@@ -1,0 +1,85 @@
+"""How far a long task has come: a live bar in a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+
+class Progress(Protocol):
+    """What a task tells of itself."""
+
+    def phase(self, name: str, steps: int) -> None:
+        """A new part of the task begins, of so many steps."""
+
+    def step(self, count: int = 1, state: str = "") -> None:
+        """So many steps were taken, after which the task stands like this."""
+
+    def note(self, text: str) -> None:
+        """Something happened that is worth a line."""
+
+
+class ProgressBars:
+    """Draws one bar a phase, with the state and the last note beside it."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+
+    def phase(self, name: str, steps: int) -> None:
+        """Start a new bar."""
+        self._task = self._bars.add_task(name, total=steps, state="", note="")
+
+    def step(self, count: int = 1, state: str = "") -> None:
+        """Advance the bar."""
+        self._bars.update(self._task, advance=count, state=state)
+
+    def note(self, text: str) -> None:
+        """Show the note."""
+        self._bars.update(self._task, note=text)
+
+
+class ProgressLines:
+    """Prints a line when a phase begins, and of the notes no more than one a second."""
+
+    def __init__(self, console: Console, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._unit, self._clock = console, unit, clock
+        self._printed = -float("inf")
+
+    def phase(self, name: str, steps: int) -> None:
+        """Say what begins."""
+        self._name = name
+        self._console.print(f"{name}: {steps:,} {self._unit}", markup=False)
+
+    def step(self, count: int = 1, state: str = "") -> None:
+        """Nothing is said of a single step."""
+
+    def note(self, text: str) -> None:
+        """Print the note, unless one was printed a moment ago."""
+        if self._clock() - self._printed >= 1:
+            self._printed = self._clock()
+            self._console.print(f"{self._name}: {text}", markup=False)
+
+
+@contextmanager
+def progress_on(
+    console: Console, unit: str = "steps", *columns: ProgressColumn, transient: bool = False
+) -> Iterator[Progress]:
+    """Show progress by bars if `console` is a terminal, by lines if not.
+
+    Args:
+        console: where.
+        unit: what the steps of a phase are, for the lines.
+        columns: what the bars show behind themselves, beside the state, the last note and the time that remains.
+        transient: whether the bars disappear in the end.
+    """
+    if not console.is_terminal:
+        yield ProgressLines(console, unit)
+        return
+    texts = (TextColumn("{task.fields[state]}"), TextColumn("{task.fields[note]}"))
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns, *texts, TimeRemainingColumn())
+    with Bars(*shown, console=console, transient=transient) as bars:
+        yield ProgressBars(bars)

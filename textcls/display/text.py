@@ -1,0 +1,50 @@
+"""How texts, names and numbers are shown wherever: visible, on one line, never blank."""
+
+from typing import Final
+from unicodedata import category
+
+MOST_NAMED: Final = 12
+LONGEST_NAME: Final = 60
+
+# Control characters but tab and line feed, what reorders its surroundings, and unpaired surrogates.
+_INVISIBLE: Final = (
+    {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)}
+    | {127: "\u2421"}
+    | dict.fromkeys(
+        [*range(128, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)], "\ufffd"
+    )
+)
+
+
+def visible(text: str) -> str:
+    """Return `text` as it may be shown: same length, without characters that steer, reorder or cannot be written."""
+    return text.translate(_INVISIBLE)
+
+
+def one_line(text: str) -> str:
+    """Return `text` visible and without line breaks and tabs; same length."""
+    return visible(text).replace("\n", " ").replace("\t", " ")
+
+
+def named(text: str) -> str:
+    """Return a token or label as it is named in a table: on one line, never blank, and cut where it is very long."""
+    shown = one_line(text)
+    if all(not c.isprintable() or category(c) == "Mn" for c in shown):
+        # A joiner or a lone accent would leave nothing to see.
+        shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"
+
+
+def plural(number: int, one: str) -> str:
+    """Return a number with its noun: 1 row, 1,234 rows."""
+    return f"{number:,} {one}{'s' * (number != 1)}"
+
+
+def percent(share: float, digits: int | None = 1) -> str:
+    """Return a share in percent: 97.5%. Without `digits`, with as many as it needs: 10%."""
+    return f"{100 * share:g}%" if digits is None else f"{share:.{digits}%}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """Return a number of logits with its sign: +1.250."""
+    return f"{value:+,.{digits}f}"

@@ -1,0 +1,131 @@
+"""The tables under an explanation, as data: the terminal and the page lay out the same numbers."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from textcls.display.text import named
+from textcls.explanation import Attribution, Explanation
+from textcls.sub_token_attribution import SubTokenAttribution
+
+_KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
+
+
+class TokenRow(NamedTuple):
+    """A token as it is listed: its name, and what it added to the labels of the table."""
+
+    name: str
+    known: bool
+    attention: float
+    value: float
+    contributions: list[float]
+
+
+class TokenTable(NamedTuple):
+    """Tokens of a text, and the sums that make them add up to the logits.
+
+    Attributes:
+        kind: what the values of the attribution are called.
+        labels: those whose contributions are listed beside the value.
+        rows: the tokens listed.
+        strongest: the largest |value| of all tokens; 1 where all are zero.
+        others: how many tokens are not listed.
+        rest: what those add: the value, then the contribution to each label, as in the sums that follow.
+        bias: what the bias adds.
+        total: the logits, which all of it adds up to.
+    """
+
+    kind: str
+    labels: tuple[str, ...]
+    rows: list[TokenRow]
+    strongest: float
+    others: int
+    rest: list[float]
+    bias: list[float]
+    total: list[float]
+
+
+def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequence[int]) -> TokenTable:
+    """Return the table of an explained text that lists the `tokens` of these numbers, in this order."""
+    columns = explanation.columns(attribution)
+    added, values = explanation.contributions[:, columns], attribution.values
+    rest = np.ones(len(values), bool)
+    rest[list(tokens)] = False
+    rows = [
+        TokenRow(
+            named(explanation.text[slice(*explanation.spans[i])]),
+            bool(explanation.known[i]),
+            float(explanation.attention[i]),
+            float(values[i]),
+            added[i].tolist(),
+        )
+        for i in tokens
+    ]
+    return TokenTable(
+        kind=attribution.kind,
+        labels=tuple(explanation.labels[i] for i in columns),
+        rows=rows,
+        strongest=strongest(attribution),
+        others=int(rest.sum()),
+        rest=[float(values[rest].sum()), *added[rest].sum(0).tolist()],
+        bias=[attribution.bias, *explanation.bias_values[columns].tolist()],
+        total=[attribution.total, *explanation.logit_values[columns].tolist()],
+    )
+
+
+def strongest(attribution: Attribution) -> float:
+    """Return the largest |value| of the tokens, by which they are tinted; 1 where all are zero."""
+    return float(np.abs(attribution.values).max(initial=0.0)) or 1.0
+
+
+class SubTokenRow(NamedTuple):
+    """A word, pair or piece as it is listed."""
+
+    name: str
+    kind: str
+    value: float
+
+
+class SubTokenTable(NamedTuple):
+    """What the words, pairs and pieces of a text contribute to an attribution.
+
+    Attributes:
+        rows: the strongest, strongest first.
+        others: how many more there are.
+        rest: the sum of those.
+        total: the sum of all, which is that of all tokens.
+        check: that it is, in one line.
+    """
+
+    rows: list[SubTokenRow]
+    others: int
+    rest: float
+    total: float
+    check: str
+
+
+def sub_token_table(
+    explanation: Explanation, attribution: Attribution, sub_tokens: Sequence[SubTokenAttribution], top: int
+) -> SubTokenTable:
+    """Return the `top` strongest of the sub-token attributions of an explained text, and the sums."""
+    listed = [[part.contributions[label] for label in explanation.labels] for part in sub_tokens]
+    added = np.array(listed, np.float64).reshape(-1, len(explanation.labels))
+    values = added @ attribution.contrast
+    order = np.argsort(-np.abs(values), kind="stable").tolist()
+    rows = [
+        SubTokenRow(sub_token_name(sub_tokens[i], explanation.text), _KINDS[sub_tokens[i].kind], float(values[i]))
+        for i in order[:top]
+    ]
+    error = float(np.abs(added.sum(0) - explanation.contributions.sum(0, dtype=np.float64)).max())
+    check = "parts = tokens, " + (f"to {error:.0e}" if error else "exactly")
+    rest = float(values[order[top:]].sum())
+    return SubTokenTable(rows, len(order[top:]), rest, float(values.sum()), check)
+
+
+def sub_token_name(part: SubTokenAttribution, text: str) -> str:
+    """Return how a piece of `text` is named in a table; a pair with the edge of the text shows the edge."""
+    name = named(text[part.start : part.end])
+    if part.edge is None:
+        return name
+    return f"\u27e8start\u27e9 {name}" if part.edge == "start" else f"{name} \u27e8end\u27e9"

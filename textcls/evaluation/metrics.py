@@ -1,0 +1,137 @@
+"""How good the answers are. Accuracy and F1 are scikit-learn's; calibration is Guo et al. 2017 (arXiv 1706.04599).
+
+scikit-learn comes with the extra `textcls[train]`; it is imported on use.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls._util import optional_dependencies
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.floating[Any]]
+
+BINS: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReport:
+    """How one label fared: precision, recall, F1, and how many rows carry it."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationReport:
+    """How a model fared on labelled rows.
+
+    Attributes:
+        rows: number of rows.
+        accuracy: share of rows whose best label is the right one.
+        macro_f1: mean F1 of the labels that occur.
+        ece: expected calibration error, 0 to 1, `BINS` bins of equal width.
+        cross_entropy: see `cross_entropy`; None of no rows, and where a label is unknown, whose logarithm is infinite.
+        perplexity: its exponential: among how many labels, all alike, a guess would be as good.
+        labels: each label that the model or the data knows.
+        confusion: rows by true label (first axis) and answered label, in the order of `labels`.
+    """
+
+    rows: int
+    accuracy: float
+    macro_f1: float
+    ece: float
+    cross_entropy: float | None
+    perplexity: float | None
+    labels: tuple[LabelReport, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self)
+
+
+def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
+    """Return the mean gap between confidence and accuracy over bins of confidence, weighted by rows (Guo 2017, eq. 3).
+
+    Args:
+        probabilities: [rows, labels].
+        labels: the right label of each row; any index that is no column counts as wrong.
+    """
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    gap = np.bincount(bins, confidence - right, BINS)
+    return float(np.abs(gap).sum() / max(1, len(labels)))
+
+
+def cross_entropy(probabilities: Float, labels: Int64) -> float | None:
+    """Return the mean negative log-likelihood of the right labels in nats; None if there is none, or it is infinite.
+
+    This is the cross-entropy of the predictions, whose exponential is the perplexity (Jelinek et al. 1977); the entropy
+    of the predictions themselves, which some texts put in its place, says nothing of the right labels.
+
+    Args:
+        probabilities: calibrated, [rows, labels].
+        labels: the right label of each row; one that `probabilities` have no column of has a chance of 0.
+    """
+    if not len(labels) or labels.min() < 0 or labels.max() >= probabilities.shape[1]:
+        return None
+    right = probabilities[np.arange(len(labels)), labels].astype(np.float64)
+    # What 32 bits have rounded to zero was not impossible.
+    return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean())
+
+
+def require() -> None:
+    """Find out before the work, and not after it, whether `report` can be made.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    with optional_dependencies.needed_by("Scoring a model"):
+        import sklearn.metrics  # noqa: F401
+
+
+def report(
+    probabilities: Float, labels: Int64, names: Sequence[str], unknown: Sequence[str] = ()
+) -> ClassificationReport:
+    """Score `probabilities` [rows, labels] against the right labels.
+
+    Args:
+        probabilities: calibrated, columns in the order of `names`.
+        labels: index into `names` followed by `unknown`.
+        names: the labels the model knows.
+        unknown: labels of the data that it does not know; every such row counts as an error.
+    """
+    require()
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    if not len(labels):
+        zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
+        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, tuple((0,) * len(zero) for _ in zero))
+    guess = probabilities.argmax(1)
+    every = [*names, *unknown]
+    indices = np.arange(len(every))
+    precision, recall, f1, _ = precision_recall_fscore_support(labels, guess, labels=indices, zero_division=0)
+    rows = np.bincount(labels, minlength=len(every))
+    present = (rows > 0) | np.isin(indices, guess)
+    loss = cross_entropy(probabilities, labels)
+    per_label = zip(every, precision.tolist(), recall.tolist(), f1.tolist(), rows.tolist(), strict=True)
+    return ClassificationReport(
+        rows=len(labels),
+        accuracy=float((guess == labels).mean()),
+        macro_f1=float(f1[present].mean()) if present.any() else 0.0,
+        ece=expected_calibration_error(probabilities, labels),
+        cross_entropy=loss,
+        perplexity=None if loss is None else math.exp(loss),
+        labels=tuple(LabelReport(*row) for row in per_label),
+        confusion=tuple(map(tuple, confusion_matrix(labels, guess, labels=indices).tolist())),
+    )

@@ -1,0 +1,152 @@
+"""Explanations in, one at a time, a global explanation out."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
+from typing import Final
+
+import numpy as np
+
+from textcls import tokenizer
+from textcls.classifier import Classifier
+from textcls.contrast import one_against_rest
+from textcls.explanation import Explanation
+from textcls.global_explanation.decisions import Decisions
+from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, Shortcut
+from textcls.global_explanation.sums import KEYS, Sums
+from textcls.labels import label_number
+
+# A shortcut decides more than this share of the answers of its label, and at least this many of them.
+SHORTCUT_SHARE: Final = 0.10
+SHORTCUT_ANSWERS: Final = 5
+# A pair that stands once in all texts is an accident.
+PAIR_COUNT: Final = 2
+# Explained answers held at once: with many labels and long texts each takes half a megabyte.
+CHUNK: Final = 128
+
+
+def explain_globally(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, str | None]],
+    *,
+    top: int = 10,
+    shortcut_share: float = SHORTCUT_SHARE,
+    labels: Sequence[str] | None = None,
+) -> GlobalExplanation:
+    """Return what `classifier` goes by over many texts: the words and pairs for and against each label, and shortcuts.
+
+    Args:
+        classifier: the model.
+        rows: texts with the label that each carries, None where it carries none; read once, and not kept.
+        top: words, and pairs, for and against each label.
+        shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
+        labels: those to explain, in this order; all by default.
+
+    Raises:
+        ConfigError: there is no such label.
+    """
+    explainer = GlobalExplainer(classifier.labels)
+    for name in labels or ():
+        label_number(classifier.labels, name)  # Refused before the rows are read.
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, CHUNK)):
+        explanations = classifier.explain([text for text, _ in chunk])
+        for explanation, (_, label) in zip(explanations, chunk, strict=True):
+            explainer.add(explanation, label)
+    return explainer.summary(top, shortcut_share, labels)
+
+
+class GlobalExplainer:
+    """Adds up explanations, one at a time.
+
+    Args:
+        labels: the model's labels, in its order.
+        keys: words, and pairs, that are kept at the most; less if there are many labels (`CELLS`).
+    """
+
+    def __init__(self, labels: Sequence[str], keys: int = KEYS) -> None:
+        self.labels = tuple(labels)
+        self._words, self._pairs = Sums(len(labels), keys), Sums(len(labels), keys)
+        self._decisions = Decisions(keys)
+        self._answers = np.zeros(len(labels), np.int64)
+        self._texts = self._tokens = self._labelled = self._right = 0
+
+    def add(self, explanation: Explanation, right: str | None = None) -> None:
+        """Add one text; `right` is the label it carries, None if it carries none."""
+        answer = int(explanation.probability_values.argmax())
+        self._texts += 1
+        self._tokens += len(explanation.spans)
+        self._answers[answer] += 1
+        self._labelled += right is not None
+        self._right += right == explanation.label
+        spans = explanation.spans
+        if not spans:
+            return
+        text = tokenizer.lower(tokenizer.clean(explanation.text))
+        words = [text[start:end] for start, end in spans]
+        added = explanation.contributions.astype(np.float64)
+        evidence = added @ one_against_rest(explanation.probability_values, range(len(self.labels)))
+        self._words.add(words, evidence, explanation.text, spans)
+        # Tokens hold no white space, so a pair has one spelling.
+        pairs = [f"{a} {b}" for a, b in pairwise(words)]
+        places = [(a, b) for (a, _), (_, b) in pairwise(spans)]
+        self._pairs.add(pairs, evidence[:-1] + evidence[1:], explanation.text, places)
+        wrong = right is not None and right != self.labels[answer]
+        self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong)
+
+    def summary(
+        self, top: int = 10, shortcut_share: float = SHORTCUT_SHARE, labels: Sequence[str] | None = None
+    ) -> GlobalExplanation:
+        """Return what was found.
+
+        Args:
+            top: words, and pairs, for and against each label.
+            shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
+            labels: those to explain, in this order; all by default.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(dict.fromkeys(labels))
+        wanted = [label_number(self.labels, name) for name in names]
+        explained = tuple(
+            LabelExplanation(
+                self.labels[i],
+                int(self._answers[i]),
+                self._words.ranked(i, 1, top, 1),
+                self._words.ranked(i, -1, top, 1),
+                self._pairs.ranked(i, 1, top, PAIR_COUNT),
+                self._pairs.ranked(i, -1, top, PAIR_COUNT),
+            )
+            for i in wanted
+        )
+        return GlobalExplanation(
+            texts=self._texts,
+            tokens=self._tokens,
+            labelled=self._labelled,
+            right=self._right,
+            dropped=self._words.dropped + self._pairs.dropped,
+            shortcuts=self._shortcuts(shortcut_share, wanted),
+            labels=explained,
+            shortcut_share=shortcut_share,
+            mirrored=len(wanted) == len(self.labels) == 2,
+        )
+
+    def _shortcuts(self, share: float, wanted: Sequence[int]) -> tuple[Shortcut, ...]:
+        found = [
+            Shortcut(
+                label=self.labels[label],
+                text=word,
+                share=decided / int(self._answers[label]),
+                decided=decided,
+                holding=self._decisions.holding[label, word],
+                answers=int(self._answers[label]),
+                wrong=self._decisions.wrong[label, word] if self._labelled else None,
+                example=self._words.example(self._words.number[word], label, 1),
+            )
+            for (label, word), decided in self._decisions.decided.items()
+            if label in wanted
+            and decided >= SHORTCUT_ANSWERS
+            and decided > share * int(self._answers[label])
+            and word in self._words.number
+        ]
+        return tuple(sorted(found, key=lambda s: (-s.share, s.label, s.text)))

@@ -1,0 +1,125 @@
+"""What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from textcls.contrast import Float32
+from textcls.errors import ConfigError
+from textcls.explanation import Explanation
+
+Decision = Literal["accept", "abstain"]
+
+
+def checked_threshold(threshold: float) -> float:
+    """Return `threshold` as Python's own number.
+
+    Raises:
+        ConfigError: it is no probability.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    return float(threshold)
+
+
+class LabelScore(NamedTuple):
+    """A label and its calibrated probability."""
+
+    label: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Prediction:
+    """The answer to one text.
+
+    Attributes:
+        probabilities: calibrated, one a label, in the model's order.
+        decision: `abstain` if the best score is below the threshold.
+        truncated: whether the text is longer than the model reads; the rest was cut.
+        explanation: present if it was asked for.
+        threshold: the score below which the decision is `abstain`; None never abstains.
+        tokens_read: how many tokens of the text were read: those with an attention probability above 0.
+    """
+
+    label_names: tuple[str, ...]
+    probabilities: Float32
+    decision: Decision
+    truncated: bool
+    explanation: Explanation | None
+    threshold: float | None = None
+    tokens_read: int = 0
+
+    @property
+    def label(self) -> str:
+        """The most probable label."""
+        return self.label_names[int(self.probabilities.argmax())]
+
+    @property
+    def score(self) -> float:
+        """The probability of `label`."""
+        return float(self.probabilities.max())
+
+    @property
+    def reason(self) -> str | None:
+        """Why the decision is `abstain`, in a sentence or two; None if it is not."""
+        if self.decision == "accept":
+            return None
+        reason = f"It abstains: the best score, {self.score:.1%}, is below the threshold"
+        reason += "." if self.threshold is None else f" of {self.threshold:.1%}."
+        if self.explanation is None:
+            return reason
+        unknown, tokens = len(self.explanation.unknown), len(self.explanation.spans)
+        if not tokens:
+            return f"{reason} The text has no tokens."
+        return f"{reason} Of its {tokens:,} tokens, {unknown:,} {'is' if unknown == 1 else 'are'} unknown to the model."
+
+    @property
+    def remarks(self) -> list[str]:
+        """What belongs beside the answer, in sentences: why it abstains, and that the text was cut."""
+        cut = ["The text is longer than the model reads; the rest was cut."] if self.truncated else []
+        return ([self.reason] if self.reason is not None else []) + cut
+
+    def top(self, k: int | None = None) -> list[LabelScore]:
+        """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.
+
+        Raises:
+            ConfigError: `k` is negative.
+        """
+        if k is not None and k < 0:
+            raise ConfigError(f"There are no {k} best labels; ask for 0 or more.")
+        order = np.argsort(-self.probabilities, kind="stable")[:k]
+        return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]
+
+    def as_json(self, top_k: int | None = None) -> dict[str, Any]:
+        """The prediction as plain data: a result of `POST /v1/classify`.
+
+        Args:
+            top_k: how many labels it holds, best first; all by default.
+        """
+        scores = self.probabilities.tolist()
+        # As `top`, in a fifth of its time where labels are few. Ties keep the model's order.
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+        names = self.label_names
+        best, order = order[0], order[:top_k]
+        result: dict[str, Any] = {
+            "label": names[best],
+            "score": scores[best],
+            "labels": [{"label": names[i], "score": scores[i]} for i in order],
+            "decision": self.decision,
+            "truncated": self.truncated,
+        }
+        if self.explanation is not None:
+            result.update(self.explanation.as_json([names[i] for i in order]))
+        return result
+
+    def __repr__(self) -> str:
+        explained = "" if self.explanation is None else f", explanation={self.explanation!r}"
+        return f"Prediction(label={self.label!r}, score={self.score:.4f}, decision={self.decision!r}{explained})"
+
+    def _repr_html_(self) -> str:
+        from textcls.display.html.explanation import prediction_fragment
+
+        return prediction_fragment(self)

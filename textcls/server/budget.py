@@ -1,0 +1,79 @@
+"""What a worker holds for its requests, in bytes, and how much that may be.
+
+One account for bodies that arrive or wait, for what the model computes with, and for answers until they are taken: what
+it refuses would have to be killed for otherwise.
+"""
+
+from threading import Lock
+from typing import Final
+
+from textcls.server.problems import RefusalError
+
+# What is not larger is not counted: each connection holds so much at most, and there are only so many connections. The
+# protocol takes as much from the application before it makes it wait.
+UNCOUNTED: Final = 16_384
+# Bodies may take up so much of all, so that there is room to answer those that are here.
+FOR_BODIES: Final = 0.5
+
+
+class Budget:
+    """So many bytes may be held. Safe to share between threads."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.held = 0
+        self._lock = Lock()
+
+    def change(self, by: int, most: float) -> None:
+        """Hold `by` bytes more, or less if it is negative.
+
+        Raises:
+            RefusalError: more than `most` bytes would be held.
+        """
+        with self._lock:
+            if by > 0 and self.held + by > most:
+                raise RefusalError(
+                    429,
+                    f"This worker holds {self.held:,} bytes for requests, this one needs {by:,} more, and "
+                    f"max_held_bytes is {self.most:,}, half of it for bodies: try later.",
+                    retry_after="1",
+                )
+            self.held += by
+
+
+class Share:
+    """What one request holds of a budget. It is given back when all of its users have closed it."""
+
+    __slots__ = ("_budget", "_users", "held")
+
+    def __init__(self, budget: Budget) -> None:
+        self.held = 0
+        self._budget = budget
+        self._users = 1
+
+    def hold(self, held: int, part: float = 1.0) -> None:
+        """Hold `held` bytes from now on instead of what was held before, if not more than `part` of all is held then.
+
+        Raises:
+            RefusalError: too much is held already (429), or it can never be held (413).
+        """
+        most = self._budget.most * part
+        if held > most:
+            raise RefusalError(
+                413,
+                f"About {held:,} bytes are needed to answer this request, and of max_held_bytes, which is "
+                f"{self._budget.most:,}, it may take {int(most):,}: send fewer or shorter texts.",
+            )
+        self._budget.change(held - self.held, most)
+        self.held = held
+
+    def use(self) -> None:
+        """Keep what is held until `close` has been called once more."""
+        self._users += 1
+
+    def close(self) -> None:
+        """Give back what is held, unless somebody else uses it."""
+        self._users -= 1
+        if not self._users:
+            self._budget.change(-self.held, 0)
+            self.held = 0

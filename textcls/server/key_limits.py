@@ -1,0 +1,80 @@
+"""How often, and how many at once, the requests of one key may come: a token bucket and a count for each name."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from textcls.server.problems import RefusalError
+from textcls.server.settings import Settings
+
+# Names that have gone with their keys are forgotten beyond so many.
+_MOST_NAMES: Final = 2000
+
+
+@dataclass(slots=True)
+class _State:
+    """What a name has left, as of `at`, and its requests in progress."""
+
+    tokens: float
+    at: float
+    active: int = 0
+
+
+class KeyLimits:
+    """The limits of a worker. For one thread: the event loop's."""
+
+    def __init__(
+        self, rate: float, burst: int, concurrency: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._concurrency = rate, concurrency
+        self._burst = burst or max(1, math.ceil(rate))
+        self._clock = clock
+        self._states: dict[str, _State] = {}
+
+    @classmethod
+    def of(cls, settings: Settings) -> "KeyLimits | None":
+        """Return the limits that are set; None if there are none."""
+        if not (settings.key_rate or settings.key_concurrency):
+            return None
+        return cls(settings.key_rate, settings.key_burst, settings.key_concurrency)
+
+    def enter(self, name: str) -> None:
+        """Begin a request of the key called `name`; whoever enters must `leave`.
+
+        Raises:
+            RefusalError: 429, and the key has not entered.
+        """
+        now = self._clock()
+        state = self._states.get(name) or self._begin(name, now)
+        if self._concurrency and state.active >= self._concurrency:
+            raise RefusalError(
+                429,
+                f"The key {name} has as many requests in progress as key_concurrency allows in a worker, which is "
+                f"{self._concurrency:,}: wait for one of them.",
+                retry_after="1",
+            )
+        if self._rate:
+            state.tokens = min(float(self._burst), state.tokens + (now - state.at) * self._rate)
+            state.at = now
+            if state.tokens < 1:
+                wait = (1 - state.tokens) / self._rate
+                raise RefusalError(
+                    429,
+                    f"The key {name} is beyond key_rate, which is {self._rate:g} requests a second to a worker, "
+                    f"{self._burst:,} at once: try again in {wait:.2g} s.",
+                    retry_after=str(math.ceil(wait)),
+                )
+            state.tokens -= 1
+        state.active += 1
+
+    def leave(self, name: str) -> None:
+        """End a request that entered."""
+        self._states[name].active -= 1
+
+    def _begin(self, name: str, now: float) -> _State:
+        if len(self._states) >= _MOST_NAMES:
+            self._states = {name: state for name, state in self._states.items() if state.active}
+        state = self._states[name] = _State(float(self._burst), now)
+        return state

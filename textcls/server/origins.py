@@ -1,0 +1,80 @@
+"""Which names a server without keys answers to, and whose pages may ask it.
+
+A browser on the same machine reaches such a server, and asks on behalf of any page that it shows. A page can let its
+own name point to 127.0.0.1 (DNS rebinding), which the header `Host` shows, or send a form or plain text to another
+origin, which `Sec-Fetch-Site` and `Origin` show. Where keys are set neither is of use: the page does not know them.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from textcls.server.problems import RefusalError
+from textcls.server.settings import Settings, is_loopback
+
+_HERE: Final = ("localhost", "127.0.0.1", "[::1]")
+_OWN: Final = (b"same-origin", b"none")
+
+
+class Origins:
+    """The names and origins that settings allow."""
+
+    def __init__(self, settings: Settings) -> None:
+        named = {name.lower() for name in settings.allowed_host}
+        own = settings.host.lower()
+        self._always = bool(named)
+        self._names: frozenset[bytes] | None = None
+        if "*" not in named and (named or is_loopback(own)):
+            names = {*_HERE, f"[{own}]" if ":" in own else own, *named}
+            self._names = frozenset(name.encode() for name in names)
+        self._origins = frozenset(origin.encode() for origin in settings.cors_origin)
+
+    def check(self, method: str, headers: Iterable[tuple[bytes, bytes]], *, has_keys: bool) -> None:
+        """Refuse a request for another host, or from the page of another origin.
+
+        Raises:
+            RefusalError: it is one.
+        """
+        if has_keys and not self._always:
+            return
+        given = dict(headers)
+        host = given.get(b"host", b"")
+        if self._names is not None and not is_allowed(host, self._names):
+            raise RefusalError(
+                421, "This server does not answer to that name: ask for localhost, or name it with --allowed-host."
+            )
+        if has_keys or method != "POST":
+            return
+        if is_foreign(host, given.get(b"origin", b""), given.get(b"sec-fetch-site", b""), self._origins):
+            raise RefusalError(
+                403, "Pages of other origins may not ask a server without keys: name theirs with --cors-origin."
+            )
+
+
+@lru_cache(maxsize=64)
+def is_allowed(host: bytes, names: frozenset[bytes]) -> bool:
+    """Say whether a header `Host`, which may have a port, is one of these names.
+
+    Args:
+        host: the header.
+        names: in lower case and without a port; IPv6 addresses in brackets.
+    """
+    name, colon, port = host.lower().rpartition(b":")
+    # A colon within brackets belongs to the address.
+    return (name if colon and port.isdigit() and not port.endswith(b"]") else host.lower()) in names
+
+
+def is_foreign(host: bytes, origin: bytes, site: bytes, allowed: Iterable[bytes] = ()) -> bool:
+    """Say whether the page of another origin asks, as far as the browser tells.
+
+    Args:
+        host: the header `Host`.
+        origin: the header `Origin`; empty if there is none.
+        site: the header `Sec-Fetch-Site`, which browsers send to servers that they trust; empty if there is none.
+        allowed: origins whose pages may ask; `*` for any.
+    """
+    if not (site or origin) or site in _OWN:
+        return False
+    if origin in allowed or b"*" in allowed:
+        return False
+    return bool(site) or origin.partition(b"://")[2].lower() != host.lower()

@@ -1,0 +1,62 @@
+"""Signals that ask for a reload while nobody can do it yet: kept until somebody can, not lost."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+# To read the models anew, and to replace the workers. Their default would end the process.
+_RELOADING: Final = (signal.SIGUSR1, signal.SIGHUP)
+_heard: Final[set[int]] = set()
+_before: Final[dict[int, Any]] = {}
+
+
+def _hear(number: int, _frame: object) -> None:
+    _heard.add(number)
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep the signals that arrive in this block until `release`.
+
+    By a handler and not by the mask: threads of numerical libraries do not have the mask of this one.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in _RELOADING:
+            if signal.getsignal(number) is not _hear:
+                _before[number] = signal.signal(number, _hear)
+    try:
+        yield
+    finally:
+        _put_back()
+
+
+def _put_back() -> None:
+    """Set the handlers as they were, where no others have been set since."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in _before.items():
+            if signal.getsignal(number) is _hear:
+                signal.signal(number, handler)
+
+
+def release() -> None:
+    """Let those come that were kept; called once there are handlers for them, in the main thread."""
+    _put_back()
+    # Kept by the mask, if this process was started so.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _RELOADING)
+    while _heard:
+        signal.raise_signal(_heard.pop())
+
+
+@contextmanager
+def pending_in_children() -> Iterator[None]:
+    """Let processes that are started in this block find these signals pending until they `release` them.
+
+    They inherit the mask of this thread before they have any other.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _RELOADING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -1,0 +1,176 @@
+"""What an option of training is: its kind, its default, its help, and the one check of its values.
+
+Python, scikit-learn and the command line accept the same values, and refuse the others in the same sentence. None is
+the default everywhere.
+"""
+
+import math
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from textcls.errors import ConfigError
+from textcls.features import FeatureConfig
+
+METADATA: Final = "option"
+
+
+class Kind(Protocol):
+    """What values an option may have."""
+
+    def checked(self, name: str, value: object) -> Any:
+        """Return `value` in its plain form.
+
+        Raises:
+            ConfigError: the option called `name` may not have it.
+        """
+
+    def parsed(self, text: str) -> object:
+        """Return the value that `text` stands for on a command line; `text` itself if it stands for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few names."""
+
+    names: tuple[str, ...]
+
+    def checked(self, name: str, value: object) -> str:
+        """Return one of the names."""
+        if not isinstance(value, str) or value not in self.names:
+            raise ConfigError(f"{name} must be one of {', '.join(self.names)}, not {value!r}.")
+        return str(value)
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number from `least` to `most`, which both count; None is no bound."""
+
+    least: int
+    most: int | None = None
+
+    def checked(self, name: str, value: object) -> int:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ConfigError(f"{name} must be a whole number, not {value!r}.")
+        number = int(value)
+        if number < self.least or (self.most is not None and number > self.most):
+            bounds = f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+            raise ConfigError(f"{name} must be {bounds}, not {number}.")
+        return number
+
+    def parsed(self, text: str) -> object:
+        """Return the number."""
+        try:
+            return int(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A finite number from `least`; `above` says that `least` itself is none of them."""
+
+    least: float
+    above: bool = False
+
+    def checked(self, name: str, value: object) -> float:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ConfigError(f"{name} must be a number, not {value!r}.")
+        number = float(value)
+        inside = self.least < number if self.above else self.least <= number
+        if not (inside and number < math.inf):
+            raise ConfigError(
+                f"{name} must be a finite number {'above' if self.above else 'from'} {self.least:g}, not {value}."
+            )
+        return number
+
+    def parsed(self, text: str) -> object:
+        """Return the number."""
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Yes or no."""
+
+    def checked(self, name: str, value: object) -> bool:
+        """Return it."""
+        if not isinstance(value, bool | np.bool_):
+            raise ConfigError(f"{name} must be True or False, not {value!r}.")
+        return bool(value)
+
+    def parsed(self, text: str) -> object:
+        """Return `text`: a command line has one option for yes and one for no."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class NgramSizes:
+    """Sizes of character n-grams: `auto` (None in its plain form), `none` (empty), `3,5`, or several integers."""
+
+    def checked(self, name: str, value: object) -> tuple[int, ...] | None:
+        """Return the sizes, empty for none; None to choose them by script."""
+        if isinstance(value, str) and value in ("auto", "none"):
+            return None if value == "auto" else ()
+        given = value.split(",") if isinstance(value, str) else value
+        try:
+            sizes = tuple(_whole(size) for size in given)  # type: ignore[attr-defined]
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"{name} must be auto, none or sizes with commas between them, such as 3,5, not {value!r}."
+            ) from error
+        return FeatureConfig(ngram_sizes=sizes).ngram_sizes
+
+    def parsed(self, text: str) -> object:
+        """Return `text`, which is checked as it is."""
+        return text
+
+
+def _whole(size: object) -> int:
+    """Return a size given as a whole number, or as one in writing."""
+    if isinstance(size, str):
+        return int(size)
+    if isinstance(size, bool) or not isinstance(size, Integral):
+        raise TypeError(f"{size!r} is no whole number")
+    return int(size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option of training.
+
+    Attributes:
+        kind: what values it may have.
+        default: the value that it has if it is not given; None where `unset` says what happens then.
+        help: one sentence for people.
+        unset: what None means, for people.
+    """
+
+    kind: Kind
+    default: Any
+    help: str
+    unset: str | None = None
+
+    def checked(self, name: str, value: object) -> Any:
+        """Return `value` in its plain form, the default for None.
+
+        Raises:
+            ConfigError: the option, called `name` in the sentence, may not have this value.
+        """
+        return self.default if value is None else self.kind.checked(name, value)
+
+
+def option(kind: Kind, default: Any, help: str, *, unset: str | None = None) -> Any:  # noqa: A002
+    """Return a field of a dataclass that is an option."""
+    return field(default=default, metadata={METADATA: Option(kind=kind, default=default, help=help, unset=unset)})

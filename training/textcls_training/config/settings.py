@@ -1,0 +1,214 @@
+"""What a training run is told: the options of every user, the sizes of the model, and the rates of its optimizers."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Final, Literal, get_args
+
+from textcls.artifact import MOST_TOKENS
+from textcls.errors import ConfigError
+from textcls.features import MAX_TOKENS
+from textcls_training.config.options import METADATA, Choice, Flag, Integer, NgramSizes, Number, Option, option
+
+Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
+ClassWeight = Literal["none", "balanced"]
+Device = Literal["auto", "cpu", "cuda"]
+EmbeddingKind = Literal["rows", "bits"]
+Size = Literal["tiny", "small", "default", "full"]
+Values = Literal["token", "mixed"]
+# Behind a colon stands a variant; `textcls_training.models.mixing.MIXERS` has a layer for each.
+MIXINGS: Final = (
+    "none",
+    "pool",
+    "fourier",
+    "mixer",
+    "lambda",
+    "lambda:kernel",
+    "lambda:position",
+    "lambda:kernel+position",
+    "gmlp",
+    "gmlp:full",
+    "gmlp:multiplicative",
+    "gmlp:additive",
+    "gmlp:linear",
+    "amlp",
+    "linear",
+    "softmax",
+    "metric",
+    "metric:heads",
+    "sha",
+)
+# How many seeds there are: those that the generators of PyTorch and NumPy both take.
+SEEDS: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """A training run. Each field but the last two is an option, in the order of `textcls train --help`.
+
+    Values are checked, and brought into their plain form: `ngrams="3,5"` becomes (3, 5). What is None is decided by
+    `textcls_training.config.resolve`.
+
+    Attributes:
+        model: the whole model, in the place of `mixing`, `attention`, `embedding`, `values` and `dim`.
+        optim: batch size and rates.
+    """
+
+    mixing: str = option(Choice(MIXINGS), "none", "How tokens see each other.")
+    mixing_rate: float | None = option(Number(0, above=True), None, "Learning rate of the mixing layer.", unset="0.001")
+    attention: Attention = option(Choice(get_args(Attention)), "norm", "How scores become weights.")
+    embedding: EmbeddingKind = option(
+        Choice(get_args(EmbeddingKind)),
+        "rows",
+        "What a token's vector is made of: rows of a table, or the bits of its hash (words alone, tens of kilobytes).",
+    )
+    values: Values = option(Choice(get_args(Values)), "token", "What attention sums up.")
+    ngrams: tuple[int, ...] | None = option(
+        NgramSizes(),
+        None,
+        "Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
+        unset="auto",
+    )
+    bigrams: bool = option(Flag(), True, "Rows for pairs of neighbouring words.")
+    dim: int | None = option(
+        Integer(1, 1024), None, "Width of a token's vector.", unset="32; 64 for more than 32 labels"
+    )
+    epochs: int | None = option(Integer(1), None, "Most passes over the data.", unset="by the number of rows")
+    max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
+    class_weight: ClassWeight = option(Choice(get_args(ClassWeight)), "none", "Weigh rare labels up.")
+    size: Size = option(
+        Choice(get_args(Size)),
+        "default",
+        "How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
+    )
+    rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
+    seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and data, same bytes.")
+    device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
+    model: "ModelConfig | None" = None
+    optim: "OptimConfig | None" = None
+
+    def __post_init__(self) -> None:
+        for name, one in options_of(type(self)).items():
+            object.__setattr__(self, name, one.checked(name, getattr(self, name)))
+        told = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
+        if self.model is not None and told:
+            raise ConfigError(f"The model is given as a whole, and {told[0]} besides; leave one of them out.")
+        if (self.model or self).embedding == "bits" and self.ngrams:
+            raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
+
+
+def options_of(settings: type[Any]) -> dict[str, Option]:
+    """Return the options among the fields of a dataclass, by name."""
+    return {field.name: field.metadata[METADATA] for field in fields(settings) if METADATA in field.metadata}
+
+
+OPTIONS: Final[Mapping[str, Option]] = options_of(TrainConfig)
+_OF_THE_MODEL: Final = ("mixing", "attention", "embedding", "values", "dim")
+
+
+def from_options(options: Mapping[str, object]) -> TrainConfig:
+    """Return the configuration that options mean, named as on the command line, with an underscore for each hyphen.
+
+    Raises:
+        ConfigError: there is no such option, or it has no such value.
+    """
+    for name in options:
+        if name not in OPTIONS:
+            close = get_close_matches(name, OPTIONS, 1)
+            meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(OPTIONS))}."
+            raise ConfigError(f"Training has no option {name!r}; {meant}")
+    given: dict[str, Any] = dict(options)
+    return TrainConfig(**given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """What the model is made of. The names of the fields stand in the metadata of saved models.
+
+    Attributes:
+        dim: width D of a token's vector.
+        mixing: name of the mixing layer, see `textcls_training.models.mixing.MIXERS`.
+        attention: how scores become weights. `norm` (`ops.norm_weights`) and `softmax` weigh scalar products s . x_t,
+            or metric scores; `metric` is the softmax of metric scores; `cosine` the softmax of `ops.cosine_scores`,
+            `kernel` that of `ops.kernel_scores`.
+        embedding: how a token gets its vector: from `rows` of a table (`textcls_training.models.hashed_embedding`), or
+            from the `bits` of its hash (`textcls_training.models.bit_embedding`).
+        metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
+            (`textcls_training.config.resolve`), and is no until then.
+        values: what the attention sums up, the token's own vector or the mixed one.
+        seeds: number S of learned queries.
+        dropout: share of the pooled vector's entries dropped in training.
+        seed_dropout: chance that a whole seed is dropped in training; needs at least two seeds.
+        gate: start of the mixing layer's gate.
+    """
+
+    dim: int = 32
+    mixing: str = OPTIONS["mixing"].default
+    attention: Attention = OPTIONS["attention"].default
+    embedding: EmbeddingKind = OPTIONS["embedding"].default
+    metric: bool | None = None
+    values: Values = OPTIONS["values"].default
+    seeds: int = 1
+    dropout: float = 0.0
+    seed_dropout: float = 0.0
+    gate: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in _OF_THE_MODEL:
+            OPTIONS[name].kind.checked(name, getattr(self, name))
+        Integer(1, 64).checked("seeds", self.seeds)
+        for name, rate in (("dropout", self.dropout), ("seed_dropout", self.seed_dropout)):
+            if not 0 <= rate < 1:
+                raise ConfigError(f"{name} must be a share from 0 and below 1, not {rate}.")
+        if not math.isfinite(self.gate):
+            raise ConfigError(f"gate must be a finite number, not {self.gate}.")
+        if self.seed_dropout and self.seeds == 1:
+            raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
+
+    @property
+    def metric_scores(self) -> bool:
+        """Whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
+        return self.attention == "metric" or (bool(self.metric) and self.linear_scores)
+
+    @property
+    def linear_scores(self) -> bool:
+        """Whether scores are linear in what is scored."""
+        return self.attention not in ("cosine", "kernel")
+
+    @property
+    def draws_while_training(self) -> bool:
+        """Whether steps draw from PyTorch's one generator, as dropout does."""
+        return bool(self.dropout or self.seed_dropout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimConfig:
+    """Rates and sizes of the training loop. The names of the fields stand in the metadata of saved models.
+
+    Attributes:
+        batch_size: texts a step.
+        table_rate: learning rate of the hashed rows (row-wise Adagrad).
+        table_accumulator: start of Adagrad's accumulator.
+        table_std: standard deviation of fresh rows.
+        rate: learning rate of attention and head (AdamW).
+        head_decay: weight decay of the head; nothing else decays.
+        mixing_rate: learning rate of the mixing layer; a slow one, else mixing costs accuracy.
+        bits_rate: learning rate of the matrix of the embedding by bits (AdamW).
+        warmup: share of the steps in which rates rise; after it they fall linearly to zero.
+    """
+
+    batch_size: int = 32
+    table_rate: float = 0.1
+    table_accumulator: float = 1e-3
+    table_std: float = 0.005
+    rate: float = 3e-3
+    head_decay: float = 0.1
+    mixing_rate: float = 1e-3
+    bits_rate: float = 1e-2
+    warmup: float = 0.02
+
+    def __post_init__(self) -> None:
+        Integer(1).checked("batch_size", self.batch_size)
+        for name in ("table_rate", "rate", "mixing_rate", "bits_rate"):
+            Number(0, above=True).checked(name, getattr(self, name))

@@ -1,0 +1,81 @@
+"""Labelled texts as training counts them, and their train-valid splits."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import InputError
+from textcls_training.data import rationales
+from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.labelled_texts import LabelledTexts
+
+
+class Dataset(NamedTuple):
+    """Texts with the number of each one's label, and which of their tokens belong to its human rationale.
+
+    Attributes:
+        corpus: the tokens of the texts.
+        labels: the number of each text's label.
+        rationale: one flag a token of `corpus`; None where there are no rationales.
+    """
+
+    corpus: Corpus
+    labels: Int64
+    rationale: Bools | None = None
+
+    @classmethod
+    def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int) -> "Dataset":
+        """Tokenise texts and number their labels.
+
+        Args:
+            given: the texts.
+            names: the labels of the training rows, in the order of their numbers.
+            max_tokens: tokens of a text that are read.
+
+        Raises:
+            InputError: a label is none of `names`.
+        """
+        strangers = sorted(set(given.labels) - set(names))
+        if strangers:
+            raise InputError(f"The validation rows have the label {strangers[0]!r}, which no training row has.")
+        number = {name: i for i, name in enumerate(names)}
+        labels = np.array([number[label] for label in given.labels], np.int64)
+        corpus = Corpus.of(given.texts, max_tokens)
+        if given.rationales is None:
+            return cls(corpus, labels)
+        return cls(corpus, labels, rationales.token_flags(given.texts, given.rationales, max_tokens))
+
+    def select(self, which: Int64) -> "Dataset":
+        """Return the rows `which`."""
+        rationale = None if self.rationale is None else self.rationale[self.corpus.places(which)]
+        return Dataset(self.corpus.select(which), self.labels[which], rationale)
+
+    def split(self, valid: Bools) -> "Split":
+        """Return the rows `valid` as validation rows, and the others to learn from."""
+        return Split(self.select(np.flatnonzero(~valid)), self.select(np.flatnonzero(valid)))
+
+    def rationale_mask(self, text_B: Int64, mask_BT: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which tokens of a padded batch belong to a rationale [B, T]; None if none do.
+
+        Args:
+            text_B: numbers of the texts.
+            mask_BT: True at real tokens.
+        """
+        if self.rationale is None:
+            return None
+        flags = self.rationale[self.corpus.places(text_B)]
+        if not flags.any():
+            return None
+        rationale_BT = np.zeros_like(mask_BT)
+        rationale_BT[mask_BT] = flags
+        return rationale_BT
+
+
+class Split(NamedTuple):
+    """A train-valid split: rows to learn from, and validation rows, which choose epoch, ensemble and temperature."""
+
+    train: Dataset
+    valid: Dataset

@@ -1,0 +1,136 @@
+"""The hashed features that occur in the training texts, and which row of the embedding table each has.
+
+`FeatureSpace` gives every type, and every pair of neighbouring types, its rows of the table. Distinct features that
+were seen get a row each as long as their hashes fall into different buckets; unseen ones get row 0, which is nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls import features
+from textcls.features import FeatureConfig
+from textcls_training.data.arrays import Int32, Int64
+from textcls_training.data.corpus import Corpus, starts
+
+# Buckets a feature, so that almost every one has a bucket of its own, and the bounds of their number.
+BUCKETS_PER_FEATURE, LEAST_BUCKETS, MOST_BUCKETS = 8, 2**12, 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class RowLists:
+    """Ragged lists of table rows: list i is `row[start[i]:start[i + 1]]`."""
+
+    row: Int32
+    start: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSpace:
+    """The features that training has seen.
+
+    Attributes:
+        config: which features a token has.
+        row_of_bucket: index from bucket (hash modulo the number of buckets, a power of two) to row, 0 for unseen;
+            rows are numbered in the order of their buckets.
+        count: how often each row occurs in training.
+        weight: c_r of each row: its idf over the highest idf, half of that for bigrams, as each of the two tokens owns
+            half of one. Row 0 weighs nothing.
+    """
+
+    config: FeatureConfig
+    row_of_bucket: Int32
+    count: Int64
+    weight: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, corpus: Corpus, config: FeatureConfig) -> "FeatureSpace":
+        """Give each feature of the training corpus its row and weight."""
+        hashes = _Hashes(corpus, config)
+        type_count = np.bincount(corpus.token, minlength=len(corpus.types))
+        occurs = type_count > 0
+        has_ngram = hashes.has_ngram & occurs[:, None]
+        # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
+        kinds = (
+            (1.0, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
+            (0.5, hashes.bigram, None),
+            (1.0, hashes.word[occurs], type_count[occurs]),
+        )
+        buckets = _enough_buckets(sum(len(found) for _, found, _ in kinds))
+        count = np.zeros(buckets)
+        factor = np.zeros(buckets, np.float32)
+        for kind_factor, found, times in kinds:
+            bucket = found & np.uint32(buckets - 1)
+            count += np.bincount(bucket, times, buckets)
+            factor[bucket] = kind_factor
+        count[0] = 0  # Bucket 0 stands for no feature.
+        seen = np.flatnonzero(count)
+        row_of_bucket = np.zeros(buckets, np.int32)
+        row_of_bucket[seen] = np.arange(1, len(seen) + 1)
+        # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
+        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count[seen], len(corpus)))) + 1
+        weight = idf / idf.max(initial=1.0) * factor[seen]
+        return cls(
+            config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
+        )
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, a power of two."""
+        return len(self.row_of_bucket)
+
+    def rows(self, hashes: features.Uint32) -> Int32:
+        """Return the row of each hash; 0 where training has not seen the feature."""
+        found: Int32 = self.row_of_bucket[hashes & np.uint32(self.buckets - 1)]
+        return found
+
+    def encode(self, corpus: Corpus) -> "EncodedFeatures":
+        """Look up the rows of all types and bigrams of `corpus`."""
+        hashes = _Hashes(corpus, self.config)
+        row_of_type = np.concatenate(
+            [self.rows(hashes.word)[:, None], np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
+        )
+        known = row_of_type > 0
+        return EncodedFeatures(corpus, RowLists(row_of_type[known], starts(known.sum(1))), self.rows(hashes.bigram))
+
+
+class _Hashes:
+    """The hashes of all features of a corpus: those of its types, and of each pair of neighbours in reading order.
+
+    A text of n tokens has n + 1 pairs: the first one is with START, the last one with END (`PADDING`).
+    """
+
+    def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
+        self.word = features.word_hashes(corpus.types)
+        self.ngram, self.has_ngram = features.ngram_hashes(corpus.types, config)
+        self.bigram = bigram_hashes(corpus, self.word) if config.bigrams else np.zeros(0, np.uint32)
+
+
+def bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
+    """Return the hash of each pair of neighbours in reading order, 0 for one that the limit cuts off."""
+    ends = corpus.start[1:]
+    token = word[corpus.token]
+    left = np.insert(token, corpus.start[:-1], np.uint32(features.START))
+    right = np.insert(token, ends, np.uint32(features.end_hash()))
+    hashes = features.bigram_hashes(left, right)
+    hashes[(ends + np.arange(len(corpus)))[corpus.full]] = 0  # Bucket 0: whether the text ends there is not known.
+    return hashes
+
+
+def _enough_buckets(features: int) -> int:
+    """Return the least power of two with room for `features`, within bounds."""
+    wanted = max(LEAST_BUCKETS, min(MOST_BUCKETS, BUCKETS_PER_FEATURE * features))
+    return 1 << (wanted - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedFeatures:
+    """A corpus as rows: those of each type, and (if bigrams are on) those of its pairs in reading order."""
+
+    corpus: Corpus
+    type_rows: RowLists
+    bigram_row: Int32
+
+    def __len__(self) -> int:
+        return len(self.corpus)

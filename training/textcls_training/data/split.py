@@ -1,0 +1,55 @@
+"""The train-valid split, the same on every run and in every order of rows.
+
+It hangs on hashes, so copies of a text stay together.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.tokenizer import tokenize
+from textcls_training.data.arrays import Int64
+
+SPLIT_SEED = 2021
+# One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
+PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, 1500
+
+
+def hashes_of(texts: Sequence[str]) -> Int64:
+    """Return 32 bits of each text. Texts are copies when their tokens are the same."""
+    return np.array([mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts], np.int64)
+
+
+def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
+    """Return the part of each row: within a label, texts in the order of their hashes are dealt out evenly.
+
+    A text that stands under several labels counts for the first of them, so that its copies stay together.
+    """
+    unique, row = np.unique(hashes, return_inverse=True)
+    label = np.full(len(unique), np.iinfo(np.int64).max)
+    np.minimum.at(label, row, labels)
+    order = np.lexsort((unique, label))
+    size = np.unique(label, return_counts=True)[1]
+    first = np.repeat(np.cumsum(size) - size, size)
+    part = np.empty(len(unique), np.int64)
+    part[order] = (np.arange(len(unique)) - first) * parts // np.repeat(size, size)
+    return part[row]
+
+
+def validation_masks(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
+    """Yield masks of validation rows: one mask, or several when rows are few.
+
+    A row is never held out when no other row would be left to teach its label.
+    """
+    few = len(texts) < CROSS_FIT_BELOW
+    parts = CROSS_FIT_PARTS if few else PARTS
+    hashes = hashes_of(texts)
+    part = parts_of(hashes, labels, parts)
+    for i in range(CROSS_FIT_PARTS if few else 1):
+        mask = part == i
+        left = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
+        # A text that must teach takes all its copies along, whatever their labels.
+        teaching = hashes[mask & (left[labels] == 0)]
+        yield mask & ~np.isin(hashes, teaching)

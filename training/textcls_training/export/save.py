@@ -1,0 +1,114 @@
+"""From a trained model to one ONNX file: text graph and scoring head are joined, checked, and written.
+
+Before anything is written, PyTorch's answers and ONNX Runtime's are compared on awkward texts.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper
+
+from textcls import artifact
+from textcls._util.atomic_write import atomic_write
+from textcls.artifact import ModelInfo
+from textcls.errors import ArtifactError, ConfigError
+from textcls_training.config.settings import Size
+from textcls_training.data.corpus import Corpus
+from textcls_training.export.bits_table import BitsTable
+from textcls_training.export.builder import make_model
+from textcls_training.export.heads.outputs import OUTPUTS
+from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
+from textcls_training.export.prune import budget, lookup_tables
+from textcls_training.export.tables import LookupTables
+from textcls_training.export.text_graph import build_text_graph
+from textcls_training.models.ensemble import TrainedModel
+
+TOLERANCE: Final = 1e-4
+PARITY_TEXTS: Final = (
+    "",
+    "one",
+    "My card was charged twice, and nobody answers!",
+    "\U0001f469\u200d\U0001f4bb \u2764\ufe0f 1\ufe0f\u20e3",
+    "\u6771\u4eac\u30bf\u30ef\u30fc\u306b\u884c\u304d\u305f\u3044",
+    "nai\u0308ve \u0928\u092e\u0938\u094d\u0924\u0947 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35",
+)
+
+# What a text graph reads.
+Tables = LookupTables | BitsTable
+
+
+def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
+    """Return what the text graph of a saved model reads.
+
+    Args:
+        model: the trained model.
+        corpus: the texts that it was trained on.
+        size: how large the file may be. Without a table of rows it is small, and always whole.
+
+    Raises:
+        ConfigError: there are rows, and not one of them fits.
+    """
+    if not model.hashed_views:
+        return BitsTable.of(model)
+    return lookup_tables(model, corpus, budget(size, model.classifiers[0].head.out_features))
+
+
+def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:
+    """Return the whole graph: raw text in, every output of `textcls.artifact` out.
+
+    Args:
+        tables: what the text graph reads.
+        head: from the token sums on.
+        max_tokens: tokens of a text that are read.
+    """
+    if isinstance(tables, LookupTables):
+        text = build_text_graph(tables, max_tokens).graph
+        row_outputs = artifact.ROW_OUTPUTS if tables.folded else ()
+    else:
+        text, row_outputs = tables.text_graph(max_tokens).graph, ()
+    scores = head.graph().graph
+    made = {output.name: output for output in (*text.output, *scores.output)}
+    outputs = [made[name] for name in (*artifact.OUTPUTS, *row_outputs) if name in made]
+    nodes, constants = [*text.node, *scores.node], [*text.initializer, *scores.initializer]
+    return make_model(helper.make_graph(nodes, "textcls", text.input, outputs, constants))
+
+
+def save(model: TrainedModel, tables: Tables, temperature: float, info: ModelInfo, path: Path) -> None:
+    """Join, check against PyTorch, and write to `path`.
+
+    Raises:
+        ConfigError: training diverged: PyTorch's answers are not finite; nothing is written.
+        ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
+    """
+    head = scoring_head(model, temperature)
+    graph = build_graph(tables, head, info.max_tokens)
+    helper.set_model_props(graph, info.to_metadata())
+    content = graph.SerializeToString(deterministic=True)
+    texts = [*PARITY_TEXTS, "more words than are read " * (info.max_tokens // 5 + 1), " ".join(model.types[:200])]
+    _check_parity(content, tables, head, texts, info.max_tokens)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def _check_parity(content: bytes, tables: Tables, head: ScoringHead, texts: Sequence[str], max_tokens: int) -> None:
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
+    padding_BT, token_BTGX = tables.read(Corpus.of(texts, max_tokens))
+    with torch.no_grad():
+        expected = head(torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX))
+    if not all(ours.isfinite().all() for ours in expected):
+        raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
+    for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):
+        padded = np.zeros_like(theirs)
+        padded[tuple(slice(n) for n in ours.shape)] = ours.numpy()
+        error = np.abs(padded - theirs).max() / (1 + np.abs(padded).max())
+        if not error < TOLERANCE:
+            raise ArtifactError(
+                f"PyTorch and ONNX Runtime disagree on {name!r} by {error:.1e}, more than {TOLERANCE}; nothing was "
+                "written. This is a defect of textcls or of the versions installed."
+            )

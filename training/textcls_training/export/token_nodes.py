@@ -1,0 +1,128 @@
+"""Raw text to tokens and their hashes, as ONNX nodes: `textcls.tokenizer` and `textcls.features` once more, bit by bit.
+
+Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word,
+its left and its right bigram), U tokens out of vocabulary, X characters of the longest one, L characters that n-grams
+look at, N n-grams of a token. The front axis of 1 is what K hashes are joined along.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from textcls import features, tokenizer
+from textcls.features import FeatureConfig
+from textcls_training.export.builder import GraphBuilder
+
+
+class StringGraphBuilder(GraphBuilder):
+    """The operators that read texts."""
+
+    def tokenizer(self, text: str, **rule: Any) -> str:
+        """Cut each string into several, which become a new last axis."""
+        return self.node(
+            "Tokenizer", text, domain="com.microsoft", mark=0, pad_value=features.PADDING, mincharnum=1, **rule
+        )
+
+    def murmur(self, strings: str, seed: int) -> str:
+        """Hash each string to 32 unsigned bits."""
+        return self.node("MurmurHash3", strings, domain="com.microsoft", seed=seed, positive=1)
+
+    def shift(self, x_1BT: str, by: int, fill: int) -> str:
+        """Move hashes one place to the right (1) or to the left (-1) along the tokens."""
+        return self.node("Pad", x_1BT, self.integers(0, 0, by, 0, 0, -by), self.constant(fill, np.uint32))
+
+
+def token_strings(g: StringGraphBuilder, max_tokens: int) -> str:
+    """Lower-case and cut; return the tokens [1, B, T], `PADDING` where there are none."""
+    # The default locale is missing in slim images; "C" lowers ASCII only.
+    lowered_B = g.node("StringNormalizer", "text", case_change_action="LOWER", is_case_sensitive=1, locale="C.UTF-8")
+    # A space at the very end is a token, the padding behind the last word: no column of it has to be joined on.
+    ended_1B = g.node("StringConcat", lowered_B, g.constant([[features.PADDING]], object))
+    cut_1BT = g.tokenizer(ended_1B, tokenexp=_short(tokenizer.graph_pattern()) + r"|\x{20}\z")
+    return g.node("Slice", cut_1BT, g.integers(0), g.integers(max_tokens), g.integers(2))
+
+
+def name_tokens(g: StringGraphBuilder, tokens_1BT: str) -> str:
+    """Name `padding` and `tokens` [B, T], the latter empty at padding; return the tokens with their padding [B, T]."""
+    tokens_BT = g.node("Squeeze", tokens_1BT, g.integers(0))
+    g.node("Equal", tokens_BT, g.constant(features.PADDING, object), name="padding")
+    g.node("Where", "padding", g.constant("", object), tokens_BT, name="tokens")
+    return tokens_BT
+
+
+def text_graph_values(groups: int, columns: int) -> tuple[onnx.ValueInfoProto, list[onnx.ValueInfoProto]]:
+    """Return the input of a text graph, and what every one gives."""
+    ragged: list[str | int] = ["batch", "tokens"]
+    outputs = [
+        helper.make_tensor_value_info("tokens", TensorProto.STRING, ragged),
+        helper.make_tensor_value_info("known", TensorProto.BOOL, ragged),
+        helper.make_tensor_value_info("padding", TensorProto.BOOL, ragged),
+        helper.make_tensor_value_info("token", TensorProto.FLOAT, [*ragged, groups, columns]),
+    ]
+    return helper.make_tensor_value_info("text", TensorProto.STRING, ["batch"]), outputs
+
+
+def _short(pattern: str) -> str:
+    """Write the characters beyond ASCII as themselves, which takes half the space; surrogates have no other form."""
+
+    def itself(found: re.Match[str]) -> str:
+        point = int(found[1], 16)
+        return found[0] if point < 0x80 or 0xD800 <= point < 0xE000 else chr(point)
+
+    return re.sub(r"\\x\{([0-9a-f]+)\}", itself, pattern)
+
+
+def word_hashes(g: StringGraphBuilder, tokens_1BT: str, config: FeatureConfig) -> str:
+    """Return the hashes [K, B, T] of each token's word and, with bigrams, of its left and its right one."""
+    word_1BT = g.murmur(tokens_1BT, 0)
+    if not config.bigrams:
+        return word_1BT
+    scaled_1BT = g.node("Mul", g.shift(word_1BT, 1, features.START), g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
+    left_1BT = g.node("Add", scaled_1BT, word_1BT)
+    # The right bigram of a token is the left one of what follows, be it padding; behind a cut there is none: 0.
+    return g.node("Concat", word_1BT, left_1BT, g.shift(left_1BT, -1, 0), axis=0)
+
+
+def ngram_hashes(g: StringGraphBuilder, tokens_U: str, config: FeatureConfig) -> tuple[str, str]:
+    """Return the hashes [U, N] of the character n-grams, and which of them exist.
+
+    An n-gram's hash is linear in the hashes of its characters, so one product with a constant band matrix gives all.
+    """
+    padding = features.PADDING * config.max_chars
+    # An empty separator means: split into characters. Padded, every token has as many as are looked at.
+    character_UX = g.tokenizer(g.node("StringConcat", tokens_U, g.constant(padding, object)), separators=[""])
+    code_UX = g.murmur(character_UX, features.CHARACTER_SEED)
+    code_UL = g.node("Slice", code_UX, g.integers(0), g.integers(config.max_chars), g.integers(1))
+    band_LN, marks_N, last_N = _bands(config)
+    hash_UN = g.node("Add", g.node("MatMul", code_UL, g.constant(band_LN, np.uint32)), g.constant(marks_N, np.uint32))
+    # An n-gram exists if the last character that it needs does.
+    exist_UL = g.node("Not", g.node("Equal", code_UL, g.constant(features.END, np.uint32)))
+    return hash_UN, g.node("Gather", exist_UL, g.constant(last_N, np.int64), axis=1)
+
+
+def _bands(config: FeatureConfig) -> tuple[features.Uint32, features.Uint32, NDArray[np.int64]]:
+    """Return, of each n-gram, the factors of the characters [L, N], what the marks add [N], the last character needed.
+
+    Of characters 0 to L - 1, preceded by START and followed by END for ever, the n-gram (n, i) holds i - 1 to
+    i + n - 2. It exists if it holds no second END, and the token has at least two characters.
+    """
+    bands, marks, last = [], [], []
+    for n in config.ngram_sizes:
+        power = [pow(features.NGRAM_MULTIPLIER, n - 1 - k, 2**32) for k in range(n)]
+        for first in range(config.max_chars + 3 - n):
+            inside = range(first - 1, first - 1 + n)
+            band = np.zeros(config.max_chars, np.uint32)
+            mark = 0
+            for place, factor in zip(inside, power, strict=True):
+                if 0 <= place < config.max_chars:
+                    band[place] = factor
+                else:
+                    mark += factor * (features.START if place < 0 else features.END)
+            bands.append(band)
+            marks.append(mark % 2**32)
+            last.append(max(first + n - 3, 1))
+    return np.stack(bands, 1), np.array(marks, np.uint32), np.array(last, np.int64)

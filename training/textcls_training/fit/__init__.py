@@ -1,0 +1,6 @@
+"""Learning: rows in, a trained model out. Nothing here knows what a saved model looks like.
+
+`trainer` is one fit, step by step; `cross_fit` validates fits on train-valid splits and trains on all rows; `selection`
+chooses the epoch, `calibration` the ensemble weights and the temperature. `callbacks` are told of progress, which
+`progress` draws; `interrupt` ends a training early; `threads` keeps it reproducible.
+"""

@@ -1,0 +1,68 @@
+"""What validation rows fit: how much each view counts in the ensemble, and how sure its answers are.
+
+Temperature scaling (Guo et al. 2017, arXiv 1706.04599, section 4.2) divides logits by one number that makes
+probabilities honest. With several views there is a weight for each, which makes it stacking (Wolpert 1992) with a
+temperature inside: weights w_v give ensemble weights w_v / sum w and the temperature 1 / sum w.
+
+Shapes: V views, R rows, C labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from textcls_training.data.arrays import Float32, Int64
+
+MIN_ROWS = 50
+LOG_RANGE = (-4.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Ensemble weights of the views, at least 0 and summing to 1, and the temperature of their sum."""
+
+    ensemble_weights: tuple[float, ...]
+    temperature: float
+
+    def combine(self, logits_VRC: Float32) -> Float32:
+        """Return the logits [R, C] of all views together, not yet divided by the temperature."""
+        combined_RC: Float32 = np.tensordot(np.array(self.ensemble_weights, np.float32), logits_VRC, 1)
+        return combined_RC
+
+
+def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
+    """Return the mean cross-entropy in nats of logits at `temperature`."""
+    log_probability_RC = log_softmax(logits_RC.astype(np.float64) / temperature, axis=1)
+    return float(-log_probability_RC[np.arange(len(label_R)), label_R].mean())
+
+
+def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
+    """Return the calibration of least cross-entropy; equal ensemble weights and temperature 1 below `MIN_ROWS` rows.
+
+    The right label counts (n + 1) / (n + 2) on n rows and the others share the rest (Platt 1999, section 2.2): n right
+    answers in a row do not prove that the next one is certain. Views are drawn together by the weight of one row.
+    """
+    views, rows, classes = logits_VRC.shape
+    if rows < MIN_ROWS:
+        return Calibration((1 / views,) * views, 1.0)
+    target_RC = np.full((rows, classes), 1 / (rows + 2) / (classes - 1))
+    target_RC[np.arange(rows), label_R] = (rows + 1) / (rows + 2)
+    exact_VRC = logits_VRC.astype(np.float64)
+
+    def loss(log_weight_V: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weight_V = np.exp(log_weight_V)
+        logits_RC = np.tensordot(weight_V, exact_VRC, 1)
+        apart_V = log_weight_V - log_weight_V.mean()
+        value = -(target_RC * log_softmax(logits_RC, axis=1)).sum() + (apart_V**2).sum()
+        slope_RC = softmax(logits_RC, axis=1) - target_RC
+        slope_V = weight_V * np.tensordot(exact_VRC, slope_RC, 2) + 2 * apart_V
+        return float(value), slope_V
+
+    start_V = np.full(views, -np.log(views))
+    found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
+    weight_V = np.exp(found.x)
+    ensemble_weights = tuple((weight_V / weight_V.sum()).tolist())
+    return Calibration(ensemble_weights, float(1 / weight_V.sum()))

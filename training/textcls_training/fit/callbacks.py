@@ -1,0 +1,32 @@
+"""Who is told how a training goes."""
+
+from typing import Final, Protocol
+
+from textcls_training.fit.selection import EpochScore
+
+
+class Callback(Protocol):
+    """Who wants to know how a training goes."""
+
+    def phase(self, name: str, rows: int) -> None:
+        """A new pass begins: `rows` rows over all its epochs."""
+
+    def step(self, rows: int, loss: float) -> None:
+        """A step was taken."""
+
+    def epoch(self, number: int, score: EpochScore | None) -> None:
+        """An epoch is over; without validation rows it has no score."""
+
+
+class _Nobody:
+    def phase(self, name: str, rows: int) -> None:
+        pass
+
+    def step(self, rows: int, loss: float) -> None:
+        pass
+
+    def epoch(self, number: int, score: EpochScore | None) -> None:
+        pass
+
+
+NOBODY: Final[Callback] = _Nobody()

@@ -1,0 +1,171 @@
+"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows.
+
+Fits share nothing, so two may run side by side: the result is the same bytes as of one after the other.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.data.arrays import Float32
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.fit import calibration
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import EpochScore, SelectionResult, end_to_end, select
+from textcls_training.fit.threads import in_second_thread
+from textcls_training.fit.trainer import Trainer
+from textcls_training.models.ensemble import TrainedModel
+
+
+class ValidatedFit:
+    """A fit on the training rows of a split, validated after each epoch.
+
+    Attributes:
+        trainer: the fit.
+        logits: of the validation rows [V, rows, C], after each whole epoch so far.
+    """
+
+    def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
+        self.trainer = Trainer(split.train, classes, config, stop)
+        self.logits: list[Float32] = []
+        self._labels = split.valid.labels
+        self._encoded = self.trainer.encode(split.valid.corpus)
+
+    def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
+        """Train for all epochs, or until a stop is requested, and validate each whole one.
+
+        Args:
+            name: what the callback is told.
+            callback: told of progress.
+            keep: whether this is the fit that is kept at a stop, which its first validation makes possible.
+        """
+        trainer = self.trainer
+        callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
+        for number in range(1, trainer.config.epochs + 1):
+            trainer.train_epoch(number, callback)
+            if trainer.stop.requested:
+                return
+            self.logits.append(trainer.predict(self._encoded))
+            trainer.stop.possible |= keep and len(self._labels) > 0
+            callback.epoch(number, self._score())
+
+    def _score(self) -> EpochScore | None:
+        """Score the last epoch, each view alike."""
+        return EpochScore.of(self.logits[-1].mean(0), self._labels) if len(self._labels) else None
+
+    def as_it_stands(self) -> SelectionResult:
+        """Validate and calibrate the fit once more, in the middle of an epoch or not."""
+        logits_VRC = self.trainer.predict(self._encoded)
+        found = calibration.fit(logits_VRC, self._labels)
+        combined_RC = found.combine(logits_VRC)
+        return SelectionResult(self.trainer.epochs, found, combined_RC, self._labels, interrupted=True)
+
+
+class CrossFit:
+    """Fits on each split, and one on all rows, that are either run one after the other or in two threads.
+
+    Attributes:
+        logits: of the validation rows of each split, after each epoch.
+        final: the fit on all rows, once there is one.
+        kept: the fit of the first split, which is what a stop keeps.
+    """
+
+    def __init__(
+        self, dataset: Dataset, splits: Sequence[Split], classes: int, config: ResolvedConfig, stop: Stop
+    ) -> None:
+        self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
+        self.logits: list[list[Float32]] = [[] for _ in splits]
+        self.final: Trainer | None = None
+        self.kept: ValidatedFit | None = None
+
+    def run(self, callback: Callback) -> tuple[SelectionResult, Trainer]:
+        """Return what the validation rows select, and the fit to keep.
+
+        Raises:
+            KeyboardInterrupt: a stop was requested before it was possible.
+        """
+        if self.config.model.draws_while_training:
+            self._fit_one_after_the_other(callback)
+        else:
+            self._fit_in_two_threads(callback)
+        if self.stop.requested:
+            return self._as_it_stands()
+        labels = np.concatenate([split.valid.labels for split in self.splits])
+        selected = select(labels, end_to_end(self.logits))
+        if self.final is None or selected.epochs != self.config.epochs:
+            self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
+        return self._as_it_stands() if self.stop.requested else (selected, self.final)
+
+    def _fit_one_after_the_other(self, callback: Callback) -> None:
+        """Fit each split: two threads would draw dropout from the one generator of both."""
+        for i in range(len(self.splits)):
+            self._fit_split(i, callback)
+
+    def _fit_in_two_threads(self, callback: Callback) -> None:
+        """Fit every other split here; beside it, in a second thread, all rows for all epochs, and the other splits.
+
+        The fit on all rows is the right one whenever the last epoch is selected.
+        """
+        final = Trainer(self.dataset, self.classes, self.config, self.stop)
+        jobs: list[Callable[[], None]] = [partial(final.train, self.config.epochs)]
+        for i in range(1, len(self.splits), 2):
+            jobs.append(partial(self._fit_split, i))
+        with in_second_thread(jobs, self._cancel):
+            for i in range(0, len(self.splits), 2):
+                self._fit_split(i, callback)
+        self.final = final
+
+    def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:
+        found = ValidatedFit(self.splits[i], self.classes, self.config, self.stop)
+        if i == 0:
+            self.kept = found
+        name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
+        found.run(name, callback, keep=i == 0)
+        self.logits[i] = found.logits
+
+    def _cancel(self) -> None:
+        self.stop.requested = True
+
+    def _as_it_stands(self) -> tuple[SelectionResult, Trainer]:
+        """Return the fit of the first split: what is said of it is measured on itself, on rows that it has not seen."""
+        if self.kept is None or not self.stop.possible:  # requested by other means than `possible` allows
+            raise KeyboardInterrupt
+        return self.kept.as_it_stands(), self.kept.trainer
+
+
+def cross_fit(
+    dataset: Dataset,
+    splits: Sequence[Split],
+    classes: int,
+    config: ResolvedConfig,
+    callback: Callback = NOBODY,
+    stop: Stop | None = None,
+) -> tuple[SelectionResult, TrainedModel]:
+    """Let the validation rows of all splits together select the epoch, and return it with the model of all rows.
+
+    If a stop is requested meanwhile, the model is that of the first split as it stands, validated and calibrated once
+    more.
+
+    Raises:
+        ConfigError: training diverged.
+        KeyboardInterrupt: a stop was requested before it was possible.
+    """
+    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop()).run(callback)
+    return selected, trainer.trained_model(selected.calibration.ensemble_weights)
+
+
+def fit(
+    dataset: Dataset,
+    classes: int,
+    config: ResolvedConfig,
+    epochs: int,
+    callback: Callback = NOBODY,
+    stop: Stop | None = None,
+) -> Trainer:
+    """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`."""
+    trainer = Trainer(dataset, classes, config, stop)
+    trainer.train(epochs, callback)
+    return trainer

@@ -1,0 +1,28 @@
+"""Where a training runs."""
+
+from importlib.util import find_spec
+
+import torch
+
+from textcls.errors import SurroundingsError
+from textcls_training.config.settings import Device
+
+
+def resolve_device(name: Device) -> torch.device:
+    """Return the device called `name`; `auto` is a GPU where there is one.
+
+    Raises:
+        SurroundingsError: a GPU is asked for, and there is none.
+    """
+    if name == "cuda" and not torch.cuda.is_available():
+        raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+def fuses_metric_scores(name: Device) -> bool:
+    """Whether one fused kernel gives metric scores and pools on the device called `name`: on a GPU with Triton.
+
+    Raises:
+        SurroundingsError: a GPU is asked for, and there is none.
+    """
+    return resolve_device(name).type == "cuda" and find_spec("triton") is not None

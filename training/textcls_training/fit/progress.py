@@ -1,0 +1,52 @@
+"""Progress of a training run, by the losses of its steps and the scores of its epochs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import ProgressColumn, Task
+from rich.text import Text
+
+from textcls.display.terminal import progress
+from textcls.display.terminal.progress import Progress
+from textcls_training.fit.selection import EpochScore
+
+# Share of the running mean that a step's loss keeps.
+SMOOTHING = 0.98
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed or 0:,.0f} rows/s")
+
+
+class ProgressCallback:
+    """Tells of the running loss at each step, and of mean loss and validation score at the end of each epoch."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def phase(self, name: str, rows: int) -> None:
+        """Say what begins."""
+        self.running: float | None = None
+        self.losses: list[float] = []
+        self.progress.phase(name, rows)
+
+    def step(self, rows: int, loss: float) -> None:
+        """Show the running loss."""
+        self.losses.append(loss)
+        self.running = loss if self.running is None else SMOOTHING * self.running + (1 - SMOOTHING) * loss
+        self.progress.step(rows, f"loss {self.running:.3f}")
+
+    def epoch(self, number: int, score: EpochScore | None) -> None:
+        """Say how the epoch went."""
+        loss, self.losses = sum(self.losses) / max(1, len(self.losses)), []
+        validation = "" if score is None else f", validation {score.accuracy:.2%}"
+        self.progress.note(f"epoch {number}, loss {loss:.3f}{validation}")
+
+
+@contextmanager
+def progress_on(console: Console) -> Iterator[ProgressCallback]:
+    """Give a callback that tells of progress, by bars if `console` is a terminal, by lines if not."""
+    with progress.progress_on(console, "rows over all epochs", _Speed()) as shown:
+        yield ProgressCallback(shown)

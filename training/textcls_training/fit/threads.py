@@ -1,0 +1,44 @@
+"""How many threads a training has, and why its bytes do not hang on them.
+
+Sums over many elements and the gradient of a layer norm depend on how many threads share them, so each training keeps
+to one thread of PyTorch. Two trainings that share nothing may run side by side.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def reproducible(seed: int) -> Iterator[None]:
+    """One thread and seeded generators inside; everything as before outside."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def in_second_thread(jobs: Sequence[Callable[[], None]], cancel: Callable[[], None]) -> Iterator[None]:
+    """Run `jobs` one after the other in a second thread, beside the block, which is left when all are done.
+
+    An error in the block or in a job calls `cancel`, at which the running job is to end, drops the jobs that have not
+    begun, and is raised.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        running: list[Future[None]] = [pool.submit(job) for job in jobs]
+        try:
+            yield
+            for job in running:
+                job.result()
+        except BaseException:
+            cancel()
+            for job in running:
+                job.cancel()
+            raise

@@ -1,0 +1,206 @@
+"""One fit: a fresh model, and the steps that train it.
+
+Shapes: B texts of a batch, T tokens of the longest one, V views, C labels, D width, S seeds, R texts of a prediction.
+"""
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from textcls.errors import ConfigError
+from textcls.features import FeatureConfig
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.batches import epoch_batches, plain_batches
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.device import resolve_device
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.loss import class_weights, label_loss
+from textcls_training.fit.optim import dense_groups, rate_factor
+from textcls_training.models import ops
+from textcls_training.models.classifier import ViewClassifier
+from textcls_training.models.embedding import make_embedding
+from textcls_training.models.ensemble import TrainedModel
+
+# Fresh weights come from PyTorch's one generator: two threads must not draw at once.
+_DRAWING = Lock()
+# Texts that are predicted at once.
+PREDICTION_BATCH = 256
+
+
+class ViewBatch(NamedTuple):
+    """Texts as one view reads them.
+
+    Attributes:
+        batch: what the embedding makes of them.
+        x_BTD: token vectors, of which a gradient is wanted.
+        squared_norm_BT1: squared feature norms.
+        mask_BT: True at real tokens.
+    """
+
+    batch: Any
+    x_BTD: Tensor
+    squared_norm_BT1: Tensor
+    mask_BT: Tensor
+
+    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what the classifier reads."""
+        return self.x_BTD.to(device), self.squared_norm_BT1.to(device), self.mask_BT.to(device)
+
+
+class ViewLearner:
+    """One view in training: its embedding and its classifier."""
+
+    def __init__(self, corpus: Corpus, features: FeatureConfig, classes: int, config: ResolvedConfig) -> None:
+        self.embedding = make_embedding(corpus, features, config)
+        self.classifier = ViewClassifier(config.model, classes).to(resolve_device(config.device))
+        self.device = self.classifier.head.bias.device
+
+    def read(self, encoded: Any, text_B: Int64) -> ViewBatch:
+        """Read the texts numbered `text_B` of those that the embedding has encoded."""
+        batch = self.embedding.batch(encoded, text_B)
+        x_BTD, squared_norm_BT1 = self.embedding.read(batch)
+        return ViewBatch(batch, x_BTD, squared_norm_BT1, batch.mask_BT)
+
+    def logits(self, given: ViewBatch) -> Tensor:
+        """Return the logits [B, C] on the classifier's device."""
+        logits_BC: Tensor = self.classifier(*given.tensors(self.device))
+        return logits_BC
+
+    def rationale_loss(self, given: ViewBatch, rationale_BT: Tensor) -> Tensor:
+        """Return how far attention is from human rationales, summed over the texts of a batch."""
+        probability_BTS, _, _ = self.classifier.attend(*given.tensors(self.device))
+        return ops.rationale_loss(probability_BTS, rationale_BT.to(self.device)).sum()
+
+    def update(self, given: ViewBatch, rate: float) -> None:
+        """Let the embedding learn from the gradient of the token vectors."""
+        if given.x_BTD.grad is not None:
+            self.embedding.update(given.batch, given.x_BTD.grad, rate)
+
+
+class Trainer:
+    """One fit: a fresh model, and the steps that train it.
+
+    Attributes:
+        stop: where every step looks whether to go on.
+        epochs: how many whole epochs there were.
+        step_number: how many steps.
+        steps: how many there are in all epochs, over which rates rise and fall.
+    """
+
+    def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
+        self.config, self.dataset, self.classes, self.stop = config, dataset, classes, stop or Stop()
+        self.learners: list[ViewLearner] = []
+        with _DRAWING:
+            torch.manual_seed(config.seed)
+            for features in config.features.views():
+                self.learners.append(ViewLearner(dataset.corpus, features, classes, config))
+        self.encoded = self.encode(dataset.corpus)
+        self.device = self.learners[0].device
+        embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
+        self.dense = dense_groups([learner.classifier for learner in self.learners], embeddings, config.optim)
+        self.class_weight_C = class_weights(dataset.labels, classes, config.class_weight).to(self.device)
+        self.steps = config.epochs * -(-len(dataset.labels) // config.optim.batch_size)
+        self.step_number = self.epochs = 0
+
+    def encode(self, corpus: Corpus) -> list[Any]:
+        """Prepare texts for the embedding of each view."""
+        return [learner.embedding.encode(corpus) for learner in self.learners]
+
+    def train(self, epochs: int, callback: Callback = NOBODY) -> None:
+        """Train for `epochs` epochs, or until a stop is requested.
+
+        Raises:
+            ConfigError: the loss is not finite.
+        """
+        callback.phase("training", epochs * len(self.dataset.labels))
+        for number in range(1, epochs + 1):
+            self.train_epoch(number, callback)
+            if self.stop.requested:
+                return
+            callback.epoch(number, None)
+
+    def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
+        """Pass once over all rows, or until a stop is requested.
+
+        Raises:
+            ConfigError: the loss is not finite.
+        """
+        for learner in self.learners:
+            learner.classifier.train()
+        rng = np.random.default_rng([self.config.seed, number])
+        for text_B in epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng):
+            if self.stop.requested:
+                return
+            loss = self._step(text_B)
+            callback.step(len(text_B), loss)
+        self.epochs = number
+
+    def _step(self, text_B: Int64) -> float:
+        """Learn from a batch; return the mean loss of a text and a view."""
+        factor = rate_factor(self.step_number, self.steps, self.config.optim.warmup)
+        views = self._read(text_B)
+        loss = self._loss(text_B, views)
+        loss.backward()  # type: ignore[no-untyped-call]
+        for learner, given in zip(self.learners, views, strict=True):
+            learner.update(given, self.config.optim.table_rate * factor)
+        for group in self.dense:
+            group.step(factor)
+        self.step_number += 1
+        mean = float(loss.detach()) / (len(views) * len(text_B))
+        if not math.isfinite(mean):
+            raise ConfigError(
+                f"Training diverged at step {self.step_number}: the loss is not finite; lower the learning rate."
+            )
+        return mean
+
+    def _read(self, text_B: Int64) -> list[ViewBatch]:
+        """Read a batch in each view, token vectors with a gradient."""
+        views = []
+        for learner, encoded in zip(self.learners, self.encoded, strict=True):
+            given = learner.read(encoded, text_B)
+            given.x_BTD.requires_grad_()
+            views.append(given)
+        return views
+
+    def _loss(self, text_B: Int64, views: Sequence[ViewBatch]) -> Tensor:
+        """Return the loss of the labels and, where there are human rationales, that of the attention."""
+        pairs = list(zip(self.learners, views, strict=True))
+        logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
+        label_B = torch.from_numpy(self.dataset.labels[text_B]).to(self.device)
+        loss = label_loss(logits_VBC, label_B, self.class_weight_C[label_B])
+        rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.numpy())
+        if rationale_BT is not None:
+            for learner, given in pairs:
+                distance = learner.rationale_loss(given, torch.from_numpy(rationale_BT))
+                loss = loss + self.config.rationale_weight * distance
+        return loss
+
+    @torch.no_grad()
+    def predict(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> Float32:
+        """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
+
+        Raises:
+            ConfigError: they are not finite.
+        """
+        corpus = encoded_V[0].corpus
+        logits_VRC = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
+        for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits_VRC, strict=True):
+            learner.classifier.eval()
+            for text_B in plain_batches(corpus.lengths(), batch_size):
+                logits_RC[text_B] = learner.logits(learner.read(encoded, text_B)).cpu()
+        if not np.isfinite(logits_VRC).all():
+            raise ConfigError("Training diverged: answers are not finite; lower the learning rate.")
+        return logits_VRC
+
+    def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
+        """Return what has been learned, with the weights that validation rows gave to the views."""
+        views = [learner.embedding.view(learner.classifier.cpu().eval()) for learner in self.learners]
+        return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)

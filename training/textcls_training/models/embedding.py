@@ -1,0 +1,48 @@
+"""How a token gets its vector: what every embedding can do, and which one a training has."""
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from textcls.features import FeatureConfig
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.models.bit_embedding import BitEmbedding
+from textcls_training.models.classifier import ViewClassifier
+from textcls_training.models.ensemble import View
+from textcls_training.models.hashed_embedding import HashedEmbedding
+
+
+class Embedding(Protocol):
+    """What training needs of an embedding. What `encode` and `batch` return is its own affair.
+
+    Shapes: B texts, T tokens of the longest one, D width.
+    """
+
+    @property
+    def dense(self) -> list[Tensor]:
+        """The weights that the optimizer of the dense weights moves."""
+
+    def encode(self, corpus: Corpus) -> Any:
+        """Prepare texts, once."""
+
+    def batch(self, encoded: Any, text_B: Int64) -> Any:
+        """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
+
+    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
+
+    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
+        """Learn from the gradient of the token vectors."""
+
+    def view(self, classifier: ViewClassifier) -> View:
+        """Return what has been learned, with the classifier behind it."""
+
+
+def make_embedding(corpus: Corpus, features: FeatureConfig, config: ResolvedConfig) -> Embedding:
+    """Return a fresh embedding of one view of the training texts."""
+    dim, optim = config.model.dim, config.optim
+    if config.model.embedding == "bits":
+        return BitEmbedding(dim, optim.table_std)
+    return HashedEmbedding(corpus, features, dim, optim.table_std, optim.table_accumulator)

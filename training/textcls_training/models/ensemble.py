@@ -1,0 +1,104 @@
+"""A trained model: an ensemble of one or two views of a text, each a classifier of its own, whose logits are added up.
+
+The view "words" reads words and bigrams, the view "pieces" words and their character n-grams. Each is normalised by
+itself, as two blocks of TF-IDF features would be, and each learns from the labels by itself; the ensemble weights,
+which say how much each counts in the sum, are fitted on validation rows, together with the temperature.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.models.classifier import MixingLayer, ViewClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class HashedView:
+    """What a view by hashed features has learned (`textcls_training.models.hashed_embedding`).
+
+    Attributes:
+        space: its features, their rows and weights.
+        table_VD: a vector for each row of `space`; row 0 is nothing and stays zero. On the CPU.
+        classifier: from the weighted sums of rows to logits.
+    """
+
+    space: FeatureSpace
+    table_VD: Tensor
+    classifier: ViewClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class BitView:
+    """What a view by the bits of hashes has learned (`textcls_training.models.bit_embedding`).
+
+    Attributes:
+        matrix_KD: a vector for each bit.
+        classifier: from the vectors of tokens to logits.
+    """
+
+    matrix_KD: Tensor
+    classifier: ViewClassifier
+
+
+View = HashedView | BitView
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """A trained model: logits = sum_v ensemble_weights[v] * logits of view v.
+
+    Attributes:
+        types: the distinct tokens of the training texts.
+        views: one or two; by bits one.
+        ensemble_weights: one a view, at least 0, summing to 1.
+    """
+
+    types: list[str]
+    views: Sequence[View]
+    ensemble_weights: tuple[float, ...]
+
+    @property
+    def classifiers(self) -> list[ViewClassifier]:
+        """The classifier of each view."""
+        return [view.classifier for view in self.views]
+
+    @property
+    def hashed_views(self) -> list[HashedView]:
+        """The views that have a table of rows: all or none."""
+        return [view for view in self.views if isinstance(view, HashedView)]
+
+    @property
+    def mixing_layers(self) -> list[MixingLayer]:
+        """The mixing layers, of all views or of none."""
+        return [model.mixing for model in self.classifiers if model.mixing is not None]
+
+    @property
+    def foldable(self) -> bool:
+        """Whether head and seeds of every view fold into its table, see `ViewClassifier.fold`."""
+        return all(model.foldable for model in self.classifiers)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learned."""
+        count = 0
+        for view in self.views:
+            embedding = view.table_VD if isinstance(view, HashedView) else view.matrix_KD
+            count += embedding.numel() + _numbers(view.classifier)
+        return count
+
+    @property
+    def mixing_parameters(self) -> int:
+        """How many of them are those of mixing layers."""
+        return sum(_numbers(layer) for layer in self.mixing_layers)
+
+    @property
+    def gate(self) -> float | None:
+        """The largest gate of the mixing layers; None without any."""
+        gates = [float(layer.gate_X.detach().abs().max()) for layer in self.mixing_layers]
+        return round(max(gates), 6) if gates else None
+
+
+def _numbers(module: nn.Module) -> int:
+    return sum(weight.numel() for weight in module.parameters())

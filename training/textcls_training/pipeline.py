@@ -1,0 +1,177 @@
+"""A whole training run: labelled texts in, a saved model and a report of it out."""
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from textcls._util.atomic_write import check_output_path
+from textcls.artifact import ModelInfo
+from textcls.errors import InputError
+from textcls.evaluation import metrics
+from textcls_training.config.resolve import ResolvedConfig, resolve
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import validation_masks
+from textcls_training.export.heads.scoring_head import empty_text_logits
+from textcls_training.export.save import Tables, save, tables_of
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.cross_fit import cross_fit
+from textcls_training.fit.device import fuses_metric_scores
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.threads import reproducible
+from textcls_training.models.ensemble import TrainedModel
+from textcls_training.training_report import TrainReport
+
+VERSIONS_OF: Final = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
+
+
+class TrainingRun(NamedTuple):
+    """A training run: its report, the model itself, and the tables that the saved one reads."""
+
+    report: TrainReport
+    model: TrainedModel
+    tables: Tables
+
+
+def train(
+    given: LabelledTexts,
+    output: Path,
+    config: TrainConfig | None = None,
+    *,
+    valid: LabelledTexts | None = None,
+    callback: Callback = NOBODY,
+    stop: Stop | None = None,
+) -> TrainReport:
+    """Train on `given` and write the model to `output`; see `run`."""
+    return run(given, output, config, valid=valid, callback=callback, stop=stop).report
+
+
+def run(
+    given: LabelledTexts,
+    output: Path,
+    config: TrainConfig | None = None,
+    *,
+    valid: LabelledTexts | None = None,
+    callback: Callback = NOBODY,
+    stop: Stop | None = None,
+) -> TrainingRun:
+    """Train on `given`, write the model to `output`, and return it beside the report.
+
+    Args:
+        given: the training rows.
+        output: the ONNX file to write; it appears whole, or not at all.
+        config: what differs from the defaults.
+        valid: validation rows. Without them they are a tenth of `given`, chosen by a hash of the text; of few rows each
+            fifth in turn. The saved model is then fitted on all rows of `given`.
+        callback: told of progress.
+        stop: by which somebody may end the training early. The model is then that of the first train-valid split, as
+            it stands: without `valid` it has not learned from the validation rows.
+
+    Raises:
+        InputError: nothing can be learned from the rows.
+        ConfigError: training diverged, or not a single row fits into the size.
+        SurroundingsError: `output` cannot be written.
+        ArtifactError: the exported model does not answer as PyTorch does.
+    """
+    check_output_path(output)
+    metrics.require()
+    clock = _Clock()
+    config = config or TrainConfig()
+    names = given.label_names()
+    dataset, splits = _datasets(given, valid, names, config.max_tokens)
+    resolved = _resolved(config, given, dataset, len(names))
+    with reproducible(resolved.seed):
+        clock.lap("preparing")
+        selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
+        clock.lap("training")
+        learned = splits[0].train if selected.interrupted else dataset
+        tables = tables_of(model, learned.corpus, resolved.size)
+        info = _model_info(given, names, resolved, selected, model, len(learned.labels))
+        save(model, tables, selected.calibration.temperature, info, output)
+        clock.lap("saving")
+    report = TrainReport.of(
+        model,
+        selected,
+        names,
+        rows=len(learned.labels),
+        folds=1 if selected.interrupted else len(splits),
+        file_bytes=output.stat().st_size,
+        seconds=clock.seconds,
+    )
+    return TrainingRun(report, model, tables)
+
+
+class _Clock:
+    """How long each step took, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._began = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Note the step `name`, which ends now."""
+        now = time.perf_counter()
+        self.seconds[name] = now - self._began
+        self._began = now
+
+
+def _datasets(
+    given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int
+) -> tuple[Dataset, list[Split]]:
+    """Return all training rows, and the train-valid splits: one with `valid`, or else parts of the training rows."""
+    validation = None if valid is None else Dataset.of(valid, names, max_tokens)
+    dataset = Dataset.of(given, names, max_tokens)
+    if not len(dataset.corpus.token):
+        raise InputError("No training text holds a single word or sign; is the text column the right one?")
+    if validation is not None:
+        return dataset, [Split(dataset, validation)]
+    return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
+
+
+def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int) -> ResolvedConfig:
+    fused = fuses_metric_scores(config.device)
+    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused)
+
+
+def _model_info(
+    given: LabelledTexts,
+    names: Sequence[str],
+    config: ResolvedConfig,
+    selected: SelectionResult,
+    model: TrainedModel,
+    rows: int,
+) -> ModelInfo:
+    """Return what the file says of itself. The names of its keys stay from version to version."""
+    right = selected.logits.argmax(1) == selected.labels
+    return ModelInfo(
+        labels=tuple(names),
+        bias=empty_text_logits(model),
+        temperature=selected.calibration.temperature,
+        max_tokens=config.max_tokens,
+        features=config.features,
+        model=asdict(config.model),
+        text_columns=given.text_columns,
+        label_column=given.label_column,
+        training={
+            "rows": rows,
+            "data_sha256": given.sha256(),
+            "seed": config.seed,
+            "epochs": selected.epochs,
+            "scheduled_epochs": config.epochs,
+            "class_weight": config.class_weight,
+            "rationales": sum(map(bool, given.rationales or ())),
+            "shares": [round(weight, 6) for weight in model.ensemble_weights],
+            "gate": model.gate,
+            "optim": asdict(config.optim),
+            "held_out_rows": len(selected.labels),
+            "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
+            "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
+            **({"interrupted": True} if selected.interrupted else {}),
+        },
+    )

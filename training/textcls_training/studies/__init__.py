@@ -1,0 +1,1 @@
+"""Many trainings or explanations, measured side by side: `textcls ablate` and `textcls explain-benchmark`."""

@@ -1,0 +1,141 @@
+"""`textcls explain-benchmark`: how good a model's explanations are, beside those of other methods.
+
+What needs PyTorch, whose import takes seconds, is imported when the command runs: help and completion must not wait.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import MofNCompleteColumn
+
+from textcls import data as tables
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls.classifier import Classifier
+from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
+from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.progress import progress_on
+from textcls.errors import ConfigError, InputError
+from textcls.evaluation import metrics
+from textcls_training.studies.explanations.removal import REMOVALS
+
+if TYPE_CHECKING:
+    from textcls_training.studies.explanations.plausibility import Rationale
+
+optional_dependencies.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolctl")
+
+
+@click.command(
+    "explain-benchmark", epilog="Example: textcls explain-benchmark tickets.onnx heldout.csv --output page.html"
+)
+@model_argument
+@data_argument
+@text_column_option
+@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]")
+@click.option("--texts", type=click.IntRange(1), default=500, show_default=True, help="Most rows that are measured.")
+@click.option("--methods", metavar="A,B", help="Methods, with commas between them.  [default: all]")
+@click.option(
+    "--removal",
+    type=click.Choice([*REMOVALS, "both"]),
+    default="delete",
+    show_default=True,
+    help="Whether a removed token disappears or is replaced by a sign.",
+)
+@click.option("--rationales", type=PATH, help="What people marked: JSON lines of row, tokens, rationales.")
+@click.option(
+    "--rationale-class",
+    type=click.Choice(["predicted", "right"]),
+    default="predicted",
+    show_default=True,
+    help="Whose evidence is compared with rationales: that of the answer, as HateXplain does, or of the right label.",
+)
+@click.option("--other", type=PATH, help="Another model of the same labels, such as one of another seed.")
+@click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
+@click.option("--json", "json_path", type=PATH, help="Write all figures here.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same figures.")
+@reading_options
+def explain_benchmark_command(
+    model: Path,
+    data: tuple[Path, ...],
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    texts: int,
+    methods: str | None,
+    removal: str,
+    rationales: Path | None,
+    rationale_class: str,
+    other: Path | None,
+    output: Path | None,
+    json_path: Path | None,
+    seed: int,
+    reading: Reading,
+) -> None:
+    """Measure MODEL's explanations on the labelled files DATA; - reads standard input.
+
+    Faithfulness (does the answer change without the tokens that are said to matter?), robustness and cost of the
+    model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
+    also how far they agree with people.
+    """
+    from textcls_training.studies.explanations import page
+    from textcls_training.studies.explanations.benchmark import explain_benchmark
+    from textcls_training.studies.explanations.report import print_report
+
+    metrics.require()
+    once(data)
+    if rationales is not None and reading.bad.skip:
+        raise ConfigError("--rationales counts all rows, so that none may be skipped; leave --on-error skip out.")
+    inputs = [path for path in (model, *data, rationales, other) if path is not None]
+    for path in (output, json_path):
+        if path is not None:
+            check_output_path(path)
+            check_not_an_input(path, inputs)
+    if output is not None:
+        page.require()
+    classifier = Classifier.load(model)
+    info = classifier.info
+    usual = (info.text_columns, info.label_column)
+    rows = tables.read_labelled(data, text_columns, label_column, usual=usual, options=reading.options, bad=reading.bad)
+    reading.say(rows.notes)
+    reading.say_skipped()
+    chosen = sorted(np.random.default_rng(seed).permutation(len(rows.texts))[:texts].tolist())
+    console = Console(stderr=True, quiet=reading.quiet)
+    with progress_on(console, "steps", MofNCompleteColumn(), transient=True) as callback:
+        result = explain_benchmark(
+            classifier,
+            [rows.texts[i] for i in chosen],
+            methods=methods.split(",") if methods is not None else None,
+            removals=[r for r in REMOVALS if removal in (r, "both")],
+            rationales=None
+            if rationales is None
+            else _rationales(rationales, chosen, rows, rationale_class == "right"),
+            other=Classifier.load(other) if other is not None else None,
+            seed=seed,
+            callback=callback,
+        )
+    if json_path is not None:
+        with atomic_write(json_path) as file:
+            file.write(json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
+    if output is not None:
+        with atomic_write(output) as file:
+            file.write(page.render(result).encode())
+    print_report(stdout_console(), result)
+
+
+def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> "list[Rationale | None]":
+    """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    from textcls_training.studies.explanations.rationales import read_rationales
+
+    found = read_rationales(path)
+    beyond = max(found, default=0)
+    if beyond >= len(rows.texts):
+        raise InputError(
+            f"{path} speaks of row {beyond}, and the table has {len(rows.texts)} rows; is it that of another table?"
+        )
+    if right:
+        found = {row: replace(one, label=one.label or rows.labels[row]) for row, one in found.items()}
+    return [found.get(row) for row in chosen]

@@ -1,0 +1,158 @@
+"""Do people mark the same words? Scores of tokens against human rationales, by ERASER's and HateXplain's measures.
+
+As in HateXplain's evaluation (Mathew et al. 2021): the truth is the union of the annotators' rationales, the hard
+prediction is the 5 tokens of the highest score, soft predictions are the scores of all tokens, every post with a
+rationale counts whatever the model answers, and posts without one (there: of the majority label normal) are left out.
+
+People's tokens are not the model's. They are aligned by characters, and the score of a person's token is the sum of the
+scores of the model's tokens that share a character with it, of contributions and of attention alike: both are parts of
+a whole. What the model does not read has score 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+import numpy as np
+
+from textcls_training.data.arrays import Bools, Float64
+from textcls_training.studies.explanations.faithfulness import order
+from textcls_training.studies.explanations.removal import Span
+
+TOP: Final = 5
+IOU: Final = 0.5
+# A row is dropped if a smaller share of its tokens' characters is found in the text.
+LEAST_ALIGNED: Final = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Rationale:
+    """What people marked in a text.
+
+    Attributes:
+        tokens: their tokens.
+        gold: whether each is part of the reason.
+        label: the class that it is a reason for; None for whatever the model answers.
+    """
+
+    tokens: tuple[str, ...]
+    gold: tuple[bool, ...]
+    label: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A rationale whose tokens have been found in the text.
+
+    Attributes:
+        gold: whether each person's token [P] that was found is part of the reason.
+        overlaps: whether it shares a character with each of the model's tokens [P, T].
+        exact: whether the text is the tokens with single spaces between them.
+    """
+
+    gold: Bools
+    overlaps: Bools
+    exact: bool
+
+    def scores(self, scores: Float64) -> Float64:
+        """Return the score of each person's token [P], from those of the model's tokens [T]."""
+        return np.asarray(self.overlaps.astype(np.float64) @ scores)
+
+
+def align(rationale: Rationale, text: str, spans: Sequence[Span]) -> Aligned | None:
+    """Find the tokens of people in `text`; None if too little is found, or no token that is a reason.
+
+    Characters are compared in lower case, white space left out; the longest common pieces are matched first. A token of
+    which nothing is found (a full stop that the text has lost) is left out.
+    """
+    place = [i for i, sign in enumerate(text) if not sign.isspace()]
+    owner = [i for i, token in enumerate(rationale.tokens) for sign in token if not sign.isspace()]
+    theirs = "".join(_lower(sign) for token in rationale.tokens for sign in token if not sign.isspace())
+    ours = "".join(_lower(text[i]) for i in place)
+    token_at = np.full(len(text), -1)
+    for number, (start, end) in enumerate(spans):
+        token_at[start:end] = number
+    overlaps = np.zeros((len(rationale.tokens), len(spans)), np.bool_)
+    found, matched = np.zeros(len(rationale.tokens), np.bool_), 0
+    for block in SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks():
+        for i in range(block.size):
+            token, at = owner[block.a + i], token_at[place[block.b + i]]
+            found[token] = True
+            matched += 1
+            if at >= 0:
+                overlaps[token, at] = True
+    gold = np.array(rationale.gold, np.bool_)[found]
+    if matched < LEAST_ALIGNED * len(theirs) or not gold.any():
+        return None
+    return Aligned(gold, overlaps[found], " ".join(rationale.tokens) == text)
+
+
+def _lower(sign: str) -> str:
+    """One character for one, so that places stay."""
+    lowered = sign.lower()
+    return lowered if len(lowered) == 1 else sign
+
+
+def auprc(scores: Float64, gold: Bools) -> float:
+    """Return the area under the precision-recall curve of one text, by scikit-learn as ERASER and HateXplain do."""
+    from sklearn.metrics import auc, precision_recall_curve
+
+    precision, recall, _ = precision_recall_curve(gold, scores)
+    return float(auc(recall, precision))
+
+
+def top_tokens(scores: Float64, top: int = TOP) -> Bools:
+    """Return the hard prediction: the `top` tokens of the highest score."""
+    chosen = np.zeros(len(scores), np.bool_)
+    chosen[order(scores)[:top]] = True
+    return chosen
+
+
+def token_f1(chosen: Bools, gold: Bools) -> float:
+    """Return F1 of the chosen tokens of one text; ERASER's macro figure is its mean over texts."""
+    both = int((chosen & gold).sum())
+    return 2 * both / (int(chosen.sum()) + int(gold.sum())) if both else 0.0
+
+
+def runs(marked: Bools) -> Iterator[Span]:
+    """Yield (start, end) of each run of consecutive true tokens."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def iou_precision_recall(chosen: Bools, gold: Bools, merge: bool = False) -> tuple[float, float]:
+    """Return the share of predicted spans that match and that number by the number of true spans.
+
+    A predicted span matches if it has an intersection over union of 0.5 or more with some run of true tokens. ERASER's
+    macro figure is F1 of the means of both over texts (`partial_match_score`; two single tokens of a true span of two
+    count twice there, so a recall may pass 1).
+
+    Args:
+        chosen: the hard prediction [P].
+        gold: the truth [P].
+        merge: whether neighbouring chosen tokens are one span, as in ERASER; HateXplain has each by itself.
+    """
+    truth = list(runs(gold))
+    spans = list(runs(chosen)) if merge else [(int(i), int(i) + 1) for i in np.flatnonzero(chosen)]
+    if not truth or not spans:
+        return 0.0, 0.0
+    matches = sum(max(_iou(span, other) for other in truth) >= IOU for span in spans)
+    return matches / len(spans), matches / len(truth)
+
+
+def _iou(one: Span, other: Span) -> float:
+    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
+    return shared / (one[1] - one[0] + other[1] - other[0] - shared)
+
+
+def measure(aligned: Aligned, scores: Float64) -> dict[str, tuple[float, ...]]:
+    """Return the values of each measure of one text, from the scores of the model's tokens."""
+    theirs = aligned.scores(scores)
+    chosen = top_tokens(theirs)
+    return {
+        "auprc": (auprc(theirs, aligned.gold),),
+        "token_f1": (token_f1(chosen, aligned.gold),),
+        "iou_f1": iou_precision_recall(chosen, aligned.gold),
+        "iou_f1_merged": iou_precision_recall(chosen, aligned.gold, merge=True),
+    }

@@ -1,0 +1,111 @@
+"""What a measurement comes to: plain frozen data."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from textcls_training.studies.explanations.bootstrap import Estimate, Verdict
+from textcls_training.studies.explanations.removal import Removal, Span
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What one method came to.
+
+    Attributes:
+        name: the method.
+        calls: mean number of texts that the model was asked about to explain one.
+        milliseconds: mean time of explaining one text, alone on one thread.
+        figures: group (`delete`, `mask`, `plausibility`, `robustness`) -> figure -> estimate.
+        curves: removal -> `comprehensiveness` or `sufficiency` -> mean at each of `shares`.
+    """
+
+    name: str
+    calls: float
+    milliseconds: float
+    figures: Mapping[str, Mapping[str, Estimate]]
+    curves: Mapping[str, Mapping[str, tuple[float, ...]]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The contributions against another method, in one figure: their paired difference, and what it means."""
+
+    other: str
+    group: str
+    figure: str
+    difference: Estimate
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class ExplainedExample:
+    """A text, and the scores of its tokens by each method."""
+
+    text: str
+    spans: tuple[Span, ...]
+    label: str
+    score: float
+    scores: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class RationaleCounts:
+    """What became of the rows with rationales.
+
+    Attributes:
+        used: rows that plausibility was measured on.
+        unmarked: without a single marked token.
+        unaligned: dropped, because tokens and text are too different, or no marked token was found.
+        unknown_label: dropped, because the model has no such label.
+        inexact: used rows whose text is not their tokens with single spaces between them.
+    """
+
+    used: int
+    unmarked: int
+    unaligned: int
+    unknown_label: int
+    inexact: int
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """All of it.
+
+    Attributes:
+        model: name of the model's file.
+        labels: of the model.
+        texts: texts that were explained.
+        skipped: texts without a token.
+        tokens: mean number of tokens of a text.
+        seed: of everything that is left to chance.
+        removals: how tokens were removed.
+        shares: of the tokens, where the curves are taken.
+        methods: in the order in which they were named.
+        comparisons: of the contributions with every other method.
+        left_out: methods that this model does not have, and why.
+        rationales: None where none were given.
+        changed: robustness change -> texts that it applied to.
+        examples: a few short texts.
+        versions: of what the figures hang on.
+    """
+
+    model: str
+    labels: tuple[str, ...]
+    texts: int
+    skipped: int
+    tokens: float
+    seed: int
+    removals: tuple[Removal, ...]
+    shares: tuple[float, ...]
+    methods: tuple[MethodResult, ...]
+    comparisons: tuple[Comparison, ...]
+    left_out: Mapping[str, str]
+    rationales: RationaleCounts | None
+    changed: Mapping[str, int]
+    examples: tuple[ExplainedExample, ...]
+    versions: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return asdict(self)

@@ -1,0 +1,98 @@
+"""What a training found out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from scipy.special import softmax
+
+from textcls.evaluation import metrics
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.models.ensemble import TrainedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainReport:
+    """What training found out.
+
+    `held_out` is measured on validation rows: the measured model was not trained on them, though they chose its epoch,
+    its ensemble weights and its temperature.
+
+    Attributes:
+        rows: rows that the saved model was trained on.
+        held_out_rows: validation rows.
+        folds: 1 where these are held-out or separate rows; more where few rows were cross-fitted in so many parts.
+        epochs: passes over the data.
+        temperature: 1 when too few rows were held out to fit it.
+        ensemble_weights: how much each view counts: words, and pieces of words if they are read.
+        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
+        ece_before: expected calibration error without it.
+        gate: what the mixing layer's gate has become, None without mixing.
+        parameters: how many numbers were learned in all.
+        mixing_parameters: how many of them are the mixing layer's.
+        file_bytes: size of the saved model.
+        interrupted: whether somebody has ended the training early.
+        seconds: how long each step took.
+    """
+
+    rows: int
+    held_out_rows: int
+    folds: int
+    epochs: int
+    temperature: float
+    ensemble_weights: tuple[float, ...]
+    held_out: metrics.ClassificationReport
+    ece_before: float
+    gate: float | None
+    parameters: int
+    mixing_parameters: int
+    file_bytes: int
+    interrupted: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: TrainedModel,
+        selected: SelectionResult,
+        names: Sequence[str],
+        *,
+        rows: int,
+        folds: int,
+        file_bytes: int,
+        seconds: Mapping[str, float],
+    ) -> "TrainReport":
+        """Measure the validation rows at the temperature that they chose. Arguments as the attributes."""
+        temperature = selected.calibration.temperature
+        probabilities = softmax(selected.logits / temperature, axis=1)
+        return cls(
+            rows=rows,
+            held_out_rows=len(selected.labels),
+            folds=folds,
+            epochs=selected.epochs,
+            temperature=temperature,
+            ensemble_weights=model.ensemble_weights,
+            held_out=metrics.report(probabilities, selected.labels, names),
+            ece_before=metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels),
+            gate=model.gate,
+            parameters=model.parameters,
+            mixing_parameters=model.mixing_parameters,
+            file_bytes=file_bytes,
+            interrupted=selected.interrupted,
+            seconds=seconds,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data, whose names stay from version to version."""
+        found = asdict(self) | {"held_out": self.held_out.as_json()}
+        return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
+
+    @property
+    def cross_entropy(self) -> float | None:
+        """Mean negative log-likelihood, in nats, of the right labels on the held-out rows; see `textcls.evaluation`."""
+        return self.held_out.cross_entropy
+
+    @property
+    def perplexity(self) -> float | None:
+        """The exponential of `cross_entropy`."""
+        return self.held_out.perplexity
