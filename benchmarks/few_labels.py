@@ -3,11 +3,11 @@
     pip install 'textcls[teacher]'
     python benchmarks/few_labels.py DATA/trec6 DATA/sst2 --teacher all-MiniLM-L6-v2
 
-DATA is as for compare.py. Of the training rows, 10,000 at most, some are drawn as labelled ones, and the others lose their
-labels. Trained on them are the default model (labels alone), the default model that teaches itself (self-training), and
-the student of the teacher, a sentence encoder under logistic regression, which is scored, too; what held-out rows chose
-between the student and labels alone is what is saved and scored on the test rows. Written are .json and .md. A second
-run goes on where the first one stopped.
+DATA is as for compare.py. Of the training rows, 10,000 at most, some are drawn as labelled ones, and the others lose
+their labels. Trained on them are the default model (labels alone), the default model that teaches itself
+(self-training), and the student of the teacher, a sentence encoder under logistic regression, which is scored, too. Of
+student and labels alone the test rows score what held-out rows preferred. Written are .json and .md. A second run goes
+on where the first one stopped.
 """
 
 import sys

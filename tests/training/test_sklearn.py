@@ -32,8 +32,8 @@ def fitted() -> TextClassifier:
 class OfNumbers(TextClassifier):
     """Each row of numbers as a text: scikit-learn's checks of what fitting does know no other input."""
 
-    def fit(self, X: Any, y: Any) -> "OfNumbers":
-        super().fit(self._words(X), y)
+    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> "OfNumbers":
+        super().fit(self._words(X), y, None if unlabelled is None else self._words(unlabelled))
         return self
 
     def predict_proba(self, X: Any) -> Any:

@@ -1,7 +1,7 @@
 """Texts with what training is to answer to them, and their train-valid splits.
 
-A target is a distribution over the labels, with a weight a row. A hard label, which is sure of one, is the special case,
-and is kept as its number alone. Shapes: R rows, B rows of a batch, C labels, T tokens of the longest one.
+A target is a distribution over the labels, with a weight a row. A hard label, which is sure of one, is the special
+case, and is kept as its number alone. Shapes: R rows, B rows of a batch, C labels, T tokens of the longest one.
 """
 
 from collections.abc import Sequence

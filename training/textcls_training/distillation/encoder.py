@@ -144,6 +144,8 @@ def _make(folder: Path) -> None:
 def _loaded(place: str, device: str) -> Any:
     with optional_dependencies.needed_by("A teacher"):
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+    logging.disable_progress_bar()  # progress is told by the callback
     try:
         return SentenceTransformer(place, device=device)
     # What loading may raise, of a file, the network or the library, is not written down anywhere.
