@@ -61,15 +61,24 @@ def test_what_was_encoded_once_is_read_from_the_cache(
     folder: Path, sample: LabelledTexts, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoder, "CHUNK", 64)
-    first = SentenceEncoder(str(folder)).encode(sample.texts)
-    assert len([*cache.rglob("*.npy")]) == 3
-    again = SentenceEncoder(str(folder))
-    monkeypatch.setattr(again, "_model", None)
     callback = Recorder()
-    np.testing.assert_array_equal(again.encode(sample.texts, callback), first)
-    assert callback.phases == [("encoding with small", 150)]
-    assert sum(rows for rows, _ in callback.steps) == 150
-    assert [note.partition(",")[0] for note in callback.notes] == ["64 rows", "128 rows", "150 rows"]
+    first = SentenceEncoder(str(folder)).encode([*sample.texts, *sample.texts[:5]], callback)
+    np.testing.assert_array_equal(first[150:], first[:5])
+    assert len([*cache.rglob("*.npy")]) == 3
+    assert [note.rpartition(",")[0] for note in callback.notes] == [f"{n} of 150 new texts" for n in (64, 128, 150)]
+    again, callback = SentenceEncoder(str(folder)), Recorder()
+    monkeypatch.setattr(again, "_model", None)
+    np.testing.assert_array_equal(again.encode(sample.texts[::-1], callback), first[149::-1])
+    assert (callback.phases, callback.steps) == ([("encoding with small", 150)], [(150, None)])
+
+
+def test_of_known_and_new_texts_the_new_ones_alone_are_encoded(folder: Path, sample: LabelledTexts) -> None:
+    known = SentenceEncoder(str(folder)).encode(sample.texts[:100])
+    callback = Recorder()
+    found = SentenceEncoder(str(folder)).encode(sample.texts[50:], callback)
+    np.testing.assert_array_equal(found[:50], known[50:])
+    assert callback.steps == [(50, None), (50, None)]
+    assert not (found == 0).all(1).any()
 
 
 def test_other_weights_of_the_same_name_are_not_those_of_the_cache(folder: Path, tmp_path: Path) -> None:
@@ -84,14 +93,15 @@ def test_other_weights_of_the_same_name_are_not_those_of_the_cache(folder: Path,
 def test_a_damaged_file_of_the_cache_is_written_anew(folder: Path, cache: Path) -> None:
     first = SentenceEncoder(str(folder)).encode(["a card"])
     (path,) = cache.rglob("*.npy")
-    np.save(path, np.zeros((3, 2), np.float32))
-    np.testing.assert_array_equal(SentenceEncoder(str(folder)).encode(["a card"]), first)
-    np.testing.assert_array_equal(np.load(path), first)
+    for damage in (b"", b"no vectors", path.read_bytes()[:-3]):
+        path.write_bytes(damage)
+        np.testing.assert_array_equal(SentenceEncoder(str(folder)).encode(["a card"]), first)
+        np.testing.assert_array_equal(np.load(path)["vector"], first)
 
 
 def test_a_stop_ends_the_encoding_between_two_chunks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "CHUNK", 2)
-    assert len(SentenceEncoder(str(folder)).encode(["a"] * 9, stop=Stop(requested=True))) == 0
+    assert not SentenceEncoder(str(folder)).encode(["a", "card"], stop=Stop(requested=True)).any()
 
 
 def test_what_is_no_model_is_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,14 @@
-"""Sentence vectors of a sentence-transformers model, kept in a cache by content: what was encoded once is read again.
+"""Sentence vectors of a sentence-transformers model, kept in a cache by content: no text is encoded twice.
 
-The cache holds a file for each chunk of texts, named by a hash of the model's weights and of the texts; a file appears
-whole or not at all, so runs side by side do not disturb each other, and an interrupted run goes on where it stopped.
+The cache has a folder for each model, named by a hash of its weights, and in it files of vectors, each with a hash of
+its text. Files are only added, and each appears whole or not at all, so runs side by side do not disturb each other, and
+a run that was interrupted goes on where it stopped.
 """
 
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +26,11 @@ from textcls_training.fit.interrupt import Stop
 Float16 = NDArray[np.float16]
 
 CACHE_VARIABLE: Final = "TEXTCLS_CACHE"
-# Texts of a file of the cache, and of them those that the model reads at once.
-CHUNK: Final = 2048
+# Texts of a file of the cache, and of them those that the model reads at once. They are sorted by length for that.
+CHUNK: Final = 1024
 BATCH: Final = 64
+# Of the hash of a text so many bytes are kept.
+KEY: Final = 16
 # A sentence encoder reads a few hundred tokens; what is far beyond them need not be split into word pieces.
 MOST_CHARACTERS: Final = 8000
 
@@ -56,6 +59,7 @@ class SentenceEncoder:
     Attributes:
         name: the last part of its path or name.
         fingerprint: a hash of its weights and its vocabulary.
+        width: of a vector.
     """
 
     def __init__(self, place: str, device: str = "cpu") -> None:
@@ -72,11 +76,12 @@ class SentenceEncoder:
         self.name = Path(place).name or place
         self._model = _loaded(place, device)
         self.fingerprint = _fingerprint(self._model)
+        self.width = self._vectors([""]).shape[1]
 
     def encode(
         self, texts: Sequence[str], callback: Callback = NOBODY, stop: Stop | None = None, folder: Path | None = None
     ) -> Float16:
-        """Return the vectors [texts, width], each of length 1; fewer rows if a stop is requested meanwhile.
+        """Return the vectors [texts, width], each of length 1; if a stop is requested meanwhile, zeros are among them.
 
         Args:
             texts: what to encode.
@@ -90,36 +95,70 @@ class SentenceEncoder:
         stop = stop or Stop()
         folder = (folder or cache_folder()) / "sentence-vectors" / self.fingerprint[:16]
         _make(folder)
-        callback.phase(f"encoding with {self.name}", len(texts))
-        began, chunks = time.monotonic(), []
-        for first in range(0, len(texts), CHUNK):
+        rows_of: dict[bytes, list[int]] = {}
+        for i, text in enumerate(texts):
+            rows_of.setdefault(_key(text), []).append(i)
+        vectors = np.zeros((len(texts), self.width), np.float16)
+        callback.phase(f"encoding with {self.name}", len(rows_of))
+        missing = self._read(folder, rows_of, vectors)
+        callback.step(len(rows_of) - len(missing), None)
+        began = time.monotonic()
+        for first in range(0, len(missing), CHUNK):
             if stop.requested:
                 break
-            chunk = texts[first : first + CHUNK]
-            chunks.append(self._chunk(chunk, folder, callback))
-            done = first + len(chunk)
-            left = (len(texts) - done) * (time.monotonic() - began) / done
-            callback.note(f"{done:,} rows, {left:,.0f} s left")
-        return np.concatenate(chunks) if chunks else np.zeros((0, 0), np.float16)
+            keys = missing[first : first + CHUNK]
+            fresh = self._vectors([texts[rows_of[key][0]] for key in keys])
+            _keep(folder, keys, fresh)
+            for key, vector in zip(keys, fresh, strict=True):
+                vectors[rows_of[key]] = vector
+            callback.step(len(keys), None)
+            done = first + len(keys)
+            left = (len(missing) - done) * (time.monotonic() - began) / done
+            callback.note(f"{done:,} of {len(missing):,} new texts, {left:,.0f} s left")
+        return vectors
 
-    def _chunk(self, texts: Sequence[str], folder: Path, callback: Callback) -> Float16:
-        """Return the vectors of a chunk: those of the cache, or else fresh ones, which are put there."""
-        path = folder / f"{_sha256(texts)}.npy"
-        if path.is_file():
-            kept = np.load(path, allow_pickle=False)
-            if kept.dtype == np.float16 and kept.ndim == 2 and len(kept) == len(texts):
-                callback.step(len(texts), None)
-                return np.asarray(kept)
-        found = []
-        for first in range(0, len(texts), BATCH):
-            batch = [text[:MOST_CHARACTERS] for text in texts[first : first + BATCH]]
-            vectors = self._model.encode(batch, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
-            found.append(np.asarray(vectors, np.float32))
-            callback.step(len(batch), None)
-        fresh = _unit(np.concatenate(found)).astype(np.float16)
-        with atomic_write(path, f"make room, or set {CACHE_VARIABLE} to another folder") as file:
-            np.save(file, fresh)
-        return fresh
+    def _read(self, folder: Path, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
+        """Fill in the vectors that the cache has, and return the keys of the others, in the order of their texts."""
+        missing = dict.fromkeys(rows_of)
+        for path in sorted(folder.glob("*.npy")):
+            kept = _load(path, self.width)
+            for row, key in enumerate(kept["key"].tolist()):
+                if key in missing:
+                    vectors[rows_of[key]] = kept["vector"][row]
+                    del missing[key]
+        return list(missing)
+
+    def _vectors(self, texts: Sequence[str]) -> Float16:
+        cut = [text[:MOST_CHARACTERS] for text in texts]
+        found = self._model.encode(cut, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
+        return _unit(np.asarray(found, np.float32)).astype(np.float16)
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text[:MOST_CHARACTERS].encode("utf-8", "surrogatepass")).digest()[:KEY]
+
+
+def _layout(width: int) -> np.dtype[Any]:
+    return np.dtype([("key", f"V{KEY}"), ("vector", "<f2", (width,))])
+
+
+def _load(path: Path, width: int) -> NDArray[Any]:
+    """Return the keys and vectors of a file of the cache, which are read on use; none if it is damaged."""
+    try:
+        kept = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        kept = np.zeros(0)
+    return np.asarray(kept) if kept.dtype == _layout(width) and kept.ndim == 1 else np.zeros(0, _layout(width))
+
+
+def _keep(folder: Path, keys: Sequence[bytes], vectors: Float16) -> None:
+    """Add a file to the cache."""
+    rows = np.zeros(len(keys), _layout(vectors.shape[1]))
+    rows["key"] = np.frombuffer(b"".join(keys), f"V{KEY}")
+    rows["vector"] = vectors
+    name = hashlib.sha256(b"".join(keys)).hexdigest()
+    with atomic_write(folder / f"{name}.npy", f"make room, or set {CACHE_VARIABLE} to another folder") as file:
+        np.save(file, rows)
 
 
 def as_float64(vectors: Float16) -> Float64:
@@ -166,12 +205,4 @@ def _fingerprint(model: Any) -> str:
         digest.update(array.reshape(-1).view(torch.uint8).numpy().tobytes())
     vocabulary = getattr(model.tokenizer, "get_vocab", None)
     digest.update(repr(sorted(vocabulary().items()) if vocabulary else None).encode())
-    return digest.hexdigest()
-
-
-def _sha256(texts: Sequence[str]) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return digest.hexdigest()
