@@ -181,6 +181,16 @@ def test_embedding_and_mixing_rate_are_options() -> None:
     assert info.training["optim"]["mixing_rate"] == 0.25
 
 
+def test_texts_without_labels_are_learned_from_and_the_estimator_says_what_is_wrong_with_them() -> None:
+    more = [f"{word} please {i}" for i in range(20, 30) for word in ("refund", "parcel", "cancel")]
+    model = TextClassifier(**SMALL, unlabelled_weight=1).fit(TEXTS, LABELS, unlabelled=more)
+    assert model.classifier_.info.training["distillation"]["rows"] == 30
+    with pytest.raises(ValueError, match="There are no unlabelled texts, but copies of labelled ones"):
+        model.fit(TEXTS, LABELS, unlabelled=TEXTS)
+    with pytest.raises(ValueError, match="A teacher answers unlabelled texts, and there are none"):
+        TextClassifier(**SMALL, teacher="x").fit(TEXTS, LABELS)
+
+
 def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:
     model = TextClassifier()
     for call in (lambda: model.predict(TEXTS), lambda: model.save(tmp_path / "m.onnx"), lambda: model.classifier_):

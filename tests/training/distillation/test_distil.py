@@ -204,6 +204,20 @@ def test_rationales_of_labelled_rows_are_kept_beside_unlabelled_ones(tmp_path: P
     assert Classifier.load(tmp_path / "m.onnx").info.training["rationales"] == 60
 
 
+def test_where_no_row_can_be_held_out_nothing_speaks_for_a_student(tmp_path: Path) -> None:
+    three = LabelledTexts(texts=LABELLED.texts[:3], labels=LABELLED.labels[:3])
+    unlabelled = answered(0.9, list(MORE.labels))
+    report = train(three, tmp_path / "m.onnx", SMALL, unlabelled=unlabelled).distillation
+    assert report is not None
+    assert (report.rows, report.weight, [*report.scores]) == (0, 0, [])
+    assert report.conclusion().startswith("Whether the unlabelled texts help is not known, as no row could be held out")
+    told = train(three, tmp_path / "m.onnx", replace(SMALL, unlabelled_weight=1), unlabelled=unlabelled).distillation
+    assert told is not None
+    assert told.weight == 1
+    assert told.conclusion().startswith("The unlabelled texts were used; whether they helped is not known")
+    assert accuracy(tmp_path / "m.onnx") > 0.8
+
+
 class StopsAt:
     """Requests a stop when a phase begins for the n-th time."""
 

@@ -118,14 +118,14 @@ def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Answers
     # Validation rows that stand beside the labelled texts take none of them away.
     whole = len(pool.folds[-1].train) == len(pool.labelled)
     lessons = pool.folds if whole else [*pool.folds, last]
-    callback.phase("asking the teacher", len(lessons))
+    callback.phase("asking the teacher", len(lessons) * len(pool.unlabelled))
     found = []
     for train, valid in lessons:
         answers = _answers(teacher, pool, train, valid)
         if answers is None or stop.requested:
             return None
         found.append(answers)
-        callback.step(1, None)
+        callback.step(len(pool.unlabelled), None)
     of_folds = found[: len(pool.folds)]
     known = [held_out for _, held_out in of_folds if held_out is not None]
     scored = np.concatenate(known) if len(known) == len(of_folds) else None
@@ -157,10 +157,13 @@ def fit_student(
 
 
 def better(student: Fitted, alone: Fitted) -> bool:
-    """Return whether held-out labelled rows prefer the student: by their cross-entropy, in the mean."""
+    """Return whether held-out labelled rows prefer the student: by their cross-entropy, in the mean.
+
+    Without such rows nothing speaks for him.
+    """
     student_score, alone_score = (_score(STUDENT, fitted) for fitted in (student, alone))
     if student_score is None or alone_score is None:
-        return True
+        return False
     return student_score.cross_entropy < alone_score.cross_entropy
 
 

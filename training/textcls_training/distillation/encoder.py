@@ -1,8 +1,8 @@
 """Sentence vectors of a sentence-transformers model, kept in a cache by content: no text is encoded twice.
 
 The cache has a folder for each model, named by a hash of its weights, and in it files of vectors, each with a hash of
-its text. Files are only added, and each appears whole or not at all, so runs side by side do not disturb each other, and
-a run that was interrupted goes on where it stopped.
+its text. Files are only added, and each appears whole or not at all, so runs side by side do not disturb each other,
+and a run that was interrupted goes on where it stopped.
 """
 
 import hashlib

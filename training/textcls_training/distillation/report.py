@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from textcls.evaluation import metrics
 from textcls_training.data.arrays import Float32, Int64
 
@@ -84,13 +82,18 @@ class DistillationReport:
     def conclusion(self) -> str:
         """Return what to think of it, in a sentence."""
         teacher, student, alone = map(self.score, (TEACHER, STUDENT, LABELS_ALONE))
+        if not self.rows and not self.weight:
+            return (
+                "Whether the unlabelled texts help is not known, as no row could be held out: the model of the "
+                "labelled rows alone was saved; --unlabelled-weight 1 uses them all the same."
+            )
         if not self.weight:
             return (
                 "The unlabelled texts did not help: held-out rows prefer the model of the labelled rows alone, "
                 "which was saved."
             )
         if student is None or alone is None:
-            return "Whether the unlabelled texts helped was not measured."
+            return "The unlabelled texts were used; whether they helped is not known, as no row could be held out."
         gain = 100 * (student.accuracy - alone.accuracy)
         helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
         if teacher is not None and teacher.accuracy < alone.accuracy:
@@ -105,9 +108,3 @@ class DistillationReport:
 TEACHER: Final = "teacher"
 STUDENT: Final = "student"
 LABELS_ALONE: Final = "labels alone"
-
-
-def row_losses(probability_RC: Float32, label_R: Int64) -> Float32:
-    """Return the negative log-likelihood of the right label of each row, in nats."""
-    right_R = probability_RC[np.arange(len(label_R)), label_R]
-    return np.asarray(-np.log(np.maximum(right_R, np.finfo(np.float32).tiny)), np.float32)

@@ -8,6 +8,7 @@ import numpy as np
 from textcls.errors import ConfigError, InputError
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -113,7 +114,7 @@ class Distillation:
 
     def _pool(
         self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
-    ) -> tuple[Pool, Any]:
+    ) -> tuple[Pool, Int64]:
         """Return all texts as the pool, and their hashes."""
         hashes = hashes_of(texts)
         rows, with_valid = len(given.texts), len(given.texts) + (len(valid.texts) if valid else 0)
@@ -138,7 +139,7 @@ class Distillation:
         return pool, hashes
 
     def _teacher(
-        self, texts: list[str], pool: Pool, hashes: Any, config: ResolvedConfig, callback: Callback, stop: Stop
+        self, texts: list[str], pool: Pool, hashes: Int64, config: ResolvedConfig, callback: Callback, stop: Stop
     ) -> Teacher:
         if self._unlabelled.probability_UC is not None:
             return GivenAnswers("given probabilities", self._unlabelled.probability_UC, int(pool.unlabelled[0]))
