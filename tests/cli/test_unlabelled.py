@@ -28,7 +28,8 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
     lines = succeed(*call, "--output", tmp_path / "m.onnx", "--quiet").splitlines()
     assert lines[0] == "Trained on 70 rows, 7 labels, 2 epochs."
     assert (
-        lines[1] == "Unlabelled: 111 texts, 1 text of the labelled rows left out; 110 answered by given probabilities."
+        lines[1]
+        == "Unlabelled: 111 texts, 1 of them left out as copies of labelled ones; 110 answered by given probabilities."
     )
     assert lines[2].split() == ["on", "held-out", "rows", "accuracy", "95", "%", "interval", "cross-entropy"]
     assert [line.partition("  ")[0] for line in lines[3:5]] == ["student", "labels alone"]
@@ -39,6 +40,16 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
     assert [score["name"] for score in told["scores"]] == ["student", "labels alone"]
     used = Classifier.load(tmp_path / "m.onnx").info.training.get("distillation", {"weight": 0})
     assert used["weight"] == told["weight"]
+
+
+def test_inspect_says_who_has_taught_a_model(files: tuple[Path, Path], tmp_path: Path) -> None:
+    labelled, more = files
+    answers = ("--unlabelled", more, "--probabilities", "p_*", "--unlabelled-weight", "0.5")
+    succeed("train", labelled, *answers, *FEW, "--output", tmp_path / "m.onnx", "--quiet")
+    words = " ".join(succeed("inspect", tmp_path / "m.onnx").split())
+    assert "taught by given probabilities, who answered 110 unlabelled texts, each of weight 0.5 held out" in words
+    succeed("train", labelled, *FEW, "--output", tmp_path / "m.onnx", "--quiet")
+    assert "taught by" not in succeed("inspect", tmp_path / "m.onnx")
 
 
 def test_without_unlabelled_texts_nothing_is_told_of_them(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
 
 def _distilled(console: Console, found: DistillationReport) -> None:
     """Print who answered how many unlabelled texts, and what held-out rows say of it."""
-    copies = f", {plural(found.copies, 'text')} of the labelled rows left out" if found.copies else ""
+    copies = f", {found.copies:,} of them left out as copies of labelled ones" if found.copies else ""
     console.print(
         Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} answered by {found.teacher}.")
     )
