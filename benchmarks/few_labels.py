@@ -25,7 +25,7 @@ from measure import Figures
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
-from textcls_training.config.settings import TrainConfig
+from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
@@ -65,12 +65,14 @@ def draw(folder: Path, rows: int, seed: int, other: Path | None = None) -> Draw:
     return Draw(labelled, unlabelled, LabelledTexts(texts=test.texts, labels=test.labels))
 
 
-def measure(folder: Path, cell: Cell, place: str, other: Path | None = None) -> Figures:
-    """Train what the cell says, and score it on the test rows."""
+def measure(folder: Path, cell: Cell, place: str, other: Path | None = None, most: int | None = None) -> Figures:
+    """Train what the cell says on at most `most` unlabelled texts, and score it on the test rows."""
     rows = draw(folder, cell.rows or MOST_ROWS, cell.seed, other)
     if cell.model == TEACHER:
         return {"accuracy": teacher_accuracy(rows, place)}
-    config = TrainConfig(teacher=place if cell.model == STUDENT else None, device="cpu")
+    config = from_options(
+        {"teacher": place if cell.model == STUDENT else None, "device": "cpu", "unlabelled_rows": most}
+    )
     start = time.perf_counter()
     unlabelled = None
     if cell.model != ALONE:
@@ -133,6 +135,7 @@ def _shown(values: Sequence[float]) -> str:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The data set whose texts are the unlabelled ones.  [default: the other training rows]",
 )
+@click.option("--unlabelled-rows", "most", type=click.IntRange(1), help="As of textcls train.")
 @click.option(
     "--output",
     default=ROOT / "benchmarks" / "few_labels",
@@ -141,7 +144,14 @@ def _shown(values: Sequence[float]) -> str:
 )
 @RESTART
 def main(
-    data: tuple[Path, ...], place: str, rows: str, draws: int, other: Path | None, output: Path, restart: bool
+    data: tuple[Path, ...],
+    place: str,
+    rows: str,
+    draws: int,
+    other: Path | None,
+    most: int | None,
+    output: Path,
+    restart: bool,
 ) -> None:
     """Measure labels alone, self-training, teacher and student on the data sets in DATA."""
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
@@ -153,7 +163,7 @@ def main(
         for name in sets
         for model in (ALONE, STUDENT, TEACHER, ITSELF)
     ]
-    state.run(cells, lambda cell: measure(sets[cell.set], cell, place, other), saved)
+    state.run(cells, lambda cell: measure(sets[cell.set], cell, place, other, most), saved)
     markdown = "\n".join([headline(state.about), "", *table(state), *state.failures(), "", NOTES])
     output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
     click.echo(markdown)
