@@ -1,9 +1,12 @@
 """What several tests share. Everything is built from files of this repository; nothing is downloaded."""
 
+import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,3 +86,17 @@ def serving() -> "Callable[[Service], AbstractContextManager[str]]":
                 thread.join(20)
 
     return serve
+
+
+@pytest.fixture
+def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
+    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
+    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
+    folder = str(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(folder)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
