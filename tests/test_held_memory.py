@@ -113,11 +113,18 @@ def test_no_worker_is_killed_while_requests_hold_all_they_may_and_models_are_exc
         if group.group is None:
             pytest.skip("no control group can be made here")
         with benchmark_module("running").serving(
-            many_labels_path, "--workers", str(workers), "--receive-seconds", "60", prefix=group.prefix
+            many_labels_path,
+            "--workers",
+            str(workers),
+            "--receive-seconds",
+            "60",
+            "--request-seconds",
+            "60",
+            prefix=group.prefix,
         ) as server:
             before = server.workers()
             release, statuses = threading.Event(), list[int]()
-            sent = [large, explained] * (30 * workers)
+            sent = [large, explained] * (20 * workers)
             threads = [threading.Thread(target=send, args=(server.url, one, statuses, release)) for one in sent]
             for thread in threads:
                 thread.start()
