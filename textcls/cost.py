@@ -80,7 +80,7 @@ class Cost:
         token_us = self.token_us + (2.5 + 0.15 * explained_labels if explained_labels else 0.0)
         each = 20.0 + 0.5 * self.labels
         if len(texts) == 1:
-            return each + token_us * self.tokens(texts[0])
+            return each + token_us * min(tokenizer.most_tokens(texts[0]), self.max_tokens)
         return each * len(texts) + token_us * sum(map(self.tokens, texts))
 
     def call_bytes(self, texts: int, characters: int) -> int:
@@ -100,6 +100,9 @@ class Cost:
             lengths: in characters, of each text.
             order: the numbers of the texts.
         """
+        if 0 < len(lengths) <= CALL_TEXTS and self.call_bytes(len(lengths), max(lengths, default=0)) <= CALL_BYTES:
+            yield list(order)
+            return
         some: list[int] = []
         longest = 0
         for i in order:
