@@ -80,6 +80,6 @@ def serving() -> "Callable[[Service], AbstractContextManager[str]]":
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}"
             finally:
                 server.should_exit = server._hurry = True
-                thread.join(20)
+                thread.join(120)
 
     return serve

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.service.processes import PATIENCE
 from textcls import Classifier
 from textcls.server import metrics, registry
 from textcls.server.auth import Keys
@@ -316,4 +317,4 @@ def test_the_smoke_check_passes_and_notices_what_is_missing(
         service.draining = True
         assert "/readyz answers 503" in smoke.problems(url)[0]
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)

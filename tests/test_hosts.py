@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 import httpx
 import pytest
 
+from tests.service.processes import PATIENCE
 from textcls import Classifier, ConfigError
 from textcls.server import registry
 from textcls.server.auth import Keys
@@ -58,7 +59,7 @@ def service(classifier: Classifier, settings: Settings | None = None, keys: str 
 def statuses(url: str, host: str | None = None, **headers: str) -> list[int]:
     """How a server answers on each of these paths."""
     given = {"host": host or url.removeprefix("http://"), **headers}
-    with httpx.Client(base_url=url, headers=given, timeout=20, trust_env=False) as client:
+    with httpx.Client(base_url=url, headers=given, timeout=PATIENCE, trust_env=False) as client:
         plain = client.post("/predict", content=json.dumps(BODY), headers={"content-type": "text/plain"})
         found = [client.post("/v1/classify", json=BODY), plain, client.get("/v1/models"), client.get("/livez")]
     assert all(each.status_code == 200 or "message" in each.text or "error" in each.text for each in found)

@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.service.clients import client_of, numbers
+from tests.service.processes import PATIENCE, command, until
 from tests.test_serving import (
     ADMIN,
     BODY,
@@ -19,14 +21,11 @@ from tests.test_serving import (
     LONG,
     SlowClassifier,
     bearer,
-    command,
     message,
-    numbers,
     post,
     serving,
     shelf,
     slow,
-    until,
 )
 from tests.test_serving import service as service_of
 from textcls import Classifier, ConfigError
@@ -193,7 +192,7 @@ def test_each_refused_key_leaves_a_line_that_does_not_hold_it(
 def test_a_flood_of_refused_keys_is_some_lines_and_one_that_counts_the_others(
     classifier: Classifier, trail: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "_SECONDS", 2.0)
+    monkeypatch.setattr(audit, "_SECONDS", 5.0)
     with serving(service_of(classifier, Settings(trusted_proxy=("127.0.0.1",)), keys=NAMED)) as client:
         for i in range(100):
             assert client.get("/v1/models", headers={"x-forwarded-for": f"203.0.113.{i % 80}"}).status_code == 401
@@ -231,12 +230,12 @@ def test_each_exchange_leaves_a_line_of_who_asked_and_what_is_served_now(
 def test_the_audit_trail_is_written_whatever_the_log_level(model_path: Path, count: str) -> None:
     env = {"TEXTCLS_API_KEYS": f"desk:{KEYS[0]}"}
     with command(model_path, "--log-level", "error", "--workers", count, env=env) as (process, url):
-        assert httpx.get(f"{url}/v1/models", headers=bearer("key-of-a-stranger-1"), timeout=20).status_code == 401
+        assert httpx.get(f"{url}/v1/models", headers=bearer("key-of-a-stranger-1"), timeout=PATIENCE).status_code == 401
         process.send_signal(signal.SIGUSR1)
-        with httpx.Client(base_url=url, headers=bearer(KEYS[0]), timeout=20) as client:
+        with client_of(url, bearer(KEYS[0])) as client:
             until(lambda: numbers(client)["textcls_generation"] == 2)
         process.terminate()
-        found = [json.loads(line) for line in process.communicate(timeout=20)[1].splitlines()]
+        found = [json.loads(line) for line in process.communicate(timeout=PATIENCE)[1].splitlines()]
     refused, done = [line for line in found if line["logger"] == "textcls.audit"]
     assert (refused["level"], refused["message"], refused["client"]) == ("info", "A key was refused", "127.0.0.1")
     assert (done["by"], done["result"], done["generation"]) == ("signal", "done", 2)

@@ -54,7 +54,7 @@ def measured(*arguments: str | Path, stdin: Path | None = None) -> tuple[int, st
     """The exit code of a command, what it says, and the megabytes that it takes."""
     with (stdin or Path("/dev/null")).open("rb") as file:
         line = [sys.executable, "-c", MEASURED, *map(str, arguments)]
-        done = subprocess.run(line, stdin=file, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(line, stdin=file, capture_output=True, text=True, timeout=300)
     *said, kilobytes = done.stderr.splitlines()
     return done.returncode, "\n".join(said), int(kilobytes) >> 10
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.service.processes import PATIENCE
 from textcls import ArtifactError, Classifier
 from textcls.artifact import METADATA_KEY
 from textcls.cli import main
@@ -176,7 +177,7 @@ def mutations(draw: st.DrawFn) -> Callable[[Metadata], Metadata]:
 def service_of(model_path: Path, serving: Any) -> Iterator[Callable[[Classifier], httpx.Client]]:
     """A real server, whose model can be exchanged."""
     service = Service(registry.generation(1, [registry.serve(Classifier.load(model_path), "tickets")]), Settings())
-    with serving(service) as url, httpx.Client(base_url=url, timeout=20) as client:
+    with serving(service) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
 
         def exchange(classifier: Classifier) -> httpx.Client:
             service.generation = registry.generation(2, [registry.serve(classifier, "tickets", digest="0" * 64)])
@@ -213,7 +214,7 @@ def run(*arguments: str | Path, memory: int = 6 * GIB) -> tuple[int, str]:
         [sys.executable, "-c", MAIN, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
         stdin=subprocess.DEVNULL,
     )

@@ -9,42 +9,31 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import onnx
 import pytest
 
+from tests.service.clients import client_of, clients_of, numbers
+from tests.service.processes import MAIN, PATIENCE, command, ended, stop, until, workers
 from textcls import SurroundingsError
 from textcls.artifact import METADATA_KEY
 from textcls.server import intake
 from textcls.server.reload import Shelf
 from textcls.server.settings import Settings
 
-MAIN = "from textcls.cli import main; main(prog_name='textcls')"
 ADMIN = {"authorization": "Bearer key-of-the-administrator"}
 REFUSED, DONE = 'textcls_reloads_total{result="refused"}', 'textcls_reloads_total{result="done"}'
 # Enough for a busy machine; where the answer must come sooner, a test says so.
-LOAD_SECONDS = "30"
+LOAD_SECONDS = str(PATIENCE)
 
 
-def until(true: Callable[[], Any], seconds: float = 30) -> Any:
-    """Wait until something holds; return it."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := true():
-            return found
-        time.sleep(0.02)
-    pytest.fail("it did not come to hold")
-
-
-class Running:
-    """A running `textcls serve`."""
+class Served:
+    """A running `textcls serve` that an administrator may reload."""
 
     def __init__(self, process: "subprocess.Popen[str]", client: httpx.Client) -> None:
         self.process, self.client = process, client
@@ -55,45 +44,29 @@ class Running:
         return str(found.json()["results"][0]["label"])
 
     def numbers(self) -> dict[str, float]:
-        lines = self.client.get("/metrics").text.splitlines()
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+        return numbers(self.client)
 
     def reload(self) -> httpx.Response:
         return self.client.post("/v1/admin/reload", headers=ADMIN)
 
     def workers(self) -> list[int]:
-        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return workers(self.process)
 
-    def stop(self, seconds: float = 20) -> tuple[int, str]:
-        """Ask it to end; return its exit code and what it has said."""
-        self.process.terminate()
-        said = self.process.communicate(timeout=seconds)[1]
-        return self.process.returncode, said
+    def stop(self) -> tuple[int, str]:
+        return stop(self.process)
 
 
-def refused(running: Running, times: int) -> bool:
+def refused(running: Served, times: int) -> bool:
     """Whether so many reloads have been refused."""
     return running.numbers()[REFUSED] == times
 
 
 @contextmanager
-def served(*arguments: str | Path, code: str = MAIN) -> Iterator[Running]:
-    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
-    if "--load-seconds" not in line:
-        line += ["--load-seconds", LOAD_SECONDS]
-    env = {**os.environ, "TEXTCLS_ADMIN_KEY": ADMIN["authorization"].removeprefix("Bearer ")}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(line, text=True, env=env, **pipes) as process:  # type: ignore[call-overload]
-        try:
-            found = re.search(r"on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
-            assert found, process.stderr.read()
-            # Each request on a connection of its own, so that all workers are asked.
-            limits = httpx.Limits(max_keepalive_connections=0)
-            with httpx.Client(base_url=found[1], timeout=60, limits=limits) as client:
-                yield Running(process, client)
-        finally:
-            process.kill()
+def served(*arguments: str | Path, code: str = MAIN) -> Iterator[Served]:
+    bound = () if "--load-seconds" in arguments else ("--load-seconds", LOAD_SECONDS)
+    env = {"TEXTCLS_ADMIN_KEY": ADMIN["authorization"].removeprefix("Bearer ")}
+    with command(*arguments, *bound, env=env, code=code) as (process, url), clients_of(url) as client:
+        yield Served(process, client)
 
 
 def with_metadata(source: Path, target: Path, **changes: object) -> Path:
@@ -224,7 +197,7 @@ def hang(path: Path, folder: Path) -> None:
 def test_while_a_file_system_hangs_the_service_answers_and_a_reload_is_refused_in_the_end(
     model: Path, hanging_folder: Path, count: str
 ) -> None:
-    with served(model, "--workers", count, "--load-seconds", "5") as running:
+    with served(model, "--workers", count, "--load-seconds", "12") as running:
         hang(model, hanging_folder)
         running.process.send_signal(signal.SIGUSR1)
         for _ in range(10):
@@ -232,7 +205,7 @@ def test_while_a_file_system_hangs_the_service_answers_and_a_reload_is_refused_i
         until(lambda: running.numbers()[REFUSED] == 1)
         answer = running.reload()
         assert answer.status_code == 409
-        assert "could not be read and tested within load_seconds, which is 5" in answer.json()["error"]["message"]
+        assert "could not be read and tested within load_seconds, which is 12" in answer.json()["error"]["message"]
         assert running.stop()[0] == 0
 
 
@@ -261,7 +234,7 @@ def test_a_worker_that_reloads_from_a_hanging_file_system_can_be_stopped(model: 
 def test_keys_in_a_pipe_that_nobody_writes_to_hold_up_nobody(model: Path, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("key-of-the-first-client")
-    with served(model, "--workers", "2", "--load-seconds", "3", "--api-keys-file", keys) as running:
+    with served(model, "--workers", "2", "--load-seconds", "12", "--api-keys-file", keys) as running:
         running.client.headers["x-api-key"] = "key-of-the-first-client"
         keys.unlink()
         os.mkfifo(keys)
@@ -274,11 +247,10 @@ def test_keys_in_a_pipe_that_nobody_writes_to_hold_up_nobody(model: Path, tmp_pa
 
 
 def test_a_start_from_a_hanging_file_system_ends_in_one_sentence(hanging_folder: Path) -> None:
-    line = [sys.executable, "-c", MAIN, "serve", str(hanging_folder / "a.onnx"), "--port", "0", "--load-seconds", "1"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 6
-    assert done.stderr.count("\n") == 1
-    assert "a.onnx could not be read and tested within load_seconds, which is 1" in done.stderr
+    status, said = ended(hanging_folder / "a.onnx", "--load-seconds", "1")
+    assert status == 6
+    assert said.count("\n") == 1
+    assert "a.onnx could not be read and tested within load_seconds, which is 1" in said
 
 
 def test_copies_that_were_begun_by_a_process_that_was_killed_are_removed(model: Path, tmp_path: Path) -> None:
@@ -342,22 +314,19 @@ def test_workers_that_hear_of_a_reload_before_they_watch_do_it_after_their_start
     line = [sys.executable, "-u", "-c", MAIN, "serve", str(model), "--port", "0", "--workers", "2"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         try:
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-            asked: set[str] = set()
+            asked: set[int] = set()
             while len(asked) < 2 and process.poll() is None:
-                for pid in set(children.read_text().split()) - asked:
-                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                        os.kill(int(pid), signal.SIGUSR1)
-                        asked.add(pid)
+                for pid in set(workers(process)) - asked:
+                    os.kill(pid, signal.SIGUSR1)
+                    asked.add(pid)
             found = re.search(r"on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())  # type: ignore[union-attr]
             assert found
-            with httpx.Client(base_url=found[1], timeout=60) as client:
-                running = Running(process, client)
-                until(lambda: running.numbers()["textcls_generation"] == 3)
-                assert set(map(str, running.workers())) == asked
+            with client_of(found[1]) as client:
+                until(lambda: numbers(client)["textcls_generation"] == 3)
+                assert set(workers(process)) == asked
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 def test_workers_are_replaced_after_the_start_if_that_is_asked_for_during_it(model: Path) -> None:

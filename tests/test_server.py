@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-import re
 import signal
 import socket
 import subprocess
@@ -21,6 +20,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.service.processes import PATIENCE, command
 from textcls import Classifier, Prediction, SurroundingsError
 from textcls.cli import main
 from textcls.server import registry, wire
@@ -56,26 +56,11 @@ def serving(service: Service) -> Iterator[httpx.Client]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=PATIENCE) as client:
                 yield client
         finally:
             server.should_exit = True
-            thread.join(20)
-
-
-@contextmanager
-def command(model: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `textcls serve`, and the address that it printed."""
-    code = "from textcls.cli import main; main(prog_name='textcls')"
-    arguments = [sys.executable, "-u", "-c", code, "serve", str(model), "--port", "0", *options]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            found = re.fullmatch(r"Serving .+ on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
-            assert found
-            yield process, found[1]
-        finally:
-            process.kill()
+            thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +311,7 @@ def test_answers_do_not_wait_for_delayed_acknowledgements(client: httpx.Client) 
         ask(client, inputs="hello")
         return time.perf_counter() - start
 
-    assert min(seconds() for _ in range(10)) < 0.03
+    assert min(seconds() for _ in range(30)) < 0.03
 
 
 def test_health_is_answered(client: httpx.Client) -> None:
@@ -411,7 +396,7 @@ def test_a_signal_lets_the_request_in_flight_finish(model_path: Path, number: si
     head += f"content-length: {len(body)}\r\n"
     with command(model_path) as (process, url):
         address = httpx.URL(url)
-        with socket.create_connection((address.host, address.port or 0), timeout=20) as connection:
+        with socket.create_connection((address.host, address.port or 0), timeout=PATIENCE) as connection:
             connection.sendall(f"{head}expect: 100-continue\r\n\r\n".encode())
             assert b"100 Continue" in connection.recv(1000)
             process.send_signal(number)
@@ -421,7 +406,7 @@ def test_a_signal_lets_the_request_in_flight_finish(model_path: Path, number: si
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert answer.startswith(b"HTTP/1.1 200 OK")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["results"]
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output, errors) == (0, "", "")
 
 
@@ -448,18 +433,27 @@ def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (4, f"Error: There is no model file {tmp_path / 'none.onnx'}.\n")
 
 
+def printed(code: str) -> str:
+    """What Python prints, in a process of its own."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
 def test_without_the_extra_the_command_says_what_to_type() -> None:
     code = (
         "import sys; sys.modules['fastapi'] = None; from click.testing import CliRunner; from textcls.cli import main\n"
         "helped, run = (CliRunner().invoke(main, ['serve', *a]) for a in (['--help'], ['model.onnx']))\n"
         "print(helped.exit_code, run.exit_code, run.stderr)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert said.startswith("0 5 Error: textcls serve needs the package 'fastapi'")
     assert "pip install 'textcls[serve]'" in said
 
 
 def test_importing_textcls_does_not_import_fastapi() -> None:
     code = "import sys, textcls; print('fastapi' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert said == "False\n"

@@ -11,11 +11,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
@@ -29,6 +28,8 @@ import pytest
 import uvicorn
 from click.testing import CliRunner
 
+from tests.service.clients import client_of, numbers
+from tests.service.processes import MAIN, PATIENCE, alive, command, ended, until, workers
 from textcls import ArtifactError, Classifier, ConfigError, SurroundingsError, cost
 from textcls.cli import main
 from textcls.server import answers, metrics, registry, wire
@@ -51,16 +52,6 @@ KEYS = ("key-of-the-first-client", "key-of-the-second-client")
 ADMIN = "key-of-the-administrator"
 
 
-def until(true: Callable[[], Any], seconds: float = 20) -> Any:
-    """Wait until something holds; return it."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := true():
-            return found
-        time.sleep(0.02)
-    pytest.fail("it did not come to hold")
-
-
 @contextmanager
 def serving(service: Service) -> Iterator[httpx.Client]:
     with listen("127.0.0.1", 0) as listener:
@@ -68,34 +59,15 @@ def serving(service: Service) -> Iterator[httpx.Client]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=PATIENCE) as client:
                 yield client
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(PATIENCE)
 
 
 def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
     return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
-
-
-MAIN = "from textcls.cli import main; main(prog_name='textcls')"
-
-
-@contextmanager
-def command(
-    *arguments: str | Path, env: dict[str, str] | None = None, code: str = MAIN
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `textcls serve`, and the address that it printed."""
-    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, **pipes) as process:  # type: ignore[call-overload]
-        try:
-            found = re.search(r"on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
-            assert found, process.stderr.read()
-            yield process, found[1]
-        finally:
-            process.kill()
 
 
 def post(
@@ -114,13 +86,8 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def numbers(client: httpx.Client, **headers: str) -> dict[str, float]:
-    lines = client.get("/metrics", headers=headers).text.splitlines()
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
-
-
 def connect(client: httpx.Client) -> socket.socket:
-    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=10)
+    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=PATIENCE)
 
 
 def everything(connection: socket.socket) -> bytes:
@@ -133,7 +100,7 @@ class SlowClassifier(Classifier):
     gate = threading.Event()
 
     def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
-        self.gate.wait(20)
+        self.gate.wait(PATIENCE)
         return super().predict(texts, explain=explain, threshold=threshold)
 
 
@@ -209,12 +176,12 @@ def test_without_keys_it_listens_to_this_machine_alone_unless_told_otherwise() -
 def test_no_key_is_in_a_log_or_on_a_command_line(model_path: Path) -> None:
     env = {"TEXTCLS_API_KEYS": KEYS[0], "TEXTCLS_ADMIN_KEY": ADMIN}
     with command(model_path, "--workers", "2", "--log-level", "info", "--log-requests", env=env) as (process, url):
-        with httpx.Client(base_url=url) as client:
+        with client_of(url) as client:
             assert post(client, headers=bearer(KEYS[0])).status_code == 200
             assert post(client, headers=bearer(ADMIN)).status_code == 401
         tree = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         process.terminate()
-        said = "".join(process.communicate(timeout=20))
+        said = "".join(process.communicate(timeout=PATIENCE))
     assert '"message": "request"' in said
     assert not any(key in said + tree for key in (KEYS[0], ADMIN))
 
@@ -245,8 +212,8 @@ def test_a_request_of_some_length_that_is_alone_takes_no_place_in_the_queue(slow
 
 
 def test_at_the_deadline_a_long_request_is_answered_504_and_its_place_stays_taken(slow: SlowClassifier) -> None:
-    with serving(service(slow, Settings(max_queue=1, request_seconds=0.1))) as client:
-        assert "request_seconds, which is 0.1" in message(post(client, LONG), 504)
+    with serving(service(slow, Settings(max_queue=1, request_seconds=0.5))) as client:
+        assert "request_seconds, which is 0.5" in message(post(client, LONG), 504)
         # The thread cannot be stopped: as long as it works, the work counts.
         assert post(client, LONG).status_code == 429
         SlowClassifier.gate.set()
@@ -290,7 +257,7 @@ def test_bodies_that_arrive_in_pieces_share_a_bound(classifier: Classifier) -> N
     ids=["nothing", "half a head", "half a body", "half a second request"],
 )
 def test_who_sends_too_slowly_is_hung_up_on_while_others_are_served(classifier: Classifier, sent: bytes) -> None:
-    with serving(service(classifier, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+    with serving(service(classifier, Settings(receive_seconds=1))) as client, connect(client) as connection:
         connection.sendall(sent)
         assert post(client).status_code == 200
         assert b"HTTP/1.1 408" in everything(connection)
@@ -300,7 +267,7 @@ def test_who_does_not_take_the_answer_is_hung_up_on(classifier: Classifier) -> N
     body = json.dumps({"inputs": ["word " * 64] * 64, "explain": True}).encode()
     head = "POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     head += f"content-length: {len(body)}\r\n\r\n"
-    with serving(service(classifier, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+    with serving(service(classifier, Settings(receive_seconds=1))) as client, connect(client) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         for _ in range(8):  # more than the buffers of both sides
             connection.sendall(head.encode() + body)
@@ -412,7 +379,10 @@ def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_an
     path, folder = tmp_path / "tickets.onnx", tmp_path / "run"
     folder.mkdir()
     shutil.copy(model_path, path)
-    with command(path, "--workers", count, "--runtime-dir", folder) as (process, url), httpx.Client(base_url=url) as c:
+    with (
+        command(path, "--workers", count, "--runtime-dir", folder) as (process, url),
+        client_of(url) as c,
+    ):
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
         shutil.copy(whole_tokens_path, path)
         process.send_signal(signal.SIGUSR1)
@@ -423,7 +393,7 @@ def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_an
         copies = [file.name for file in shared.iterdir() if file.stat().st_size >= 20_000 and file.suffix != ".counts"]
         assert copies == [f"{sha256(model_path.read_bytes()).hexdigest()}.onnx"]
         process.terminate()
-        said = process.communicate(timeout=20)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0
     assert "cannot be written: File too large; make room there, or start the service with --runtime-dir" in said
 
@@ -454,7 +424,7 @@ def test_a_broken_file_of_keys_is_refused_at_a_signal_and_stops_neither_workers_
     path.write_text(KEYS[0])
     with (
         command(model_path, "--workers", "2", "--api-keys-file", path) as (process, url),
-        httpx.Client(base_url=url, headers=bearer(KEYS[0])) as client,
+        client_of(url, bearer(KEYS[0])) as client,
     ):
         path.write_text("half")
         process.send_signal(signal.SIGUSR1)
@@ -476,7 +446,7 @@ def test_new_keys_are_taken_up_by_all_workers_at_a_signal(model_path: Path, tmp_
     path.write_text(KEYS[0])
     with (
         command(model_path, "--workers", "2", "--api-keys-file", path, "--public-metrics") as (process, url),
-        httpx.Client(base_url=url) as client,
+        client_of(url) as client,
     ):
         path.write_text(KEYS[1])
         process.send_signal(signal.SIGUSR1)
@@ -611,12 +581,12 @@ def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> No
 def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path: Path) -> None:
     for options, shown in (([], False), (["--log-texts"], True)):
         with command(model_path, "--log-level", "error", "--log-requests", *options) as (process, url):
-            with httpx.Client(base_url=url) as client:
+            with client_of(url) as client:
                 assert post(client, headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
                 post(client, headers={"x-request-id": "not an id!"})
                 client.get("/my%20secret")
             process.terminate()
-            lines = [json.loads(line) for line in process.communicate(timeout=20)[1].splitlines()]
+            lines = [json.loads(line) for line in process.communicate(timeout=PATIENCE)[1].splitlines()]
         first, second, third = [line for line in lines if line["message"] == "request"]
         assert (first["request_id"], first["status"], first["texts"]) == ("mine-1", 200, 1)
         assert re.fullmatch(r"[0-9a-f]{12}-\d", second["request_id"])
@@ -768,7 +738,7 @@ def test_what_a_killed_service_left_is_removed_by_the_next_and_what_a_living_one
     options: tuple[str | Path, ...] = (model_path, "--runtime-dir", tmp_path)
     with command(*options) as (killed, _):
         killed.kill()
-        killed.wait(20)
+        killed.wait(PATIENCE)
     with command(*options):
         dead, living = sorted(tmp_path.iterdir(), key=lambda folder: folder.stat().st_mtime)
         for folder in (dead, living):
@@ -928,10 +898,10 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self.stop.set()
         for thread in self._threads:
-            thread.join(20)
+            thread.join(PATIENCE)
 
     def _ask(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=20) as client:
+        with httpx.Client(base_url=self.url, timeout=PATIENCE) as client:
             while not self.stop.is_set():
                 try:
                     self.statuses.append(post(client).status_code)
@@ -942,12 +912,6 @@ class Load:
         """Wait until so many more are answered."""
         goal = len(self.statuses) + count
         until(lambda: len(self.statuses) >= goal)
-
-
-def workers(process: subprocess.Popen[str]) -> list[int]:
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    kind = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found]
-    return [int(pid) for pid, line in zip(found, kind, strict=True) if b"spawn_main" in line]
 
 
 def test_workers_that_are_replaced_one_by_one_lose_no_request(model_path: Path) -> None:
@@ -971,7 +935,7 @@ def test_a_worker_that_is_killed_is_replaced_and_only_its_own_requests_fail(mode
             load.more(50)
         assert len(load.failures) <= 4  # one for each client at most
         assert set(load.statuses) == {200}
-        with httpx.Client(base_url=url) as client:
+        with client_of(url) as client:
             found = until(lambda: (n := numbers(client))["textcls_workers"] == 2 and n)
         # What the dead worker had answered is still counted.
         assert found['textcls_requests_total{route="/v1/classify",status="200"}'] >= len(load.statuses)
@@ -980,7 +944,11 @@ def test_a_worker_that_is_killed_is_replaced_and_only_its_own_requests_fail(mode
 def test_a_signal_exchanges_the_models_of_all_workers(model_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "tickets.onnx"
     shutil.copy(model_path, path)
-    with command(tmp_path, "--workers", "2") as (process, url), Load(url) as load, httpx.Client(base_url=url) as client:
+    with (
+        command(tmp_path, "--workers", "2") as (process, url),
+        Load(url) as load,
+        client_of(url) as client,
+    ):
         load.more(20)
         shutil.copy(model_path, tmp_path / "second.onnx")
         process.send_signal(signal.SIGUSR1)
@@ -995,34 +963,29 @@ def test_a_signal_exchanges_the_models_of_all_workers(model_path: Path, tmp_path
 
 
 def test_while_it_drains_it_serves_says_so_and_then_ends(model_path: Path) -> None:
-    with command(model_path, "--drain-seconds", "1") as (process, url), httpx.Client(base_url=url) as client:
+    with (
+        command(model_path, "--drain-seconds", "4") as (process, url),
+        client_of(url) as client,
+    ):
         assert client.get("/readyz").status_code == 200
         process.terminate()
         until(lambda: client.get("/readyz").status_code == 503)
         answer = post(client)
         assert (answer.status_code, answer.headers["connection"]) == (200, "close")
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> None:
     with command(model_path, "--workers", "2") as (process, _):
         pids = workers(process)
         process.kill()
-        process.wait(20)
+        process.wait(PATIENCE)
         assert len(pids) == 2
         assert until(lambda: not any(map(alive, pids)))
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and is not yet waited for has no command line."""
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
-    with command(model_path) as (process, url), httpx.Client(base_url=url) as client:
+    with command(model_path) as (process, url), client_of(url) as client:
         process.send_signal(signal.SIGUSR1)
         assert until(lambda: numbers(client)["textcls_generation"] == 2)
         assert numbers(client)['textcls_reloads_total{result="done"}'] == 1
@@ -1034,7 +997,7 @@ def test_a_service_whose_shared_folder_is_removed_says_so_and_ends(
 ) -> None:
     with command(model_path, "--workers", count, "--runtime-dir", tmp_path) as (process, _):
         shutil.rmtree(next(tmp_path.iterdir()))
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 6
     assert "which the workers share, cannot be used: No such file or directory; start the service anew" in said
     assert "Traceback" not in said
@@ -1067,16 +1030,9 @@ Supervisor.handle_usr1 = fail
     with command(model_path, "--workers", "2", code=code) as (process, _):
         pids = workers(process)
         process.send_signal(signal.SIGUSR1)
-        assert "RuntimeError: told to" in process.communicate(timeout=20)[1]
+        assert "RuntimeError: told to" in process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 1
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-
-
-def ended(model_path: Path, *options: str, code: str) -> tuple[int, str]:
-    """The exit code of a service that must end by itself, and what it said."""
-    line = [sys.executable, "-c", code, "serve", str(model_path), "--port", "0", *options]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stderr
 
 
 def test_a_service_whose_workers_cannot_start_fails(model_path: Path) -> None:

@@ -151,7 +151,7 @@ class Visit:
     def __init__(self, browser: Any, address: str, **options: Any) -> None:
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.wrong: list[str] = []
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

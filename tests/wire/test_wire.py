@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.service.processes import PATIENCE
 from tests.wire.conftest import Serving
 from textcls import Classifier
 from textcls.errors import TextclsError
@@ -30,7 +31,7 @@ LENGTH = "inference-header-content-length"
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=20, trust_env=False) as found:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as found:
         yield found
 
 
