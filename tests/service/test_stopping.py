@@ -1,5 +1,6 @@
 """The service stops without losing anybody who has been connected, and lack of files ends nothing."""
 
+import json
 import os
 import resource
 import signal
@@ -11,8 +12,10 @@ from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.service.clients import client_of, post
 from tests.service.processes import PATIENCE, alive, command, until, workers
 
 REQUEST = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -78,6 +81,43 @@ def test_a_signal_to_stop_ends_a_replacement_of_the_workers_at_once_and_all_proc
         # Loading a model takes longer than this, and on a slow machine it took half of the start.
         assert time.monotonic() - begun < max(2, started / 2)
         assert not any(map(alive, {*before, *new}))
+
+
+def test_while_it_drains_it_serves_says_so_and_then_ends(model_path: Path) -> None:
+    with (
+        command(model_path, "--drain-seconds", "4") as (process, url),
+        client_of(url) as client,
+    ):
+        assert client.get("/readyz").status_code == 200
+        process.terminate()
+        until(lambda: client.get("/readyz").status_code == 503)
+        answer = post(client)
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_the_request_in_flight_finish(model_path: Path, number: signal.Signals) -> None:
+    body = b'{"inputs": "hello"}'
+    head = "POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head += f"content-length: {len(body)}\r\n"
+    with command(model_path) as (process, url):
+        address = httpx.URL(url)
+        with socket.create_connection((address.host, address.port or 0), timeout=PATIENCE) as connection:
+            connection.sendall(f"{head}expect: 100-continue\r\n\r\n".encode())
+            assert b"100 Continue" in connection.recv(1000)
+            process.send_signal(number)
+            time.sleep(0.3)
+            assert process.poll() is None
+            connection.sendall(body)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 OK")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["results"]
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output, errors) == (0, "", "")
+
+
+# Too many open files
 
 
 @pytest.mark.parametrize("count", ["1", "2"])

@@ -13,28 +13,16 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.service.clients import numbers
+from tests.service.clients import BODY, KEYS, LONG, bearer, numbers, post
 from tests.service.processes import until
-from tests.test_serving import (
-    BODY,
-    KEYS,
-    LONG,
-    SlowClassifier,
-    bearer,
-    connect,
-    everything,
-    post,
-    service,
-    serving,
-    slow,
-)
+from tests.service.server import SlowClassifier, service, serving
+from tests.service.sockets import connect, everything
 from textcls import Classifier
 from textcls.server import metrics
 from textcls.server.auth import Keys
 from textcls.server.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_URL_BYTES
 from textcls.server.settings import Settings
 
-__all__ = ["slow"]
 GET = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 POST = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -249,6 +237,14 @@ def test_an_empty_line_does_not_keep_a_connection_open(classifier: Classifier) -
 
 
 # Other protocols
+
+
+def test_what_is_no_http_is_answered_400_in_the_form_of_all_errors(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client, connect(client) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01 not http\r\n\r\n")
+        answer = everything(connection)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "bad_request"
 
 
 @pytest.mark.parametrize(

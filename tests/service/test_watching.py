@@ -11,19 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.clients import client_of, clients_of, numbers
+from tests.service.clients import KEYS, Load, bearer, client_of, clients_of, numbers, post
 from tests.service.processes import PATIENCE, command, until, workers
-from tests.test_serving import KEYS, Load, bearer, post, serving, shelf
+from tests.service.server import serving
 from textcls import Classifier
 from textcls.server import audit, file_stamps, registry, watching
 from textcls.server.problems import RefusalError
 from textcls.server.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-__all__ = ["shelf"]  # a fixture
-
-THIRD = "key-of-the-third-client"
 
 
 class Volume:
