@@ -1,5 +1,6 @@
 """A server in a thread, models that may be exchanged, and a classifier that can be held up."""
 
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,3 +47,11 @@ def slow(model_path: Path) -> Iterator[SlowClassifier]:
     assert isinstance(classifier, SlowClassifier)
     yield classifier
     SlowClassifier.gate.set()
+
+
+@pytest.fixture
+def trail(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """The lines of requests and of the audit trail."""
+    caplog.set_level(logging.INFO, "textcls.audit")
+    caplog.set_level(logging.INFO, "textcls.requests")
+    return caplog

@@ -6,15 +6,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import pytest
 
-from tests.service.clients import client_of
+from tests.service.clients import KEYS, client_of
 from tests.service.processes import PATIENCE
 from textcls import Classifier
 from textcls.server import registry
+from textcls.server.auth import Keys
 from textcls.server.listening import listen
 from textcls.server.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
+
+NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
@@ -41,6 +45,11 @@ def serving(service: Service) -> Iterator[httpx.Client]:
     """A client of a server, while it is wanted."""
     with listening(service) as url, client_of(url) as client:
         yield client
+
+
+def lines(caplog: pytest.LogCaptureFixture, name: str = "textcls.audit") -> list[dict[str, Any]]:
+    """What a server in this process has logged under a name."""
+    return [vars(record) for record in caplog.records if record.name == name]
 
 
 class SlowClassifier(Classifier):

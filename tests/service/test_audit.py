@@ -1,37 +1,21 @@
 """What is written down of who asks: addresses, and the audit trail."""
 
 import json
-import logging
 import signal
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from tests.service.clients import ADMIN, KEYS, bearer, client_of, numbers, post
 from tests.service.processes import PATIENCE, command, until
-from tests.service.server import service, serving
+from tests.service.server import NAMED, lines, service, serving
 from textcls import Classifier, ConfigError
 from textcls.server import audit
 from textcls.server.auth import Keys
 from textcls.server.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
-
-
-@pytest.fixture
-def trail(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "textcls.audit")
-    caplog.set_level(logging.INFO, "textcls.requests")
-    return caplog
-
-
-def lines(caplog: pytest.LogCaptureFixture, name: str = "textcls.audit") -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.name == name]
-
 
 # Addresses
 

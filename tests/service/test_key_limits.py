@@ -7,15 +7,13 @@ import pytest
 
 from tests.service.clients import ADMIN, BODY, KEYS, LONG, bearer, message, numbers, post
 from tests.service.processes import until
-from tests.service.server import SlowClassifier, service, serving
+from tests.service.server import NAMED, SlowClassifier, service, serving
 from textcls import Classifier, ConfigError
 from textcls.server import auth
 from textcls.server.auth import Keys
 from textcls.server.key_limits import KeyLimits
 from textcls.server.problems import RefusalError
 from textcls.server.settings import Settings
-
-NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def test_a_key_beyond_its_rate_is_told_so_and_others_are_not_held_up(classifier: Classifier) -> None:

@@ -1,27 +1,23 @@
 """Who may ask: keys, their names and files, and that nobody gets to see them."""
 
-import logging
 import os
 import re
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from tests.service.clients import ADMIN, BODY, JSON, KEYS, bearer, client_of, message, numbers, post
 from tests.service.processes import PATIENCE, command, until, workers
-from tests.service.server import service, serving
+from tests.service.server import NAMED, lines, service, serving
 from tests.service.sockets import connect
 from textcls import Classifier, ConfigError
 from textcls.server import auth
 from textcls.server.auth import Keys
 from textcls.server.reload import Shelf
 from textcls.server.settings import Settings, check_exposure
-
-NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def test_with_keys_every_one_of_them_opens_and_nothing_else_does(classifier: Classifier) -> None:
@@ -78,8 +74,6 @@ def test_no_key_is_on_a_command_line(model_path: Path) -> None:
 def test_keys_come_from_a_file_and_from_the_environment_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from textcls.server import auth
-
     path = tmp_path / "keys"
     path.write_text(f"# the first\n{KEYS[0]}\n\n  # an indented comment\n")
     monkeypatch.setenv("TEXTCLS_API_KEYS", f"{KEYS[1]},{ADMIN}")
@@ -94,8 +88,6 @@ def test_keys_come_from_a_file_and_from_the_environment_together(
     ("content", "said"), [("short\n", "at least 16"), ("\n", "holds no key"), (None, "cannot be read")]
 )
 def test_keys_that_are_none_are_refused_without_being_shown(tmp_path: Path, content: str | None, said: str) -> None:
-    from textcls.server import auth
-
     path = tmp_path / "keys"
     if content is not None:
         path.write_text(content)
@@ -142,17 +134,6 @@ def test_new_keys_are_taken_up_by_all_workers_at_a_signal(model_path: Path, tmp_
 
 
 # Names
-
-
-@pytest.fixture
-def trail(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "textcls.audit")
-    caplog.set_level(logging.INFO, "textcls.requests")
-    return caplog
-
-
-def lines(caplog: pytest.LogCaptureFixture, name: str = "textcls.audit") -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.name == name]
 
 
 def test_a_key_is_told_apart_by_its_name_in_logs_and_metrics(
