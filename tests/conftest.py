@@ -2,19 +2,13 @@
 
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
 
 from textcls import Classifier, artifact
-
-if TYPE_CHECKING:
-    from textcls.server.service import Service
 
 ROOT = Path(__file__).parent.parent
 
@@ -66,26 +60,6 @@ def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.mktemp("whole") / "whole.onnx"
     onnx.save(model, path)
     return path
-
-
-@pytest.fixture(scope="session")
-def serving() -> "Callable[[Service], AbstractContextManager[str]]":
-    """The address of a real server in a thread, while it is wanted."""
-    from textcls.server.run import Server, listen
-
-    @contextmanager
-    def serve(service: "Service") -> Iterator[str]:
-        with listen("127.0.0.1", 0) as listener:
-            server = Server(service, drain_seconds=0)
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-            finally:
-                server.should_exit = server._hurry = True
-                thread.join(20)
-
-    return serve
 
 
 @pytest.fixture

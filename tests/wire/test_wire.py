@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wire.conftest import Serving
+from tests.service.processes import PATIENCE
+from tests.service.server import listening
 from textcls import Classifier
 from textcls.errors import TextclsError
 from textcls.server import answers, registry, wire
@@ -30,7 +31,7 @@ LENGTH = "inference-header-content-length"
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=20, trust_env=False) as found:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as found:
         yield found
 
 
@@ -168,7 +169,7 @@ UNEXPECTED = "Something went wrong inside the server; its log says where."
     ],
 )
 def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
-    classifier: Classifier, serving: Serving, method: str, path: str, expected: Any
+    classifier: Classifier, method: str, path: str, expected: Any
 ) -> None:
     broken = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
     broken.generation = None  # type: ignore[assignment]
@@ -177,7 +178,7 @@ def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
         body["inputs"] = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["x"]}]
     elif path == "/v1/classify":
         body = {"inputs": "x"}
-    with serving(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
         response = client.request(method, path, json=body if method == "POST" else None)
     assert (response.status_code, response.json()) == (500, expected)
 

@@ -12,11 +12,12 @@ import orjson
 import pytest
 import yaml
 
-from tests import http_client
+from tests.service import sockets
+from tests.service.processes import until
 from textcls.server import memory
 from textcls.server.settings import Settings
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
 # The largest file that training writes without being told otherwise, of few labels.
 DEFAULT_MODEL = 3_000_000
@@ -80,25 +81,14 @@ def test_what_is_needed_grows_with_workers_with_what_requests_may_hold_and_with_
 def send(url: str, request: bytes, statuses: list[int], release: threading.Event) -> None:
     """Send a request; read the answer only if it is not to be held."""
     try:
-        with http_client.connect(url, receive=4096) as connection:
+        with sockets.connect(url, receive=4096) as connection:
             connection.sendall(request)
             if b'"explain":true' in request:
                 release.wait(60)
             else:
-                statuses.append(http_client.answer(connection)[0])
+                statuses.append(sockets.answer(connection)[0])
     except (ConnectionError, TimeoutError):
         statuses.append(0)
-
-
-def until_taken(url: str, request: bytes) -> None:
-    """Send a request again and again while it is told to come back."""
-    end = time.monotonic() + 60
-    status = 429
-    while status == 429 and time.monotonic() < end:
-        with http_client.connect(url) as connection:
-            connection.sendall(request)
-            status = http_client.answer(connection)[0]
-    assert status == 200
 
 
 @pytest.mark.parametrize("manifest", ["Kubernetes", "compose"])
@@ -107,8 +97,9 @@ def test_no_worker_is_killed_while_requests_hold_all_they_may_and_models_are_exc
 ) -> None:
     workers, limit = MANIFESTS[manifest]
     long = " ".join(["some words of a text"] * 1400)
-    large = http_client.request(orjson.dumps({"inputs": [f"{long} {i}" for i in range(64)]}))
-    explained = http_client.request(orjson.dumps({"inputs": "!" * 4000, "explain": True}))
+    large_body = orjson.dumps({"inputs": [f"{long} {i}" for i in range(64)]})
+    large = sockets.request(large_body)
+    explained = sockets.request(orjson.dumps({"inputs": "!" * 4000, "explain": True}))
     with benchmark_module("attacking.limits").limited(limit >> 20) as group:
         if group.group is None:
             pytest.skip("no control group can be made here")
@@ -139,4 +130,4 @@ def test_no_worker_is_killed_while_requests_hold_all_they_may_and_models_are_exc
             assert server.workers() == before
             # Who was not answered was told to come back, and then is.
             assert set(statuses) <= {200, 429}
-            until_taken(server.url, large)
+            until(lambda: sockets.ask(server.url, large_body)[0] == 200)
