@@ -31,7 +31,7 @@ from click.testing import CliRunner
 
 from textcls import ArtifactError, Classifier, ConfigError, SurroundingsError, cost
 from textcls.cli import main
-from textcls.server import answers, metrics, registry, wire
+from textcls.server import answers, metrics, registry, routes
 from textcls.server.auth import Keys
 from textcls.server.gathering import Gathering
 from textcls.server.listening import listen
@@ -877,8 +877,9 @@ def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
         },
     }
     content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
-    found = wire.find("POST", path)
-    form = answers.read if found is None else found.form([])
+    route, names = routes.table(Settings()).find("POST", path)
+    assert route.asks is not None
+    form = route.asks([], **names)
 
     def ask() -> tuple[WatchedClassifier, Any]:
         classifier = WatchedClassifier.load(model_path)
