@@ -153,8 +153,8 @@ class Table:
         for pattern, route in self._named.get(method, ()):
             if match := pattern.fullmatch(path):
                 return route, match.groupdict()
-        known = self._own.get(path) or next((self._areas[area] for area in self._areas if path.startswith(area)), None)
-        return known or self._other, _NO_NAMES
+        areas = (refusing for area, refusing in self._areas.items() if path.startswith(area))
+        return self._own.get(path) or next(areas, self._other), _NO_NAMES
 
     def methods(self, path: str) -> list[str]:
         """Return the methods by which a path answers."""
