@@ -1,6 +1,10 @@
 """What several tests share. Everything is built from files of this repository; nothing is downloaded."""
 
+import importlib
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -56,3 +60,17 @@ def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.mktemp("whole") / "whole.onnx"
     onnx.save(model, path)
     return path
+
+
+@pytest.fixture
+def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
+    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
+    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
+    folder = str(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(folder)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]

@@ -1,7 +1,6 @@
 """What benchmarks/attacks.py measures with: the limit, the waits, the verdict, the table. No service is attacked."""
 
 import asyncio
-import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,20 +21,9 @@ GREEDY = "import time; held = bytearray(200_000_000); time.sleep(600)"
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def module(benchmark_module: Any) -> Any:
     """Import a module of benchmarks/attacking, which is found only from the scripts beside it."""
-    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
-    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    before = set(sys.modules)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(f"attacking.{name}")
-
-    yield load
-    for name in set(sys.modules) - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(BENCHMARKS)):
-            del sys.modules[name]
+    return lambda name: benchmark_module(f"attacking.{name}")
 
 
 @contextmanager

@@ -1,12 +1,9 @@
 """The benchmarks' arithmetic, tables and resuming; nothing large is trained here."""
 
-import importlib
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -22,20 +19,8 @@ FIGURES = {
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
-    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
-    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    before = set(sys.modules)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield load
-    for name in set(sys.modules) - before:
-        if (ROOT / "benchmarks" / f"{name}.py").is_file():
-            del sys.modules[name]
+def module(benchmark_module: Any) -> Any:
+    return benchmark_module
 
 
 # Figures

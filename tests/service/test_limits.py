@@ -15,7 +15,7 @@ from tests.service.processes import until
 from tests.service.server import SlowClassifier, service, serving
 from tests.service.sockets import connect, everything
 from textcls import Classifier, cost
-from textcls.server import answers, registry, wire
+from textcls.server import answers, registry, routes
 from textcls.server.settings import Settings
 
 
@@ -144,8 +144,9 @@ def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
         },
     }
     content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
-    found = wire.find("POST", path)
-    form = answers.read if found is None else found.form([])
+    route, names = routes.table(Settings()).find("POST", path)
+    assert route.asks is not None
+    form = route.asks([], **names)
 
     def ask() -> tuple[WatchedClassifier, Any]:
         classifier = WatchedClassifier.load(model_path)

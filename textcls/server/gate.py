@@ -1,7 +1,7 @@
-"""What every request passes: its id, its count, its span and its line in the log.
+"""What every request passes: its id, its route, its count, its span and its line in the log.
 
-`POST /v1/classify` is answered in front of FastAPI (`exchange`). Its routing, its dependencies and its response objects
-would cost more than the model does; its routes document this one (`app.classify`) and answer all others.
+No framework stands between this and the answer (`exchange`): routing, dependencies and response objects would cost more
+than the model does.
 """
 
 import logging
@@ -14,51 +14,50 @@ from typing import TYPE_CHECKING, Final
 from textcls.server import logs, metrics
 from textcls.server.answers import Answer
 from textcls.server.exchange import Exchange, GoneError
+from textcls.server.routing import Headers, Table
 from textcls.server.service import Service
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from textcls.server.exchange import Headers
+    from starlette.types import Receive, Scope, Send
 
 _ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
 
 class Gate:
-    """ASGI middleware, the outermost but for CORS."""
+    """The service as an ASGI application."""
 
-    def __init__(self, app: "ASGIApp", service: Service) -> None:
-        self._app = app
+    def __init__(self, service: Service, table: Table) -> None:
         self._service = service
+        self._table = table
         self._prefix = secrets.token_hex(6).encode()
         self._numbers = count(1)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer a request and count it."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            raise ValueError(f"This application answers http alone, and this is {scope['type']}: configure uvicorn so.")
         if scope["method"] == "HEAD":
             # As balancers probe: answered as GET is; uvicorn leaves the body out.
             scope = {**scope, "method": "GET"}
         started, counts = perf_counter(), self._service.counts
-        exchange = Exchange(scope, receive, send, self._service, self._request_id(scope["headers"]))
-        route = exchange.route
+        route, names = self._table.find(scope["method"], scope["path"])
+        exchange = Exchange(scope, receive, send, self._service, route, names, self._request_id(scope["headers"]))
+        label = exchange.label
         counts.add(metrics.IN_PROGRESS)
         try:
             if self._service.tracing is None:
-                await exchange.handle(self._app)
+                await exchange.handle()
             else:
-                with self._service.tracing.span(exchange, route):
-                    await exchange.handle(self._app)
+                with self._service.tracing.span(exchange, label):
+                    await exchange.handle()
         except GoneError:
             exchange.status = 499
         finally:
             seconds = (exchange.answered or perf_counter()) - started
             counts.add(metrics.IN_PROGRESS, by=-1)
-            counts.add(metrics.REQUESTS, route, str(exchange.status))
-            counts.observe(metrics.SECONDS, seconds, route)
+            counts.add(metrics.REQUESTS, label, str(exchange.status))
+            counts.observe(metrics.SECONDS, seconds, label)
             if exchange.key is not None:
                 counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
                 exchange.leave()
@@ -69,7 +68,7 @@ class Gate:
             if self._service.settings.log_requests:
                 _log(exchange, seconds, self._service.settings.log_texts)
 
-    def _request_id(self, headers: "Headers") -> bytes:
+    def _request_id(self, headers: Headers) -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
         for name, value in headers:
             if name == b"x-request-id":
@@ -102,7 +101,7 @@ def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
         "request_id": exchange.request_id.decode(),
         "method": exchange.scope["method"],
         # A path that is none of ours may hold anything, a text as well.
-        "path": exchange.route,
+        "path": exchange.label,
         "status": exchange.status,
         "milliseconds": round(seconds * 1000, 3),
         "bytes": exchange.bytes,

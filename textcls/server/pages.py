@@ -4,56 +4,45 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import JSONResponse
-
 from textcls.display.html import site
+from textcls.server import problems
+from textcls.server.problems import RefusalError
+from textcls.server.routing import Asked, Reply
 
 # Beyond what the page forbids itself: nobody may frame it, and no type is guessed.
-HEADERS: Final = {
-    "content-security-policy": f"{site.POLICY}; frame-ancestors 'none'; require-trusted-types-for 'script'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
+HEADERS: Final = (
+    (b"content-security-policy", f"{site.POLICY}; frame-ancestors 'none'; require-trusted-types-for 'script'".encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+)
+_VARY: Final = (b"vary", b"accept")
 _KINDS: Final = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
+    ".html": b"text/html; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".mjs": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
 }
-router: Final = APIRouter()
 _files = cache(site.served)
 
 
-def route(path: str) -> str | None:
-    """Return what the path counts as, if it is the page's."""
-    return "/" if is_public(path) else None
-
-
-def is_public(path: str) -> bool:
-    """Say whether a path is the page's, which holds no secret: it asks for a key itself."""
-    return path == "/" or path.startswith("/page/")
-
-
-@router.get("/", summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}})
-async def index(request: Request) -> Response:
+async def index(asked: Asked) -> Reply:
     """Return the page to a browser, and that the service is alive to a program (as the KServe protocol has it)."""
-    if "text/html" in request.headers.get("accept", ""):
-        return _answer("index.html", vary="accept")
-    return JSONResponse({"status": "alive"}, headers={"vary": "accept"})
+    accepted = next((value for name, value in asked.headers if name == b"accept"), b"")
+    if b"text/html" in accepted:
+        return _file("index.html", _VARY)
+    return Reply(200, b'{"status":"alive"}', headers=[_VARY])
 
 
-@router.get("/page/{name}", include_in_schema=False)
-async def asset(name: str) -> Response:
+async def asset(asked: Asked, name: str) -> Reply:
     """Return a file of the page."""
-    return _answer(f"page/{name}")
+    return _file(f"page/{name}")
 
 
-def _answer(path: str, **headers: str) -> Response:
+def _file(path: str, *headers: tuple[bytes, bytes]) -> Reply:
     content = _files().get(path)
     if content is None:
-        raise HTTPException(404)
-    return Response(content, media_type=_KINDS[PurePosixPath(path).suffix], headers={**HEADERS, **headers})
+        raise RefusalError(404, problems.NO_PATH)
+    return Reply(200, content, _KINDS[PurePosixPath(path).suffix], [*HEADERS, *headers])

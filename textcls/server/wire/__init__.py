@@ -7,86 +7,38 @@ Each is a pure function from the bytes of a request to what it asks; keys, limit
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from starlette.convertors import StringConvertor, register_url_convertor
-
-from textcls.server.problems import RefusalError
+from textcls.server.routing import About, Route
 from textcls.server.wire import hub, kserve, open_inference, tei, vllm
-from textcls.server.wire.common import Wire
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
+__all__ = ["MODULES", "routes"]
 
-__all__ = ["MODULES", "PUBLIC", "Wire", "document", "find"]
-
-_NAME: Final = re.compile(r"\{(\w+)\}")
-
-
-class _Segment(StringConvertor):
-    """A name in a path, for the description: behind a colon stands what is asked of a model."""
-
-    regex = "[^/:]+"
-
-
-# As /livez and /readyz: whoever asks these has no key.
-PUBLIC: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
 MODULES: Final = (tei, hub, kserve, open_inference, vllm)
-_TABLE: Final[list[tuple[str, re.Pattern[str], str, Callable[..., Wire]]]] = [
-    (method, re.compile(_NAME.sub(r"(?P<\1>[^/]+)", route)), route, make)
-    for module in MODULES
-    for method, route, make in module.ROUTES
-]
 
 
-def find(method: str, path: str) -> Wire | None:
-    """Return what answers a path, if it is one of another wire format."""
-    for wanted, pattern, route, make in _TABLE:
-        if method == wanted and (match := pattern.fullmatch(path)):
-            return make(route, **match.groupdict())
-    return None
-
-
-def document(app: "FastAPI") -> None:
-    """List the paths in the service's description; the gate answers them before FastAPI sees them."""
-    register_url_convertor("segment", _Segment())
-
-    async def answer() -> None:
-        raise RefusalError(500, "The gate is missing in front of this route.")
-
+def routes() -> Iterator[Route]:
+    """Yield the routes of all formats, with what the service's description says of them."""
     for module in MODULES:
-        about, _, details = (module.__doc__ or "").partition("\n\n")
-        for method, route, make in module.ROUTES:
-            names = _NAME.findall(route)
-            wire = make(route, **dict.fromkeys(names, ""))
-            app.add_api_route(
-                _NAME.sub(r"{\1:segment}", route),
-                answer,
-                methods=[method],
-                openapi_extra=_description(names, None if wire.tell else module.REQUEST),
-                responses={status: {"description": HTTPStatus(status).phrase} for status in _errors(wire)},
-                name=re.sub(r"\W+", "_", f"{method}{route}").strip("_").lower(),
-                summary=route.rpartition("/")[2] or "predict",
-                description=details.strip(),
-                tags=[about.partition(":")[0].rstrip(".")],
+        tag, _, text = (module.__doc__ or "").partition("\n\n")
+        for route in module.ROUTES:
+            about = About(
+                summary=route.path.rpartition("/")[2] or "predict",
+                name=re.sub(r"\W+", "_", f"{route.method}{route.path}").strip("_").lower(),
+                text=text.strip(),
+                tag=tag.partition(":")[0].rstrip("."),
+                body=module.REQUEST if route.asks else None,
+                responses={status: {"description": HTTPStatus(status).phrase} for status in _errors(route)},
             )
+            yield replace(route, about=about)
 
 
-def _description(names: Sequence[str], request: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what OpenAPI is told of the names in a path and of the body, if texts are asked about."""
-    said: dict[str, Any] = {
-        "parameters": [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
-    }
-    if request is not None:
-        said["requestBody"] = {"required": True, "content": {"application/json": {"schema": request}}}
-    return said
-
-
-def _errors(wire: Wire) -> list[int]:
+def _errors(route: Route) -> list[int]:
     """Return the statuses of errors, of which that of a wrong request is the format's own."""
-    if wire.tell is not None:
+    if route.tells:
         return [401, 404, 500, 503]
-    invalid, _ = wire.problem(422, "")
+    invalid, _ = route.problem(422, "")
     return sorted({invalid, 401, 404, 408, 413, 429, 500, 503, 504})

@@ -1,18 +1,17 @@
 """What the wire formats share: reading fields, asking the model, counting."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from textcls.errors import InputError
 from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer, Form, Outcome, Request
+from textcls.server.answers import Answer, Outcome, Request
 from textcls.server.parsing import load_json
-from textcls.server.registry import Generation, Served
+from textcls.server.registry import Served
+from textcls.server.routing import Asked, Reply, Tell
 from textcls.server.settings import Limits
 
-Headers = Sequence[tuple[bytes, bytes]]
 T = TypeVar("T")
 
 # JSON Schema, for the service's description.
@@ -26,26 +25,18 @@ def schema_of(required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": [required], "properties": properties}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
-    """What answers a path of another wire format.
+def telling(what: Callable[..., tuple[int, Any]]) -> Tell:
+    """Return what answers a question about a model or the service.
 
-    Attributes:
-        route: what it counts as.
-        form: from the headers of a request to what reads it; unused if there is `tell`.
-        problem: how the format writes an error: from status and message to status and body.
-        tell: answers a question about a model or the service, and whether the service is stopping; None if it is texts
-            that are asked about.
+    Args:
+        what: from the models, whether the service is stopping, and the names in the path, to a status and plain data.
     """
 
-    route: str
-    problem: Callable[[int, str], tuple[int, bytes]]
-    form: Callable[[Headers], Form] = lambda headers: answers.read
-    tell: Callable[[Generation, bool], tuple[int, bytes]] | None = None
+    async def tell(asked: Asked, **names: str) -> Reply:
+        status, found = what(asked.service.generation, asked.service.draining, **names)
+        return Reply(status, answers.encode(found))
 
-
-# A method, a path, and what makes of the names in the path what answers it.
-Route = tuple[str, str, Callable[..., Wire]]
+    return tell
 
 
 def read(body: bytes, limits: Limits) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from textcls.errors import InputError
 from textcls.prediction import Prediction
-from textcls.server.answers import Request
+from textcls.server.answers import Form, Request
 from textcls.server.registry import Generation
+from textcls.server.routing import Headers, Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
-from textcls.server.wire.common import Route, Wire
 
 _FUNCTIONS: Final = ("softmax", "sigmoid", "none")
 REQUEST: Final = common.schema_of(
@@ -29,15 +29,15 @@ REQUEST: Final = common.schema_of(
 )
 
 
-def _wire(route: str, name: str) -> Wire:
-    return Wire(
-        route=route,
-        problem=lambda status, message: (status, common.said(message)),
-        form=lambda headers: partial(_read, name),
-    )
+def _asking(headers: Headers, name: str) -> Form:
+    return partial(_read, name)
 
 
-ROUTES: Final[list[Route]] = [("POST", "/models/{name}", _wire)]
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    return status, common.said(message)
+
+
+ROUTES: Final = (Route("POST", "/models/{name}", asks=_asking, problem=_problem),)
 
 
 def _read(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -11,11 +11,11 @@ import orjson
 from textcls.errors import InputError
 from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Request
+from textcls.server.answers import Form, Request
 from textcls.server.registry import Generation
+from textcls.server.routing import Headers, Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
-from textcls.server.wire.common import Route, Wire
 
 REQUEST: Final = common.schema_of(
     "instances",
@@ -32,22 +32,19 @@ def problem(status: int, message: str) -> tuple[int, bytes]:
     return 400 if status == 422 else status, common.said(message)
 
 
-def _asking(route: str, name: str, *, explain: bool) -> Wire:
-    return Wire(route=route, problem=problem, form=lambda headers: partial(_read, name, explain))
+def _asking(headers: Headers, name: str, *, explain: bool) -> Form:
+    return partial(_read, name, explain)
 
 
-def _telling(route: str, name: str) -> Wire:
-    def tell(generation: Generation, draining: bool) -> tuple[int, bytes]:
-        return 503 if draining else 200, answers.encode({"name": generation.get(name).name, "ready": not draining})
-
-    return Wire(route=route, problem=problem, tell=tell)
+def _model(generation: Generation, draining: bool, name: str) -> tuple[int, Any]:
+    return 503 if draining else 200, {"name": generation.get(name).name, "ready": not draining}
 
 
-ROUTES: Final[list[Route]] = [
-    ("POST", "/v1/models/{name}:predict", partial(_asking, explain=False)),
-    ("POST", "/v1/models/{name}:explain", partial(_asking, explain=True)),
-    ("GET", "/v1/models/{name}", _telling),
-]
+ROUTES: Final = (
+    Route("POST", "/v1/models/{name}:predict", asks=partial(_asking, explain=False), problem=problem),
+    Route("POST", "/v1/models/{name}:explain", asks=partial(_asking, explain=True), problem=problem),
+    Route("GET", "/v1/models/{name}", tells=common.telling(_model), problem=problem),
+)
 
 
 def _read(

@@ -14,11 +14,11 @@ from textcls import __version__
 from textcls.errors import InputError, NotFoundError
 from textcls.prediction import Prediction
 from textcls.server import answers
-from textcls.server.answers import Answer, Outcome, Request
+from textcls.server.answers import Answer, Form, Outcome, Request
 from textcls.server.registry import Generation, Served
+from textcls.server.routing import Access, Headers, Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
-from textcls.server.wire.common import Headers, Route, Wire
 from textcls.server.wire.kserve import problem
 
 _LENGTH: Final = b"inference-header-content-length"
@@ -64,14 +64,6 @@ REQUEST: Final = common.schema_of(
 # About the service and its models
 
 
-def _telling(route: str, what: Callable[..., tuple[int, Any]], **names: str) -> Wire:
-    def tell(generation: Generation, draining: bool) -> tuple[int, bytes]:
-        status, found = what(generation, draining, **names)
-        return status, answers.encode(found)
-
-    return Wire(route=route, problem=problem, tell=tell)
-
-
 def _service(generation: Generation, draining: bool) -> tuple[int, Any]:
     return 200, {"name": "textcls", "version": __version__, "extensions": ["binary_tensor_data"]}
 
@@ -114,19 +106,21 @@ def _get(generation: Generation, name: str, version: str | None) -> Served:
 # Texts
 
 
-def _asking(route: str, name: str, version: str | None = None) -> Wire:
-    return Wire(route=route, problem=problem, form=lambda headers: partial(_read, name, version, headers))
+def _asking(headers: Headers, name: str, version: str | None = None) -> Form:
+    return partial(_read, name, version, headers)
 
 
 _MODEL: Final = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
-ROUTES: Final[list[Route]] = [
-    ("GET", "/v2", partial(_telling, what=_service)),
-    ("GET", "/v2/health/live", partial(_telling, what=_live)),
-    ("GET", "/v2/health/ready", partial(_telling, what=_ready)),
-    *(("GET", route, partial(_telling, what=_model)) for route in _MODEL),
-    *(("GET", f"{route}/ready", partial(_telling, what=_model_ready)) for route in _MODEL),
-    *(("POST", f"{route}/infer", _asking) for route in _MODEL),
-]
+_told: Final = partial(Route, "GET", problem=problem)
+ROUTES: Final = (
+    _told("/v2", tells=common.telling(_service)),
+    # As /livez and /readyz: whoever asks these has no key.
+    _told("/v2/health/live", Access.PUBLIC, tells=common.telling(_live)),
+    _told("/v2/health/ready", Access.PUBLIC, tells=common.telling(_ready)),
+    *(_told(path, tells=common.telling(_model)) for path in _MODEL),
+    *(_told(f"{path}/ready", tells=common.telling(_model_ready)) for path in _MODEL),
+    *(Route("POST", f"{path}/infer", asks=_asking, problem=problem) for path in _MODEL),
+)
 
 
 def _read(

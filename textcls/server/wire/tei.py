@@ -12,9 +12,9 @@ from textcls.prediction import Prediction
 from textcls.server import answers
 from textcls.server.answers import Request
 from textcls.server.registry import Generation
+from textcls.server.routing import Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
-from textcls.server.wire.common import Route, Wire
 
 _TYPES: Final = {429: "Overloaded", 503: "Unhealthy", 500: "Backend", 504: "Backend"}
 _SHAPE: Final = 'inputs must be a text, or a batch as a list of lists of one text each: [["a text"], ["another"]].'
@@ -30,15 +30,12 @@ _PAIR: Final = (
 )
 
 
-def _wire(route: str) -> Wire:
-    return Wire(route=route, problem=_problem, form=lambda headers: _read)
-
-
-ROUTES: Final[list[Route]] = [("POST", route, partial(_wire)) for route in ("/predict", "/", "/invocations")]
-
-
 def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, answers.encode({"error": message, "error_type": _TYPES.get(status, "Validation")})
+
+
+_PATHS: Final = ("/predict", "/", "/invocations")
+ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

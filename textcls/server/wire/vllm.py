@@ -13,26 +13,23 @@ from textcls.prediction import Prediction
 from textcls.server import answers
 from textcls.server.answers import Outcome, Request
 from textcls.server.registry import Generation, Served
+from textcls.server.routing import Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
-from textcls.server.wire.common import Route, Wire
 
 _TYPES: Final = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 413: "BadRequestError"}
 
 REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["string", "null"]})
 
 
-def _wire(route: str) -> Wire:
-    return Wire(route=route, problem=_problem, form=lambda headers: _read)
-
-
-ROUTES: Final[list[Route]] = [("POST", route, _wire) for route in ("/vllm/classify", "/vllm/v1/classify")]
-
-
 def _problem(status: int, message: str) -> tuple[int, bytes]:
     status = 400 if status == 422 else status
     error = {"message": message, "type": _TYPES.get(status, "InternalServerError"), "param": None, "code": status}
     return status, answers.encode({"error": error})
+
+
+_PATHS: Final = ("/vllm/classify", "/vllm/v1/classify")
+ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
