@@ -116,10 +116,10 @@ def test_an_interrupted_run_keeps_what_it_measured(module: Any, tmp_path: Path) 
 
     def measure(cell: Any) -> dict[str, float]:
         if cell.seed == 2:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("at the third")
         return {"accuracy": 1.0}
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="at the third"):
         state.State(ABOUT).run(cells, measure, path)
     assert list(state.State.load(path).figures) == cells[:2]
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]

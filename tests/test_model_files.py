@@ -1,6 +1,7 @@
 """Whatever a model file is or says of itself: it works, or it is refused in one sentence, and nothing else happens."""
 
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -30,11 +31,10 @@ GIB = 2**30
 
 def refusal(data: bytes) -> str:
     """The sentence with which the content of a model file is refused."""
-    with pytest.raises(ArtifactError) as caught:
+    with pytest.raises(ArtifactError, match=r"^tickets\.onnx") as caught:
         Classifier.from_bytes(data, Path("tickets.onnx"))
     said = str(caught.value)
     check_sentence(said)
-    assert said.startswith("tickets.onnx")
     return said
 
 
@@ -225,9 +225,8 @@ def odd_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[P
 
 def test_what_is_no_file_of_bounded_size_is_refused_at_once(odd_file: tuple[Path, str], tmp_path: Path) -> None:
     path, said = odd_file
-    with pytest.raises(ArtifactError) as caught:
+    with pytest.raises(ArtifactError, match=re.escape(said)):
         Classifier.load(path)
-    assert said in str(caught.value)
     (tmp_path / "new.csv").write_text("text\nhello\n")
     status, told = run("predict", path, tmp_path / "new.csv", "-o", tmp_path / "answers.csv")
     assert (status, said in told, told.count("\n")) == (4, True, 1)

@@ -1,5 +1,6 @@
 """What only looks like a sequence of texts is refused with what to pass in its place."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,8 @@ NO_SEQUENCES = [
 def test_what_is_no_sequence_of_texts_is_refused_with_what_to_pass(
     classifier: textcls.Classifier, method: str, given: Any, said: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"\A{re.escape(said)}\Z"):
         getattr(classifier, method)(given)
-    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(("given", "said"), NO_SEQUENCES)
@@ -48,9 +48,8 @@ def test_training_takes_sequences_alone(tmp_path: Path, given: Any, said: str) -
         (TEXTS, given, None, "labels"),
         (TEXTS, LABELS, (given, LABELS), "texts"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError, match=rf"\A{re.escape(said.replace('texts', what))}\Z"):
             textcls.train(texts, labels, tmp_path / "m.onnx", valid=valid, **SMALL)
-        assert str(caught.value) == said.replace("texts", what)
 
 
 def test_columns_of_real_tables_are_answered_and_the_tables_refused(classifier: textcls.Classifier) -> None:

@@ -68,7 +68,7 @@ def test_an_error_tells_a_span_nothing_of_its_text(monkeypatch: pytest.MonkeyPat
     tracing = Tracing()
     scope = {"headers": [], "method": "POST"}
     exchange = SimpleNamespace(scope=scope, status=500, answer=None, request_id=b"1", key=None)
-    with pytest.raises(RuntimeError), tracing.span(exchange, "/v1/classify"):
+    with pytest.raises(RuntimeError, match="my card was charged twice"), tracing.span(exchange, "/v1/classify"):
         raise RuntimeError("my card was charged twice")
     tracing.close()
     (span,) = exported.get_finished_spans()

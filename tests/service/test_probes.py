@@ -152,5 +152,5 @@ def test_probes_end_with_the_service(shelf: Shelf) -> None:
     with probes(shelf, Settings(probe_port=port)), connect(port):
         assert ask(port, "/livez")[0] == 200
     assert threading.active_count() == before
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(ConnectionRefusedError, match="Connection refused"):
         ask(port, "/livez")

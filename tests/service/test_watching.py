@@ -221,7 +221,7 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
 
         def files(self) -> list[int]:
             if len(seen) == len(looks):
-                raise EOFError
+                raise EOFError("no more looks")
             seen.append(looks[len(seen)])
             return [seen[-1]]
 
@@ -239,6 +239,6 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
                 raise RefusalError(409, "bad")
             served = seen[-1]
 
-    with pytest.raises(EOFError):
+    with pytest.raises(EOFError, match="no more looks"):
         asyncio.run(watching.follow(Service()))  # type: ignore[arg-type]
     assert asked == asked_at
