@@ -228,10 +228,10 @@ def test_half_a_character_survives_in_every_format(client: httpx.Client) -> None
         assert client.post(path, content=body, headers=headers).status_code == 200, path
 
 
-def test_a_service_that_is_stopping_says_so(classifier: Classifier, serving: Serving) -> None:
+def test_a_service_that_is_stopping_says_so(classifier: Classifier) -> None:
     stopping = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
     stopping.draining = True
-    with serving(stopping) as address:
+    with listening(stopping) as address:
         for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):
             response = httpx.get(address + path, trust_env=False)
             assert (response.status_code, response.json()["ready"]) == (503, False)
