@@ -59,7 +59,7 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
     one, two = Counts(tmp_path), Counts(tmp_path)
     for counts, status in ((one, "200"), (two, "200"), (two, "422")):
         counts.add(metrics.REQUESTS, "/v1/classify", status)
-        counts.observe(metrics.SCORES, 0.55, "tickets")
+        counts.observe(metrics.SCORES, [0.55], "tickets")
         counts.add(metrics.IN_PROGRESS)
         counts.set(metrics.GENERATION, 1)
     two.close()

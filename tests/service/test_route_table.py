@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from tests.service.clients import ADMIN, KEYS
 from tests.service.server import serving
 from textcls import Classifier
 from textcls.server import registry, routes
@@ -15,7 +14,7 @@ from textcls.server.routing import NAME, Access, Route
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
-KEY = KEYS[0]
+KEY, ADMIN = "key-of-a-client-that-may", "key-of-the-administrator"
 ALL = Settings(docs=True)
 TABLE = routes.table(ALL)
 NO_KEY = {
@@ -113,7 +112,7 @@ def test_every_route_is_described_and_whatever_is_described_is_a_route(client: h
 
 def test_the_description_names_the_key_that_is_asked_for(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
-    wanted: dict[Access, list[dict[str, list[str]]]] = {Access.KEY: [{"key": []}], Access.ADMIN: [{"admin key": []}]}
+    wanted: dict[Access, list[dict[str, list[str]]]] = {"key": [{"key": []}], "admin": [{"admin key": []}]}
     for route in TABLE.routes:
         if route.about is not None:
             assert paths[route.path][route.method.lower()].get("security") == wanted.get(route.access), route.path

@@ -179,8 +179,7 @@ class Service:
 
         def done() -> None:
             self._count_jobs(-1)
-            for seconds in waited:
-                self.counts.observe(metrics.WAIT, seconds)
+            self.counts.observe(metrics.WAIT, waited)
             share.close()
 
         job = self._threads.submit(work)
