@@ -68,7 +68,9 @@ class Server(uvicorn.Server):
         self.service.counts.set(metrics.PULSE, time.monotonic())
         self._begin(self._sweep())
         self._begin(self.service.watch())
-        self._begin(watching.follow(self.service))
+        shelf, seconds = self.service.shelf, self.service.settings.watch_seconds
+        if shelf is not None and seconds:
+            self._begin(watching.follow(shelf, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
             signals.release()

@@ -1,23 +1,36 @@
 """OpenTelemetry spans of requests: an extra, and off unless told. Never a text, nor anything else of a body."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from textcls._util import optional_dependencies
 
-if TYPE_CHECKING:
-    from textcls.server.answers import Answer
+
+class _Model(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
 
 
-class Exchange(Protocol):
+class _Answer(Protocol):
+    @property
+    def served(self) -> _Model: ...
+    @property
+    def outcomes(self) -> Sized: ...
+
+
+class _Exchange(Protocol):
     """What a span tells of a request."""
 
     scope: Any
     status: int
-    answer: "Answer | None"
     request_id: bytes
     key: str | None
+
+    @property
+    def answer(self) -> _Answer | None: ...
 
 
 class Tracing:
@@ -36,7 +49,7 @@ class Tracing:
         self._extract, self._kind = propagate.extract, trace.SpanKind.SERVER
 
     @contextmanager
-    def span(self, exchange: Exchange, route: str) -> Iterator[None]:
+    def span(self, exchange: _Exchange, route: str) -> Iterator[None]:
         """Make a span of a request, from here to the end of the block."""
         scope = exchange.scope
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -6,31 +6,31 @@ Secret or a ConfigMap by replacing a symbolic link; a person, with `mv`. Either 
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textcls.server import intake, shared_folder
-from textcls.server.audit import WATCH
+from textcls.server.audit import WATCH, Caller
 from textcls.server.file_stamps import Stamps
 from textcls.server.problems import RefusalError
-
-if TYPE_CHECKING:
-    from textcls.server.service import Service
+from textcls.server.reload import Shelf
 
 _LOGGER: Final = logging.getLogger(__name__)
 _HANGS_SECONDS: Final = 30.0
 
 
-async def follow(service: "Service") -> None:
+async def follow(shelf: Shelf, seconds: float, reload: Callable[[Caller], Awaitable[object]]) -> None:
     """Reload whenever files have been replaced, until cancelled. Of several workers one does.
+
+    Args:
+        shelf: what is served, and the files that it was read from.
+        seconds: from one look at the files to the next.
+        reload: exchanges models and keys, or raises RefusalError.
 
     Raises:
         SurroundingsError: the folder that the workers share is gone.
     """
-    shelf, seconds = service.shelf, service.settings.watch_seconds
-    if shelf is None or not seconds:
-        return
     with (shelf.folder / "watching").open("w") as file:
         before: Stamps | None = None
         refused: Stamps | None = None
@@ -46,7 +46,7 @@ async def follow(service: "Service") -> None:
             elif found == before and found != refused:
                 refused = found
                 with suppress(RefusalError):  # It has been logged and counted.
-                    await service.reload(WATCH)
+                    await reload(WATCH)
                     refused = None
             before = found
 
