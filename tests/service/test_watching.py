@@ -15,9 +15,10 @@ from tests.service.clients import KEYS, Load, bearer, client_of, clients_of, num
 from tests.service.processes import PATIENCE, command, until, workers
 from tests.service.server import serving
 from textcls import Classifier
-from textcls.server import audit, file_stamps, registry, watching
+from textcls.server.models import file_stamps, registry, watching
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import audit
 from textcls.server.problems import RefusalError
-from textcls.server.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
