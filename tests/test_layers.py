@@ -177,10 +177,10 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
     assert json.loads(second)["label"] == "billing"
 
 
-# The rooms of textcls
+# The rooms of textcls, and those of its service
 
 # From the ground up: a room is a module or a folder, and imports from its own floor's folder and from floors below.
-FLOORS = (
+ROOMS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast"),
     ("_util", "labels", "sequences", "tokenizer"),
     ("features", "explanation"),
@@ -196,6 +196,17 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
+ROOMS_OF_THE_SERVICE = (
+    ("__init__", "settings", "problems", "monitoring"),
+    ("system", "admission"),
+    ("models",),
+    ("inference",),
+    ("service",),
+    ("routes",),
+    ("http",),
+    ("processes",),
+)
+FLOORS = {RUN_TIME: ROOMS_OF_TEXTCLS, RUN_TIME / "server": ROOMS_OF_THE_SERVICE}
 # Notebooks ask an answer to show itself: the one way up, taken when it is asked.
 HOOK = "_repr_html_"
 
@@ -224,19 +235,25 @@ def imported_files(path: Path, package: Path) -> set[Path]:
     return {file for file in found if file is not None}
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(RUN_TIME).parts[0].removesuffix(".py")
+def room_of(path: Path, house: Path) -> str:
+    return path.relative_to(house).parts[0].removesuffix(".py")
 
 
-def test_every_room_of_textcls_has_its_floor() -> None:
-    assert {room_of(path) for path in files(RUN_TIME)} == {room for floor in FLOORS for room in floor}
+@pytest.mark.parametrize("house", FLOORS, ids=lambda house: house.name)
+def test_every_room_has_its_floor(house: Path) -> None:
+    assert {room_of(path, house) for path in files(house)} == {room for floor in FLOORS[house] for room in floor}
 
 
-@pytest.mark.parametrize("path", files(RUN_TIME), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_room_of_textcls_imports_from_the_floors_below_alone(path: Path) -> None:
-    floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
-    room = room_of(path)
-    others = {room_of(file) for file in imported_files(path, RUN_TIME)} - {room}
+@pytest.mark.parametrize(
+    ("house", "path"),
+    [(house, path) for house in FLOORS for path in files(house)],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_room_imports_from_the_floors_below_alone(house: Path, path: Path) -> None:
+    floor_of = {room: number for number, floor in enumerate(FLOORS[house]) for room in floor}
+    room = room_of(path, house)
+    inside = {file for file in imported_files(path, RUN_TIME) if file.is_relative_to(house)}
+    others = {room_of(file, house) for file in inside} - {room}
     assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
 
 

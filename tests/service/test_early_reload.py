@@ -15,9 +15,7 @@ from tests.service.reloading import DONE, served
 
 
 @pytest.mark.parametrize("count", ["1", "2"])
-@pytest.mark.parametrize(
-    "moment", ["textcls.server.processes.run.listen", "textcls.server.system.shared_folder.shared_folder"]
-)
+@pytest.mark.parametrize("moment", ["processes.run.listen", "system.shared_folder.shared_folder"])
 def test_a_reload_that_is_asked_for_during_the_start_is_done_after_it(model: Path, count: str, moment: str) -> None:
     module, _, name = moment.rpartition(".")
     code = f"""

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Form
-from textcls.server.inference.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
 from textcls.server.monitoring import metrics
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Asked, Headers, Reply
+from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

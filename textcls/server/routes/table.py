@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest, ErrorAnswer, Health, Models, Reloaded
+from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
 from textcls.server.routes import native, pages, wire
 from textcls.server.routes.routing import About, Asked, Reply, Route, Table, Tell
+from textcls.server.routes.schemas import ErrorAnswer, Health, Models, Reloaded
 from textcls.server.settings import Limits, Settings
 
 _HTML: Final = b"text/html; charset=utf-8"
