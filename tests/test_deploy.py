@@ -19,10 +19,11 @@ import yaml
 from tests.service.processes import free_port
 from tests.service.server import listening
 from textcls import Classifier
-from textcls.server import metrics, registry
-from textcls.server.auth import Keys
-from textcls.server.probes import probes
-from textcls.server.reload import Shelf
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import metrics
+from textcls.server.processes.probes import probes
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

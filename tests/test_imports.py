@@ -181,10 +181,10 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
     assert json.loads(second)["label"] == "billing"
 
 
-# The rooms of textcls
+# The rooms of textcls, and those of its service
 
 # From the ground up: a room is a module or a folder, and imports from its own floor's folder and from floors below.
-FLOORS = (
+ROOMS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast"),
     ("_util", "labels", "sequences", "tokenizer"),
     ("features", "explanation"),
@@ -200,6 +200,17 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
+ROOMS_OF_THE_SERVICE = (
+    ("__init__", "settings", "problems", "monitoring"),
+    ("system", "admission"),
+    ("models",),
+    ("inference",),
+    ("service",),
+    ("routes",),
+    ("http",),
+    ("processes",),
+)
+FLOORS = {RUN_TIME: ROOMS_OF_TEXTCLS, RUN_TIME / "server": ROOMS_OF_THE_SERVICE}
 # Notebooks ask an answer to show itself: the one way up, taken when it is asked.
 HOOK = "_repr_html_"
 
@@ -279,20 +290,28 @@ def reachable(graph: Graph, start: str) -> set[str]:
     return seen
 
 
-def room_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else "__init__"
+def room_of(module: str, house: Path) -> str:
+    """The part of a package to which a module belongs: a folder, or a file beside the folders."""
+    inside = module.removeprefix(module_name(RUN_TIME, house / "__init__.py")).removeprefix(".")
+    return inside.partition(".")[0] or "__init__"
 
 
-def test_every_room_of_textcls_has_its_floor() -> None:
-    assert {room_of(module) for module in sources(RUN_TIME)} == {room for floor in FLOORS for room in floor}
+@pytest.mark.parametrize("house", FLOORS, ids=lambda house: house.name)
+def test_every_room_has_its_floor(house: Path) -> None:
+    rooms = {path.relative_to(house).parts[0].removesuffix(".py") for path in files(house)}
+    assert rooms == {room for floor in FLOORS[house] for room in floor}
 
 
-@pytest.mark.parametrize("path", files(RUN_TIME), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_room_of_textcls_imports_from_the_floors_below_alone(path: Path) -> None:
-    floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
-    module = module_name(RUN_TIME, path)
-    room = room_of(module)
-    others = {room_of(other) for other in graph_of(RUN_TIME)[module]} - {room}
+@pytest.mark.parametrize(
+    ("house", "path"),
+    [(house, path) for house in FLOORS for path in files(house)],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_room_imports_from_the_floors_below_alone(house: Path, path: Path) -> None:
+    floor_of = {room: number for number, floor in enumerate(FLOORS[house]) for room in floor}
+    room, within = room_of(module_name(RUN_TIME, path), house), module_name(RUN_TIME, house / "__init__.py")
+    inside = {module for module in graph_of(RUN_TIME)[module_name(RUN_TIME, path)] if module.startswith(within)}
+    others = {room_of(module, house) for module in inside} - {room}
     assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
 
 

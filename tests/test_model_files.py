@@ -22,7 +22,7 @@ from tests.service.server import listening
 from textcls import ArtifactError, Classifier
 from textcls.cli import main
 from textcls.labels import LABEL_CHARACTERS
-from textcls.server import registry
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

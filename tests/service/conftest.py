@@ -10,8 +10,8 @@ import pytest
 
 from tests.service.server import SlowClassifier, serving
 from textcls import Classifier
-from textcls.server import registry
-from textcls.server.reload import Shelf
+from textcls.server.models import registry
+from textcls.server.models.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -11,10 +11,10 @@ import pytest
 from tests.service.clients import KEYS, client_of
 from tests.service.processes import PATIENCE
 from textcls import Classifier
-from textcls.server import registry
-from textcls.server.auth import Keys
-from textcls.server.listening import listen
-from textcls.server.server import Server
+from textcls.server.admission.auth import Keys
+from textcls.server.http.listening import listen
+from textcls.server.models import registry
+from textcls.server.processes.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

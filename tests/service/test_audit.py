@@ -11,9 +11,9 @@ from tests.service.clients import ADMIN, KEYS, bearer, client_of, numbers, post
 from tests.service.processes import PATIENCE, command, until
 from tests.service.server import NAMED, lines, service, serving
 from textcls import Classifier, ConfigError
-from textcls.server import audit
-from textcls.server.auth import Keys
-from textcls.server.reload import Shelf
+from textcls.server.admission.auth import Keys
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import audit
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

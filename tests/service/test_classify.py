@@ -11,7 +11,7 @@ import pytest
 from tests.service.clients import ask, leaves
 from tests.service.server import service, serving
 from textcls import Classifier, Prediction
-from textcls.server.schemas import ClassifyAnswer
+from textcls.server.inference.schemas import ClassifyAnswer
 from textcls.server.settings import Settings
 
 TEXTS = [

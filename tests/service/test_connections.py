@@ -18,9 +18,9 @@ from tests.service.processes import until
 from tests.service.server import SlowClassifier, service, serving
 from tests.service.sockets import connect, everything
 from textcls import Classifier
-from textcls.server import metrics
-from textcls.server.auth import Keys
-from textcls.server.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_URL_BYTES
+from textcls.server.admission.auth import Keys
+from textcls.server.http.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_URL_BYTES
+from textcls.server.monitoring import metrics
 from textcls.server.settings import Settings
 
 GET = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"

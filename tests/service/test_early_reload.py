@@ -15,13 +15,13 @@ from tests.service.reloading import DONE, served
 
 
 @pytest.mark.parametrize("count", ["1", "2"])
-@pytest.mark.parametrize("moment", ["textcls.server.run.listen", "textcls.server.shared_folder.shared_folder"])
+@pytest.mark.parametrize("moment", ["processes.run.listen", "system.shared_folder.shared_folder"])
 def test_a_reload_that_is_asked_for_during_the_start_is_done_after_it(model: Path, count: str, moment: str) -> None:
     module, _, name = moment.rpartition(".")
     code = f"""
 import os, signal
-import {module} as module
-import textcls.server.run as run
+import textcls.server.{module} as module
+import textcls.server.processes.run as run
 real = module.{name}
 def early(*given):
     os.kill(os.getpid(), signal.SIGUSR1)
@@ -72,7 +72,7 @@ def test_workers_that_hear_of_a_reload_before_they_watch_do_it_after_their_start
 def test_workers_are_replaced_after_the_start_if_that_is_asked_for_during_it(model: Path) -> None:
     code = f"""
 import os, signal
-import textcls.server.run as run
+import textcls.server.processes.run as run
 real = run.listen
 def early(*given):
     os.kill(os.getpid(), signal.SIGHUP)

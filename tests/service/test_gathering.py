@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from textcls import Classifier
-from textcls.server import answers, registry
-from textcls.server.gathering import Gathering
+from textcls.server.inference import answers
+from textcls.server.inference.gathering import Gathering
+from textcls.server.models import registry
 from textcls.server.settings import Settings
 
 

@@ -14,8 +14,8 @@ import yaml
 
 from tests.service import sockets
 from tests.service.processes import until
-from textcls.server import memory
 from textcls.server.settings import Settings
+from textcls.server.system import memory
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"

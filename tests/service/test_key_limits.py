@@ -9,9 +9,9 @@ from tests.service.clients import ADMIN, BODY, KEYS, LONG, bearer, message, numb
 from tests.service.processes import until
 from tests.service.server import NAMED, SlowClassifier, service, serving
 from textcls import Classifier, ConfigError
-from textcls.server import auth
-from textcls.server.auth import Keys
-from textcls.server.key_limits import KeyLimits
+from textcls.server.admission import auth
+from textcls.server.admission.auth import Keys
+from textcls.server.admission.key_limits import KeyLimits
 from textcls.server.problems import RefusalError
 from textcls.server.settings import Settings
 

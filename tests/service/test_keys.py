@@ -14,9 +14,9 @@ from tests.service.processes import PATIENCE, command, until, workers
 from tests.service.server import NAMED, lines, service, serving
 from tests.service.sockets import connect
 from textcls import Classifier, ConfigError
-from textcls.server import auth
-from textcls.server.auth import Keys
-from textcls.server.reload import Shelf
+from textcls.server.admission import auth
+from textcls.server.admission.auth import Keys
+from textcls.server.models.reload import Shelf
 from textcls.server.settings import Settings, check_exposure
 
 

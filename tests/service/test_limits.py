@@ -15,7 +15,9 @@ from tests.service.processes import until
 from tests.service.server import SlowClassifier, service, serving
 from tests.service.sockets import connect, everything
 from textcls import Classifier, cost
-from textcls.server import answers, registry, routes
+from textcls.server.inference import answers
+from textcls.server.models import registry
+from textcls.server.routes.table import table
 from textcls.server.settings import Settings
 
 
@@ -144,7 +146,7 @@ def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
         },
     }
     content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
-    route, names = routes.table(Settings()).find("POST", path)
+    route, names = table(Settings()).find("POST", path)
     assert route.asks is not None
     form = route.asks([], **names)
 

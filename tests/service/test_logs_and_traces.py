@@ -16,10 +16,10 @@ from tests.service.clients import KEYS, bearer, client_of, post, refusal
 from tests.service.processes import PATIENCE, command
 from tests.service.server import service, serving
 from textcls import Classifier
-from textcls.server.auth import Keys
-from textcls.server.logs import JsonLines
+from textcls.server.admission.auth import Keys
+from textcls.server.monitoring.logs import JsonLines
+from textcls.server.monitoring.tracing import Tracing
 from textcls.server.settings import Settings
-from textcls.server.tracing import Tracing
 
 
 def test_a_request_is_one_line_of_json_without_its_texts_unless_told(model_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
     with caplog.at_level(logging.DEBUG), serving(service(BrokenClassifier.load(model_path))) as client:
         message = refusal(client, 500, {"inputs": "secret"})
     assert message == "Something went wrong inside the server; its log says where."
-    (record,) = [record for record in caplog.records if record.name == "textcls.server.exchange"]
+    (record,) = [record for record in caplog.records if record.name == "textcls.server.http.exchange"]
     line = JsonLines().format(record)
     assert "RuntimeError while answering a request" in line
     assert " predict" in json.loads(line)["where"][-1]

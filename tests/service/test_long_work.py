@@ -14,8 +14,9 @@ from tests.service import sockets
 from tests.service.clients import client_of, numbers
 from tests.service.server import listening, service
 from textcls import Classifier, tokenizer
-from textcls.server import answers, registry
-from textcls.server.gathering import TURN, Gathering
+from textcls.server.inference import answers
+from textcls.server.inference.gathering import TURN, Gathering
+from textcls.server.models import registry
 from textcls.server.settings import Settings
 
 # 4,000 tokens in 4,000 bytes, of which the model reads 2,048.

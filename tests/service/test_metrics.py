@@ -9,9 +9,10 @@ import pytest
 from tests.service.clients import ADMIN, KEYS, bearer, numbers, post
 from tests.service.server import service, serving
 from textcls import Classifier
-from textcls.server import metrics, registry
-from textcls.server.auth import Keys
-from textcls.server.metrics import Counts
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
+from textcls.server.monitoring import metrics
+from textcls.server.monitoring.metrics import Counts
 from textcls.server.settings import Settings
 
 

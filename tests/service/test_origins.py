@@ -7,8 +7,8 @@ from tests.service.clients import BODY, post
 from tests.service.processes import PATIENCE
 from tests.service.server import listening, service, serving
 from textcls import Classifier, ConfigError
-from textcls.server.auth import Keys
-from textcls.server.origins import is_allowed, is_foreign
+from textcls.server.admission.auth import Keys
+from textcls.server.admission.origins import is_allowed, is_foreign
 from textcls.server.settings import Settings
 
 NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})

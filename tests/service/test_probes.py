@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.service.processes import PATIENCE, command, free_port, until, workers
-from textcls.server import metrics
-from textcls.server import probes as module
-from textcls.server.metrics import Counts
-from textcls.server.probes import probes
-from textcls.server.reload import Shelf
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import metrics
+from textcls.server.monitoring.metrics import Counts
+from textcls.server.processes import probes as module
+from textcls.server.processes.probes import probes
 from textcls.server.settings import Settings
 
 KEY = "key-of-a-client-that-may"

@@ -9,7 +9,7 @@ import pytest
 from tests.service.clients import message, post
 from tests.service.server import serving
 from textcls import ArtifactError, Classifier, ConfigError
-from textcls.server import registry
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -13,9 +13,9 @@ from tests.service.processes import MAIN, command, until
 from tests.service.reloading import LABELS, REFUSED, change_metadata, served
 from tests.service.server import service, serving
 from textcls import Classifier, SurroundingsError
-from textcls.server import intake
-from textcls.server.auth import Keys
-from textcls.server.reload import Shelf
+from textcls.server.admission.auth import Keys
+from textcls.server.models import intake
+from textcls.server.models.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -82,7 +82,7 @@ def test_whatever_the_new_file_is_the_old_model_goes_on_answering(model: Path, m
 
 KILLER = f"""
 import os, sys
-from textcls.server import intake
+from textcls.server.models import intake
 # What a damaged graph may do to whoever runs it.
 intake._CODE = "import os; os.kill(os.getpid(), 11)"
 {MAIN}

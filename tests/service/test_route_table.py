@@ -8,15 +8,16 @@ import pytest
 
 from tests.service.server import serving
 from textcls import Classifier
-from textcls.server import registry, routes
-from textcls.server.auth import Keys
-from textcls.server.routing import NAME, Access, Route
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
+from textcls.server.routes.routing import NAME, Access, Route
+from textcls.server.routes.table import table
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 KEY, ADMIN = "key-of-a-client-that-may", "key-of-the-administrator"
 ALL = Settings(docs=True)
-TABLE = routes.table(ALL)
+TABLE = table(ALL)
 NO_KEY = {
     ("GET", "/"),
     ("GET", "/page/{name}"),

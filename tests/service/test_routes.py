@@ -7,8 +7,8 @@ import pytest
 
 from tests.service.clients import ask, message
 from textcls import Classifier
-from textcls.server import wire
-from textcls.server.schemas import ClassifyAnswer, ClassifyRequest
+from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
+from textcls.server.routes import wire
 
 
 def digest(classifier: Classifier) -> str:

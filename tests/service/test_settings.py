@@ -23,7 +23,7 @@ def test_flags_count_for_more_than_the_environment_and_that_for_more_than_the_fi
         named.append(models)
         seen.append(settings)
 
-    monkeypatch.setattr("textcls.server.run.serve", serve)
+    monkeypatch.setattr("textcls.server.processes.run.serve", serve)
     monkeypatch.setenv("TEXTCLS_SERVE_MAX_QUEUE", "40")
     monkeypatch.setenv("TEXTCLS_SERVE_MAX_CHARACTERS", "50")
     assert CliRunner().invoke(main, ["serve", "--config", str(path)]).exit_code == 0

@@ -15,7 +15,7 @@ from tests.service.clients import client_of, numbers, post
 from tests.service.processes import PATIENCE, command, until
 from textcls import SurroundingsError
 from textcls.cli import main
-from textcls.server.reload import Shelf
+from textcls.server.models.reload import Shelf
 from textcls.server.settings import Settings
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.service.processes import MAIN, PATIENCE, ended
 from textcls import SurroundingsError
 from textcls.cli import main
-from textcls.server.listening import listen
+from textcls.server.http.listening import listen
 
 
 def test_a_port_in_use_is_one_sentence(model_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_service_whose_workers_cannot_start_fails(model_path: Path) -> None:
     code = f"""
-from textcls.server.supervisor import Supervisor
+from textcls.server.processes.supervisor import Supervisor
 start = Supervisor.init_processes
 def without_models(self):
     for path in self._shelf.folder.glob("*.onnx"):

@@ -15,9 +15,10 @@ from tests.service.clients import KEYS, Load, bearer, client_of, clients_of, num
 from tests.service.processes import PATIENCE, command, until, workers
 from tests.service.server import serving
 from textcls import Classifier
-from textcls.server import audit, file_stamps, registry, watching
+from textcls.server.models import file_stamps, registry, watching
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import audit
 from textcls.server.problems import RefusalError
-from textcls.server.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -228,17 +229,14 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
         def published_files(self) -> list[int]:
             return [served]
 
-    class Service:
-        shelf, settings = Shelf(), Settings(watch_seconds=0.001)
-
-        async def reload(self, caller: object) -> None:
-            nonlocal served
-            assert caller == audit.WATCH
-            asked.append(len(seen))
-            if seen[-1] % 2 == 0:
-                raise RefusalError(409, "bad")
-            served = seen[-1]
+    async def reload(caller: object) -> None:
+        nonlocal served
+        assert caller == audit.WATCH
+        asked.append(len(seen))
+        if seen[-1] % 2 == 0:
+            raise RefusalError(409, "bad")
+        served = seen[-1]
 
     with pytest.raises(EOFError, match="no more looks"):
-        asyncio.run(watching.follow(Service()))  # type: ignore[arg-type]
+        asyncio.run(watching.follow(Shelf(), 0.001, reload))  # type: ignore[arg-type]
     assert asked == asked_at

@@ -10,9 +10,9 @@ import uvicorn
 
 from tests.service.clients import Load, client_of, numbers
 from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
-from textcls.server.reload import Shelf
+from textcls.server.models.reload import Shelf
+from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
-from textcls.server.supervisor import Worker
 
 
 def test_workers_that_are_replaced_one_by_one_lose_no_request(model_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_worker_that_still_loads_its_models_is_not_taken_for_one_that_hangs(sh
 
 def test_a_supervisor_that_fails_ends_its_workers_first(model_path: Path) -> None:
     code = f"""
-from textcls.server.supervisor import Supervisor
+from textcls.server.processes.supervisor import Supervisor
 def fail(self):
     raise RuntimeError("told to")
 Supervisor.handle_usr1 = fail

@@ -16,8 +16,8 @@ import pytest
 from tests.service.server import listening
 from textcls import Classifier
 from textcls.display.html import site
-from textcls.server import registry
-from textcls.server.auth import Keys
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

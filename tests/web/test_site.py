@@ -15,7 +15,7 @@ from textcls import Classifier
 from textcls.cli import main
 from textcls.display.html import site
 from textcls.display.html.fragments import ASSETS
-from textcls.server import registry
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

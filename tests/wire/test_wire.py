@@ -15,7 +15,10 @@ from tests.service.processes import PATIENCE
 from tests.service.server import listening
 from textcls import Classifier
 from textcls.errors import TextclsError
-from textcls.server import answers, registry, routes, wire
+from textcls.server.inference import answers
+from textcls.server.models import registry
+from textcls.server.routes import wire
+from textcls.server.routes.table import table
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -27,7 +30,7 @@ EXCHANGES = [
 ]
 INFER = "/v2/models/tickets/infer"
 LENGTH = "inference-header-content-length"
-TABLE = routes.table(Settings())
+TABLE = table(Settings())
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, gathering, intake, logs, memory, metrics
-from textcls.server.answers import Answer, Form, Request
-from textcls.server.audit import SIGNAL, Caller, Refusals
-from textcls.server.auth import Keys
-from textcls.server.budget import FOR_BODIES, Budget, Share
-from textcls.server.gathering import Gathering
-from textcls.server.key_limits import KeyLimits
-from textcls.server.metrics import Counts
-from textcls.server.origins import Origins
+from textcls.server.admission.auth import Keys
+from textcls.server.admission.budget import FOR_BODIES, Budget, Share
+from textcls.server.admission.key_limits import KeyLimits
+from textcls.server.admission.origins import Origins
+from textcls.server.inference import answers, gathering
+from textcls.server.inference.answers import Answer, Form, Request
+from textcls.server.inference.gathering import Gathering
+from textcls.server.models import intake
+from textcls.server.models.registry import Generation
+from textcls.server.models.reload import Exchange, Shelf, counted
+from textcls.server.monitoring import logs, metrics
+from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
+from textcls.server.monitoring.metrics import Counts
+from textcls.server.monitoring.tracing import Tracing
 from textcls.server.problems import RefusalError
-from textcls.server.registry import Generation
-from textcls.server.reload import Exchange, Shelf, counted
 from textcls.server.settings import Settings
-from textcls.server.tracing import Tracing
+from textcls.server.system import memory
 
 # A body of up to this size is read on the event loop: it takes less than handing it to a thread would. Beyond, it would
 # hold up its neighbours. Measured by benchmarks/serving.py.
