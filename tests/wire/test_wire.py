@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wire.conftest import Serving
+from tests.service.processes import PATIENCE
+from tests.service.server import listening
 from textcls import Classifier
 from textcls.errors import TextclsError
 from textcls.server import answers, registry, routes, wire
@@ -31,7 +32,7 @@ TABLE = routes.table(Settings())
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=20, trust_env=False) as found:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as found:
         yield found
 
 
@@ -169,7 +170,7 @@ UNEXPECTED = "Something went wrong inside the server; its log says where."
     ],
 )
 def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
-    classifier: Classifier, serving: Serving, method: str, path: str, expected: Any
+    classifier: Classifier, method: str, path: str, expected: Any
 ) -> None:
     broken = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
     broken.generation = None  # type: ignore[assignment]
@@ -178,7 +179,7 @@ def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
         body["inputs"] = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["x"]}]
     elif path == "/v1/classify":
         body = {"inputs": "x"}
-    with serving(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
         response = client.request(method, path, json=body if method == "POST" else None)
     assert (response.status_code, response.json()) == (500, expected)
 
@@ -227,10 +228,10 @@ def test_half_a_character_survives_in_every_format(client: httpx.Client) -> None
         assert client.post(path, content=body, headers=headers).status_code == 200, path
 
 
-def test_a_service_that_is_stopping_says_so(classifier: Classifier, serving: Serving) -> None:
+def test_a_service_that_is_stopping_says_so(classifier: Classifier) -> None:
     stopping = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
     stopping.draining = True
-    with serving(stopping) as address:
+    with listening(stopping) as address:
         for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):
             response = httpx.get(address + path, trust_env=False)
             assert (response.status_code, response.json()["ready"]) == (503, False)

@@ -61,5 +61,7 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
     """
     with signals.kept():
         with optional_dependencies.needed_by("textcls serve"):
+            # It is imported only once somebody asks for the description of the service.
+            optional_dependencies.look_for("fastapi")
             from textcls.server import run
         run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

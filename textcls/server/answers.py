@@ -170,14 +170,17 @@ def _write(served: Served, top_k: int | None, predictions: Iterable[Prediction])
     for prediction in predictions:
         result = prediction.as_json(top_k)
         parts += (encode(result), b",")
-        outcomes.append(outcome(prediction))
+        abstains = prediction.decision == "abstain"
+        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
 
 def outcome(prediction: Prediction) -> Outcome:
     """Return what there is to count."""
-    return Outcome(prediction.label, prediction.score, prediction.decision == "abstain", prediction.tokens_read)
+    best = int(prediction.probabilities.argmax())
+    score = float(prediction.probabilities[best])
+    return Outcome(prediction.label_names[best], score, prediction.decision == "abstain", prediction.tokens_read)
 
 
 def encode(value: Any) -> bytes:

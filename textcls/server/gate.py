@@ -57,7 +57,7 @@ class Gate:
             seconds = (exchange.answered or perf_counter()) - started
             counts.add(metrics.IN_PROGRESS, by=-1)
             counts.add(metrics.REQUESTS, label, str(exchange.status))
-            counts.observe(metrics.SECONDS, seconds, label)
+            counts.observe(metrics.SECONDS, [seconds], label)
             if exchange.key is not None:
                 counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
                 exchange.leave()
@@ -84,13 +84,17 @@ def _is_limited(exchange: Exchange) -> bool:
 
 
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
-    name, tokens, abstained = answer.served.name, 0, 0
-    counts.observe(metrics.BATCH, len(answer.outcomes), name)
+    name, tokens, abstained, scores = answer.served.name, 0, 0, []
+    predictions: dict[str, int] = {}
     for label, score, abstains, read in answer.outcomes:
-        counts.add(metrics.PREDICTIONS, name, label)
-        counts.observe(metrics.SCORES, score, name)
+        predictions[label] = predictions.get(label, 0) + 1
+        scores.append(score)
         tokens += read
         abstained += abstains
+    counts.observe(metrics.BATCH, [len(scores)], name)
+    counts.observe(metrics.SCORES, scores, name)
+    for label, times in predictions.items():
+        counts.add(metrics.PREDICTIONS, name, label, by=times)
     counts.add(metrics.TOKENS, name, by=tokens)
     counts.add(metrics.ABSTENTIONS, name, by=abstained)
 

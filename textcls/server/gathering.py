@@ -16,8 +16,10 @@ from textcls.cost import CALL_TEXTS
 from textcls.server import answers
 from textcls.server.answers import Answer, Request
 
-# So long, in microseconds, a turn of the event loop may be held up by the model.
+# So long, in microseconds, a turn of the event loop may be held up by the model. Costs are those of a busy core, twice
+# those of an idle one, which it is for a request that is alone.
 TURN: Final = 2000.0
+TURN_ALONE: Final = 2 * TURN
 # Work in a row is followed by listening for so many times as long; not before so many seconds are due.
 _LISTEN, _DUE_SECONDS = 3, 0.003
 # A batch is padded to its longest text: those that are much longer go into another.

@@ -15,7 +15,7 @@ import os
 import struct
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, count
 from pathlib import Path
@@ -128,15 +128,16 @@ class Counts:
         if place is not None:
             self._numbers[place] = value
 
-    def observe(self, family: Family, value: float, *labels: str) -> None:
-        """Count `value` in a histogram: a number a bucket, one beyond, and the sum."""
+    def observe(self, family: Family, values: Iterable[float], *labels: str) -> None:
+        """Count `values` in a histogram: a number a bucket, one beyond, and the sum."""
         key = (family.name, *labels)
         place = self._places.get(key)
         if place is None:
             place = self._register(key, len(family.bounds) + 2)
-        numbers = self._numbers
-        numbers[place + bisect_left(family.bounds, value)] += 1.0
-        numbers[place + len(family.bounds) + 1] += value
+        numbers, bounds = self._numbers, family.bounds
+        for value in values:
+            numbers[place + bisect_left(bounds, value)] += 1.0
+            numbers[place + len(bounds) + 1] += value
 
     def read(self) -> dict[_Key, list[float]]:
         """Return the numbers by name and labels."""

@@ -1,9 +1,11 @@
-"""The service's description: OpenAPI, made of the routes by FastAPI, which does nothing else here."""
+"""The service's description: OpenAPI, made of the routes by FastAPI, which does nothing else here.
+
+Only who asks for it needs this module: FastAPI takes 8 MB, and a fifth of a second to load.
+"""
 
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import Any, Final
 
 from fastapi import Security
@@ -14,40 +16,31 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 
 from textcls import __version__
-from textcls.server.routing import NAME, About, Access, Asked, Reply, Route, Tell
+from textcls.server.routing import NAME, About, Route
 from textcls.server.settings import Limits
 
 _KEYS: Final = {
-    Access.KEY: HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any."),
-    Access.ADMIN: HTTPBearer(auto_error=False, scheme_name="admin key"),
+    "key": HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any."),
+    "admin": HTTPBearer(auto_error=False, scheme_name="admin key"),
 }
-_HTML: Final = b"text/html; charset=utf-8"
 
 
-def telling(routes: Iterable[Route], limits: Limits) -> Tell:
-    """Return what answers with the description of these routes, which is written when it is first asked for."""
-
-    @cache
-    def written() -> bytes:
-        return json.dumps(document(routes, limits), ensure_ascii=False, separators=(",", ":")).encode()
-
-    async def tell(asked: Asked) -> Reply:
-        return Reply(200, written())
-
-    return tell
+def written(routes: Iterable[Route], limits: Limits) -> bytes:
+    """Return the description of these routes, as OpenAPI has it, as JSON."""
+    return json.dumps(document(routes, limits), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-async def page(asked: Asked) -> Reply:
+def page() -> bytes:
     """Return a page that shows the description; it loads its scripts from a public network."""
     shown = get_swagger_ui_html(
         openapi_url="/openapi.json", title="textcls - Swagger UI", oauth2_redirect_url="/docs/oauth2-redirect"
     )
-    return Reply(200, bytes(shown.body), _HTML)
+    return bytes(shown.body)
 
 
-async def redirect(asked: Asked) -> Reply:
+def redirect() -> bytes:
     """Return what that page opens where a key is fetched from elsewhere."""
-    return Reply(200, bytes(get_swagger_ui_oauth2_redirect_html().body), _HTML)
+    return bytes(get_swagger_ui_oauth2_redirect_html().body)
 
 
 def document(routes: Iterable[Route], limits: Limits) -> dict[str, Any]:

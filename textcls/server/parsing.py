@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from pydantic import ValidationError
 
 from textcls.errors import InputError, TooLargeError
@@ -64,7 +65,20 @@ def load_json(body: bytes, limits: Limits) -> Any:
     try:
         if len(body) > _BESIDE_BYTES:
             _check_structure(body, limits)
-        # Not pydantic's own parser, nor orjson: both refuse the unpaired surrogates that JSON may hold.
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _load_slowly(body)
+    except ValueError:
+        raise InputError(_UNREADABLE) from None
+
+
+def _load_slowly(body: bytes) -> Any:
+    """Return what a body holds that orjson refuses: it may be JSON all the same, with unpaired surrogates in a text.
+
+    Raises:
+        InputError: it is not.
+    """
+    try:
         return json.loads(body)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at")

@@ -8,6 +8,7 @@ workers it takes from the numbers that they share: each writes down now and then
 import asyncio
 import logging
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from textcls.server.settings import Settings
 READY_SECONDS: Final = 5.0
 LIVE_SECONDS: Final = 20.0
 _CONNECTIONS, _HEAD_BYTES, _SECONDS = 64, 4096, 1.0
+# A probe takes some twenty turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
+_TURN_SECONDS: Final = 0.001
 _LOGGER: Final = logging.getLogger(__name__)
 _Answer = tuple[int, str, bytes]
 _JSON: Final = "application/json"
@@ -40,6 +43,7 @@ def probes(shelf: Shelf, settings: Settings) -> Iterator[None]:
         yield
         return
     with listen(settings.host, settings.probe_port, "--probe-port") as listener:
+        sys.setswitchinterval(_TURN_SECONDS)
         loop = asyncio.new_event_loop()
         stopping = asyncio.Event()
         thread = threading.Thread(

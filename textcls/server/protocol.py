@@ -96,6 +96,11 @@ class Connection(HttpToolsProtocol):
         self._idle.pop(self, None)
         self._waiting = b""
 
+    @property
+    def expects_head(self) -> bool:
+        """Whether a request would begin with the next byte."""
+        return self._place == _HEAD and not self._waiting
+
     def wanted(self) -> int:
         """Return how many bytes may be read: more than none, and no more than can be held."""
         if self._place == _BODY and not self._ended:
@@ -311,7 +316,7 @@ class Reader(asyncio.BufferedProtocol):
     """Reads no more for a connection than it wants, which with `asyncio.Protocol` is 256 KiB at once."""
 
     def __init__(self, buffer: memoryview, connection: Connection) -> None:
-        self._buffer = buffer
+        self._buffer, self._head = buffer, buffer[: MAX_HEAD_BYTES + 1]
         self._connection = connection
         self.pause_writing = connection.pause_writing  # type: ignore[method-assign]
         self.resume_writing = connection.resume_writing  # type: ignore[method-assign]
@@ -323,7 +328,8 @@ class Reader(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where to put what arrives."""
-        return self._buffer[: self._connection.wanted()]
+        connection = self._connection
+        return self._head if connection.expects_head else self._buffer[: connection.wanted()]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Hand on what has arrived."""

@@ -143,6 +143,15 @@ class Shelf:
             for entry in entries
         ]
 
+    def model_bytes(self) -> int:
+        """Return how many bytes the files of all models have that are written down.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            return sum(self._copy_of(entry).stat().st_size for entry in self._read()["models"])
+
     def stamp(self) -> tuple[int, int]:
         """Return what changes with each generation, at the price of one system call.
 
@@ -191,9 +200,12 @@ class Shelf:
         return found
 
     def _load(self, entry: dict[str, Any]) -> registry.Served:
-        data = (self.folder / f"{entry['sha256']}.onnx").read_bytes()
+        data = self._copy_of(entry).read_bytes()
         classifier = Classifier.from_bytes(data, Path(entry["path"]))
         return registry.serve(classifier, entry["name"], entry["version"], entry["sha256"])
+
+    def _copy_of(self, entry: dict[str, Any]) -> Path:
+        return self.folder / f"{entry['sha256']}.onnx"
 
     def _forget(self) -> None:
         """Remove copies that neither this generation nor the one before names; a worker may still be reading that.

@@ -4,13 +4,17 @@ Of this table are made the way of a request (`exchange`), the routes that metric
 service's description (`openapi`).
 """
 
+import asyncio
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
-from textcls.server import native, openapi, pages, wire
-from textcls.server.routing import About, Access, Route, Table
+from textcls.server import native, pages, wire
+from textcls.server.routing import About, Asked, Reply, Route, Table, Tell
 from textcls.server.schemas import ClassifyAnswer, ClassifyRequest, ErrorAnswer, Health, Models, Reloaded
-from textcls.server.settings import Settings
+from textcls.server.settings import Limits, Settings
 
+_HTML: Final = b"text/html; charset=utf-8"
 _ERRORS: Final = {
     401: "A key is needed",
     403: "Administration is switched off",
@@ -28,6 +32,33 @@ _ERRORS: Final = {
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer, "description": _ERRORS[status]} for status in statuses}
+
+
+def _description(described: Sequence[Route], limits: Limits) -> Tell:
+    """Return what answers with the description of these routes, which is written when it is first asked for."""
+
+    @cache
+    def written() -> bytes:
+        from textcls.server import openapi
+
+        return openapi.written(described, limits)
+
+    async def tell(asked: Asked) -> Reply:
+        return Reply(200, await asyncio.to_thread(written))
+
+    return tell
+
+
+async def _docs(asked: Asked) -> Reply:
+    from textcls.server import openapi
+
+    return Reply(200, openapi.page(), _HTML)
+
+
+async def _docs_redirect(asked: Asked) -> Reply:
+    from textcls.server import openapi
+
+    return Reply(200, openapi.redirect(), _HTML)
 
 
 _NATIVE: Final = (
@@ -51,51 +82,51 @@ _NATIVE: Final = (
     Route(
         "POST",
         "/v1/admin/reload",
-        Access.ADMIN,
+        "admin",
         tells=native.reload,
         about=About(summary="Read the model files anew", answer=Reloaded, responses=_errors(401, 403, 409, 500)),
     ),
     Route(
         "GET",
         "/livez",
-        Access.PROBE,
+        "probe",
         tells=native.livez,
         about=About(summary="Is the process alive?", answer=Health),
     ),
     Route(
         "GET",
         "/readyz",
-        Access.PROBE,
+        "probe",
         tells=native.readyz,
         about=About(summary="Can texts be classified?", answer=Health, responses=_errors(503)),
     ),
-    Route("GET", "/metrics", Access.METRICS, tells=native.exposition),
+    Route("GET", "/metrics", "metrics", tells=native.exposition),
 )
 _PAGE: Final = (
     Route(
         "GET",
         "/",
-        Access.PUBLIC,  # It holds no secret: it asks for a key itself.
+        "public",  # It holds no secret: it asks for a key itself.
         tells=pages.index,
         about=About(summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}}),
     ),
-    Route("GET", "/page/{name}", Access.PUBLIC, tells=pages.asset, label="/"),
+    Route("GET", "/page/{name}", "public", tells=pages.asset, label="/"),
 )
 _DOCS: Final = (
-    Route("GET", "/docs", tells=openapi.page),
-    Route("GET", "/docs/oauth2-redirect", tells=openapi.redirect, label="/docs"),
+    Route("GET", "/docs", tells=_docs),
+    Route("GET", "/docs/oauth2-redirect", tells=_docs_redirect, label="/docs"),
 )
 # What stands below these paths is guarded as they are, whether it is there or not.
 _AREAS: Final = (
-    Route("*", "/v1/admin/", Access.ADMIN, label="other"),
-    Route("*", "/page/", Access.PUBLIC, label="/"),
+    Route("*", "/v1/admin/", "admin", label="other"),
+    Route("*", "/page/", "public", label="/"),
 )
 
 
 def table(settings: Settings) -> Table:
     """Return all routes of a service with these settings."""
     described = [*_NATIVE, *(_PAGE if settings.page else ()), *wire.routes()]
-    document = Route("GET", "/openapi.json", tells=openapi.telling(described, settings))
+    document = Route("GET", "/openapi.json", tells=_description(described, settings))
     return Table(
         [*described, document, *(_DOCS if settings.docs else ())],
         own=[*_NATIVE, *_PAGE, document, *_DOCS],

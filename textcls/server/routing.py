@@ -4,8 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from textcls.server import problems
 from textcls.server.answers import Form
@@ -20,18 +19,12 @@ if TYPE_CHECKING:
 Headers = Sequence[tuple[bytes, bytes]]
 Names = Mapping[str, str]
 NAME: Final = re.compile(r"\{(\w+)\}")
-# No proxy of it: as keywords that costs four times as much.
 _NO_NAMES: Final[Names] = {}
 
 
-class Access(Enum):
-    """Whom a route answers, where keys are set."""
-
-    KEY = auto()  # who has an API key
-    ADMIN = auto()  # who has the admin key, which must be set
-    METRICS = auto()  # who has either, or everybody if `public_metrics` is set
-    PUBLIC = auto()  # everybody, by GET
-    PROBE = auto()  # everybody, by whatever name the host is asked: who probes asks for an address
+# Who is answered, where keys are set: an API key; the admin key, which must be set; either of them, or everybody if
+# `public_metrics` is set; everybody, by GET; everybody, whatever host is asked for, since probes ask for an address.
+Access = Literal["key", "admin", "metrics", "public", "probe"]
 
 
 class Reply(NamedTuple):
@@ -114,7 +107,7 @@ class Route:
 
     method: str
     path: str
-    access: Access = Access.KEY
+    access: Access = "key"
     asks: Callable[..., Form] | None = None
     tells: Tell | None = None
     problem: Callable[[int, str], tuple[int, bytes]] = problems.own

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from textcls.server import auth, listening, logs, signals
+from textcls.server import auth, listening, logs, memory, signals
 from textcls.server.listening import listen
 from textcls.server.probes import probes
 from textcls.server.reload import Shelf
@@ -33,6 +33,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         SurroundingsError: the address cannot be listened on, no folder can be written to, or no worker can start.
     """
     logs.configure(settings.log_level)
+    memory.return_large()
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
     with (
@@ -44,6 +45,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
     ):
         shelf = Shelf(folder, models, settings)
         shelf.publish()
+        memory.check_limit(settings, shelf.model_bytes())
         url = listening.url(settings.host, listener)
         with probes(shelf, settings):
             if settings.workers == 1:

@@ -131,14 +131,14 @@ class Service:
             RefusalError: the service is too busy, or the deadline has passed.
         """
         try:
-            size = len(received.body)
-            if size <= INLINE_BYTES or (size <= ALONE_BYTES and self._alone):
+            size, alone = len(received.body), len(self.tasks) <= 1 and not self._jobs
+            if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
                 request = received.read()
                 microseconds = request.microseconds
-                if microseconds > gathering.TURN:
+                if microseconds > (gathering.TURN_ALONE if alone else gathering.TURN):
                     return await self._in_thread(lambda: request, received.share)
-                alone = None if len(self.tasks) > 1 else self._gathering.answer_alone(request)
-                return alone or await self._gathering.answer(request, microseconds)
+                answer = self._gathering.answer_alone(request) if alone else None
+                return answer or await self._gathering.answer(request, microseconds)
             received.share.hold(size, FOR_BODIES)
             return await self._in_thread(received.read, received.share)
         except TimeoutError:
@@ -147,10 +147,6 @@ class Service:
                 f"The request was not done within request_seconds, which is {self.settings.request_seconds:g}: "
                 "send fewer or shorter texts, or try later.",
             ) from None
-
-    @property
-    def _alone(self) -> bool:
-        return len(self.tasks) <= 1 and not self._jobs
 
     async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
         """Answer in a thread.
@@ -169,10 +165,11 @@ class Service:
             )
         self._count_jobs(1)
         share.use()
-        loop, begun = asyncio.get_running_loop(), time.perf_counter()
+        loop, waited, submitted = asyncio.get_running_loop(), list[float](), time.perf_counter()
 
         def work() -> Answer:
-            loop.call_soon_threadsafe(self.counts.observe, metrics.WAIT, time.perf_counter() - begun)
+            # Told when it is done: woken now, the loop would only take the interpreter from this thread.
+            waited.append(time.perf_counter() - submitted)
             share.hold(_READING * share.held)
             request = read()
             share.hold(request.bytes)
@@ -182,6 +179,7 @@ class Service:
 
         def done() -> None:
             self._count_jobs(-1)
+            self.counts.observe(metrics.WAIT, waited)
             share.close()
 
         job = self._threads.submit(work)

@@ -16,7 +16,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server import logs, signals
+from textcls.server import logs, memory, signals
 from textcls.server.metrics import Counts
 from textcls.server.reload import Reloader, Shelf
 from textcls.server.server import Server
@@ -194,6 +194,7 @@ class Worker(multiprocess.Process):
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve, in the new process."""
         logs.configure(self._settings.log_level)
+        memory.return_large()
         try:
             self._server = Server(Service.of(self._shelf, self._settings), drain_seconds=0, supervisor=os.getppid())
         except TextclsError as error:

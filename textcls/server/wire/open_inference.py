@@ -16,7 +16,7 @@ from textcls.prediction import Prediction
 from textcls.server import answers
 from textcls.server.answers import Answer, Form, Outcome, Request
 from textcls.server.registry import Generation, Served
-from textcls.server.routing import Access, Headers, Route
+from textcls.server.routing import Headers, Route
 from textcls.server.settings import Limits
 from textcls.server.wire import common
 from textcls.server.wire.kserve import problem
@@ -115,8 +115,8 @@ _told: Final = partial(Route, "GET", problem=problem)
 ROUTES: Final = (
     _told("/v2", tells=common.telling(_service)),
     # As /livez and /readyz: whoever asks these has no key.
-    _told("/v2/health/live", Access.PUBLIC, tells=common.telling(_live)),
-    _told("/v2/health/ready", Access.PUBLIC, tells=common.telling(_ready)),
+    _told("/v2/health/live", "public", tells=common.telling(_live)),
+    _told("/v2/health/ready", "public", tells=common.telling(_ready)),
     *(_told(path, tells=common.telling(_model)) for path in _MODEL),
     *(_told(f"{path}/ready", tells=common.telling(_model_ready)) for path in _MODEL),
     *(Route("POST", f"{path}/infer", asks=_asking, problem=problem) for path in _MODEL),

@@ -11,7 +11,7 @@ from textcls.cli import LazyGroup, main
 from textcls.data import columns, formats, writing
 from textcls.data_quality import findings
 
-GUIDE = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]
 TABLED = re.findall(r"`(textcls (?:train|evaluate|predict)[^`]*\.onnx[^`]*)`", GUIDE)
 

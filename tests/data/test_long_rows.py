@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
+from tests.data.tables import parquet
 from textcls import Classifier, InputError, artifact
 from textcls.cli import main
 from textcls.data import BadRows, ReadOptions, open_table
@@ -54,7 +53,7 @@ def measured(*arguments: str | Path, stdin: Path | None = None) -> tuple[int, st
     """The exit code of a command, what it says, and the megabytes that it takes."""
     with (stdin or Path("/dev/null")).open("rb") as file:
         line = [sys.executable, "-c", MEASURED, *map(str, arguments)]
-        done = subprocess.run(line, stdin=file, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(line, stdin=file, capture_output=True, text=True, timeout=300)
     *said, kilobytes = done.stderr.splitlines()
     return done.returncode, "\n".join(said), int(kilobytes) >> 10
 
@@ -133,15 +132,10 @@ def test_line_numbers_count_the_lines_that_were_passed_over(tmp_path: Path) -> N
     assert [found.where for found in bad.told] == [f"{path}, line 3", f"{path}, line 5"]
 
 
-def parquet(path: Path, texts: list[str], **options: object) -> Path:
-    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), path, **options)
-    return path
-
-
 def test_a_parquet_file_whose_rows_must_be_too_long_is_refused_before_it_is_unpacked(
     model_path: Path, tmp_path: Path
 ) -> None:
-    path = parquet(tmp_path / "new.parquet", ["a" * (2 * LONGEST)], compression="zstd", use_dictionary=False)
+    path = parquet(tmp_path / "new.parquet", {"text": ["a" * (2 * LONGEST)]}, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 1e6
     status, said, megabytes = measured("predict", model_path, path, "-o", tmp_path / "answers.jsonl")
     assert status == 3
@@ -150,7 +144,7 @@ def test_a_parquet_file_whose_rows_must_be_too_long_is_refused_before_it_is_unpa
 
 
 def test_a_value_of_parquet_that_is_too_long_is_a_row_that_cannot_be_used(tmp_path: Path) -> None:
-    path = parquet(tmp_path / "new.parquet", ["a", "b" * (LONGEST + 1), "c", *["d"] * 200])
+    path = parquet(tmp_path / "new.parquet", {"text": ["a", "b" * (LONGEST + 1), "c", *["d"] * 200]})
     with open_table(path) as table, pytest.raises(InputError, match=rf"new\.parquet, row 2: {TOLD}"):
         list(table.rows)
     bad = BadRows(skip=True)

@@ -4,6 +4,10 @@ import re
 import socket
 from select import select
 
+import httpx
+
+from tests.service.processes import PATIENCE
+
 
 def request(body: bytes, path: str = "/v1/classify") -> bytes:
     """A whole POST request."""
@@ -11,14 +15,18 @@ def request(body: bytes, path: str = "/v1/classify") -> bytes:
     return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
-def connect(address: str, receive: int | None = None) -> socket.socket:
-    """A connection to the server at `address`, whose kernel takes about `receive` bytes for whoever does not read."""
+def connect(server: str | httpx.Client, receive: int | None = None) -> socket.socket:
+    """A connection to a server, which is given by its address or another client.
+
+    The kernel takes about `receive` bytes for whoever does not read.
+    """
     connection = socket.socket()
     if receive is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-    connection.settimeout(60)
-    host, _, port = address.removeprefix("http://").partition(":")
-    connection.connect((host, int(port)))
+    connection.settimeout(PATIENCE)
+    url = httpx.URL(server) if isinstance(server, str) else server.base_url
+    assert url.port is not None
+    connection.connect((url.host, url.port))
     return connection
 
 
@@ -53,10 +61,9 @@ def get(address: str, path: str) -> tuple[int, bytes]:
         return answer(connection)
 
 
-def metrics(address: str) -> dict[str, float]:
-    """The numbers of /metrics by name and labels."""
-    lines = get(address, "/metrics")[1].decode().splitlines()
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the server hangs up."""
+    return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def readable(connections: list[socket.socket]) -> int:

@@ -2,30 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import http_client
+from tests.service import sockets
+from tests.service.clients import client_of, numbers
+from tests.service.server import listening, service
 from textcls import Classifier, tokenizer
 from textcls.server import answers, registry
 from textcls.server.gathering import TURN, Gathering
-from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-Serving = Callable[[Service], AbstractContextManager[str]]
 
 # 4,000 tokens in 4,000 bytes, of which the model reads 2,048.
 COSTLY = json.dumps({"inputs": "!" * 4000, "explain": True}).encode()
-
-
-def service(classifier: Classifier, **settings: Any) -> Service:
-    return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings(**settings))
 
 
 def read(classifier: Classifier, **fields: Any) -> answers.Request:
@@ -33,43 +27,39 @@ def read(classifier: Classifier, **fields: Any) -> answers.Request:
     return answers.read(generation, Settings(), json.dumps(fields).encode(), b"application/json")
 
 
-def test_a_probe_is_answered_while_sixty_small_but_costly_requests_wait(
-    many_labels: Classifier, serving: Serving
-) -> None:
-    with serving(service(many_labels)) as address, ExitStack() as stack:
-        asking = [stack.enter_context(http_client.connect(address)) for _ in range(60)]
+def test_a_probe_is_answered_while_sixty_small_but_costly_requests_wait(many_labels: Classifier) -> None:
+    with listening(service(many_labels)) as address, ExitStack() as stack:
+        asking = [stack.enter_context(sockets.connect(address)) for _ in range(60)]
         for connection in asking:
-            connection.sendall(http_client.request(COSTLY))
-        assert http_client.get(address, "/livez")[0] == 200
-        assert http_client.readable(asking) < 20
+            connection.sendall(sockets.request(COSTLY))
+        assert sockets.get(address, "/livez")[0] == 200
+        assert sockets.readable(asking) < 20
 
 
-def test_connections_are_accepted_while_requests_that_stay_on_the_loop_are_answered(
-    many_labels: Classifier, serving: Serving
-) -> None:
+def test_connections_are_accepted_while_requests_that_stay_on_the_loop_are_answered(many_labels: Classifier) -> None:
     body = json.dumps({"inputs": "!" * 60, "explain": True}).encode()
     assert TURN / 2 < read(many_labels, **json.loads(body)).microseconds < TURN
-    with serving(service(many_labels)) as address, ExitStack() as stack:
+    with listening(service(many_labels)) as address, ExitStack() as stack:
         asking = []
         for _ in range(300):
-            asking.append(stack.enter_context(http_client.connect(address)))
-            asking[-1].sendall(http_client.request(body))
-        assert http_client.get(address, "/livez")[0] == 200
-        assert http_client.readable(asking) < 150
-        assert {http_client.answer(connection)[0] for connection in asking} == {200}
+            asking.append(stack.enter_context(sockets.connect(address)))
+            asking[-1].sendall(sockets.request(body))
+        assert sockets.get(address, "/livez")[0] == 200
+        assert sockets.readable(asking) < 150
+        assert {sockets.answer(connection)[0] for connection in asking} == {200}
 
 
-def test_small_but_costly_requests_have_a_deadline(many_labels: Classifier, serving: Serving) -> None:
-    with serving(service(many_labels, request_seconds=0.2)) as address, ThreadPoolExecutor(60) as pool:
-        found = list(pool.map(lambda _: http_client.ask(address, COSTLY), range(60)))
+def test_small_but_costly_requests_have_a_deadline(many_labels: Classifier) -> None:
+    with listening(service(many_labels, Settings(request_seconds=0.2))) as address, ThreadPoolExecutor(60) as pool:
+        found = list(pool.map(lambda _: sockets.ask(address, COSTLY), range(60)))
         assert {504} <= {status for status, _ in found} <= {200, 504}
         said = next(body for status, body in found if status == 504)
         assert b"not done within request_seconds, which is 0.2" in said
 
 
-def test_small_but_costly_requests_beyond_the_queue_are_answered_429(many_labels: Classifier, serving: Serving) -> None:
-    with serving(service(many_labels, max_queue=4)) as address, ThreadPoolExecutor(30) as pool:
-        found = list(pool.map(lambda _: http_client.ask(address, COSTLY), range(30)))
+def test_small_but_costly_requests_beyond_the_queue_are_answered_429(many_labels: Classifier) -> None:
+    with listening(service(many_labels, Settings(max_queue=4))) as address, ThreadPoolExecutor(30) as pool:
+        found = list(pool.map(lambda _: sockets.ask(address, COSTLY), range(30)))
     assert {429} <= {status for status, _ in found} <= {200, 429}
     assert any(b"max_queue is 4: try later." in body for _, body in found)
 
@@ -90,16 +80,17 @@ def test_small_but_costly_requests_beyond_the_queue_are_answered_429(many_labels
     ],
 )
 def test_in_every_wire_format_it_is_work_that_counts_and_not_bytes(
-    many_labels: Classifier, serving: Serving, path: str, body: dict[str, Any]
+    many_labels: Classifier, path: str, body: dict[str, Any]
 ) -> None:
     content = json.dumps(body).encode()
     assert len(content) <= 4200
-    with serving(service(many_labels)) as address:
-        assert http_client.ask(address, content.replace(b"!", b""), path)[0] == 200
+    with listening(service(many_labels)) as address:
+        assert sockets.ask(address, content.replace(b"!", b""), path)[0] == 200
         waited = "textcls_queue_wait_seconds_count"
-        before = http_client.metrics(address).get(waited, 0.0)
-        assert http_client.ask(address, content, path)[0] == 200
-        assert (before, http_client.metrics(address)[waited]) == (0.0, 1.0)
+        with client_of(address) as client:
+            before = numbers(client).get(waited, 0.0)
+            assert sockets.ask(address, content, path)[0] == 200
+            assert (before, numbers(client)[waited]) == (0.0, 1.0)
 
 
 def test_an_estimate_grows_with_tokens_labels_and_explanations(classifier: Classifier, many_labels: Classifier) -> None:

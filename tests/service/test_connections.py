@@ -13,26 +13,16 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.test_serving import (
-    BODY,
-    KEYS,
-    LONG,
-    SlowClassifier,
-    bearer,
-    connect,
-    everything,
-    numbers,
-    post,
-    service,
-    serving,
-    slow,
-)
+from tests.service.clients import BODY, KEYS, LONG, bearer, numbers, post
+from tests.service.processes import until
+from tests.service.server import SlowClassifier, service, serving
+from tests.service.sockets import connect, everything
 from textcls import Classifier
+from textcls.server import metrics
 from textcls.server.auth import Keys
 from textcls.server.protocol import MAX_HEAD_BYTES, MAX_HEADERS, MAX_URL_BYTES
 from textcls.server.settings import Settings
 
-__all__ = ["slow"]
 GET = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 POST = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -199,9 +189,9 @@ def test_requests_in_a_row_whose_answers_are_not_read_are_not_taken(client: http
 
 def test_what_follows_a_request_that_takes_long_does_not_make_it_late(slow: SlowClassifier) -> None:
     head = b"%bcontent-length: %d\r\n\r\n" % (POST, len(LONG))
-    with serving(service(slow, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+    with serving(service(slow, Settings(receive_seconds=1))) as client, connect(client) as connection:
         connection.sendall(head + LONG + LAST[:20])
-        time.sleep(1)
+        time.sleep(3)
         connection.sendall(LAST[20:])
         SlowClassifier.gate.set()
         assert statuses(everything(connection)) == [b"200", b"200"]
@@ -239,7 +229,7 @@ def test_however_a_stream_of_requests_is_cut_into_pieces_its_answers_are_the_sam
 
 
 def test_an_empty_line_does_not_keep_a_connection_open(classifier: Classifier) -> None:
-    with serving(service(classifier, Settings(receive_seconds=0.3))) as client, connect(client) as connection:
+    with serving(service(classifier, Settings(receive_seconds=1))) as client, connect(client) as connection:
         connection.sendall(GET)
         assert connection.recv(1000)
         connection.sendall(b"\r\n")
@@ -247,6 +237,14 @@ def test_an_empty_line_does_not_keep_a_connection_open(classifier: Classifier) -
 
 
 # Other protocols
+
+
+def test_what_is_no_http_is_answered_400_in_the_form_of_all_errors(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client, connect(client) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01 not http\r\n\r\n")
+        answer = everything(connection)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["type"] == "bad_request"
 
 
 @pytest.mark.parametrize(
@@ -338,11 +336,12 @@ def test_a_thousand_idle_connections_keep_nobody_from_being_answered(classifier:
 
 def test_a_connection_beyond_the_bound_is_told_so_if_none_is_idle(slow: SlowClassifier) -> None:
     request = b"%bcontent-length: %d\r\n\r\n%b" % (POST, len(LONG), LONG)
-    with serving(service(slow, Settings(max_connections=2))) as client:
+    held = service(slow, Settings(max_connections=2))
+    with serving(held) as client:
         with connect(client) as first, connect(client) as second, ExitStack() as stack:
             for each in (first, second):
                 each.sendall(request)
-            time.sleep(0.3)
+            until(lambda: held.counts.read()[(metrics.IN_PROGRESS.name,)] == [2])
             answer = everything(stack.enter_context(connect(client)))
             assert answer.startswith(b"HTTP/1.1 429")
             assert b"retry-after: 1" in answer

@@ -1,11 +1,12 @@
 """The table of routes: what is dispatched, guarded, counted and described is the same for every route."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
 
+from tests.service.server import serving
 from textcls import Classifier
 from textcls.server import registry, routes
 from textcls.server.auth import Keys
@@ -39,30 +40,27 @@ BODY = {
     "input": "my card",
     "instances": ["my card"],
 }
-Serving = Callable[[Service], AbstractContextManager[str]]
 
 
 @contextmanager
-def asking(
-    classifier: Classifier, serving: Serving, settings: Settings = ALL, *, keys: bool = False
-) -> Iterator[httpx.Client]:
+def asking(classifier: Classifier, settings: Settings = ALL, *, keys: bool = False) -> Iterator[httpx.Client]:
     """A client of a service with all routes, with or without keys."""
     generation = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
     api, admin = (Keys([key] if keys else []) for key in (KEY, ADMIN))
     service = Service(generation, settings, keys=api, admin_keys=admin)
-    with serving(service) as url, httpx.Client(base_url=url, timeout=20, trust_env=False) as client:
+    with serving(service) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def client(classifier: Classifier, serving: Serving) -> Iterator[httpx.Client]:
-    with asking(classifier, serving) as found:
+def client(classifier: Classifier) -> Iterator[httpx.Client]:
+    with asking(classifier) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def locked(classifier: Classifier, serving: Serving) -> Iterator[httpx.Client]:
-    with asking(classifier, serving, keys=True) as found:
+def locked(classifier: Classifier) -> Iterator[httpx.Client]:
+    with asking(classifier, keys=True) as found:
         yield found
 
 
@@ -114,7 +112,7 @@ def test_every_route_is_described_and_whatever_is_described_is_a_route(client: h
 
 def test_the_description_names_the_key_that_is_asked_for(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
-    wanted: dict[Access, list[dict[str, list[str]]]] = {Access.KEY: [{"key": []}], Access.ADMIN: [{"admin key": []}]}
+    wanted: dict[Access, list[dict[str, list[str]]]] = {"key": [{"key": []}], "admin": [{"admin key": []}]}
     for route in TABLE.routes:
         if route.about is not None:
             assert paths[route.path][route.method.lower()].get("security") == wanted.get(route.access), route.path
@@ -203,8 +201,8 @@ def test_whatever_is_no_route_is_refused_and_counted_without_its_path(
     assert set(after) <= {LABELS.get(route.path, route.path) for route in TABLE.routes} | {"other"}
 
 
-def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier: Classifier, serving: Serving) -> None:
-    with asking(classifier, serving, Settings(page=False), keys=True) as client:
+def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier: Classifier) -> None:
+    with asking(classifier, Settings(page=False), keys=True) as client:
         headers = {"x-api-key": KEY}
         refused = client.get("/", headers=headers)
         assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
@@ -215,12 +213,10 @@ def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier
         assert list(described["/"]) == ["post"]
 
 
-def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(
-    classifier: Classifier, serving: Serving
-) -> None:
+def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(classifier: Classifier) -> None:
     service = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), ALL)
     most = service.budget.most
-    with serving(service) as url, httpx.Client(base_url=url, timeout=20, trust_env=False) as client:
+    with serving(service) as client:
         size = len(client.get("/openapi.json").content)
         service.budget.change(most - size + 1, most)
         assert client.get("/openapi.json").json()["error"]["type"] == "overloaded"

@@ -1,11 +1,14 @@
-"""Who may import whom: `textcls` runs without PyTorch, the kernels stand alone, what is optional is imported late."""
+"""Who may import whom: `textcls` runs without PyTorch, the kernels stand alone, rooms import downwards, no circles.
+
+What a module imports is read from its source: at its top or late, by statement or by call, for types or at run time.
+"""
 
 import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 RUN_TIME = ROOT / "textcls"
 TRAINING = ROOT / "training" / "textcls_training"
 KERNELS = ROOT / "kernels" / "textcls_kernels"
+Graph = dict[str, set[str]]
 
 # `onnxruntime` is another package than `onnx`.
 NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_training", "textcls_kernels"}
@@ -200,52 +204,109 @@ FLOORS = (
 HOOK = "_repr_html_"
 
 
-def module_path(package: Path, name: str) -> Path | None:
-    """The file of a module of `package` by its dotted name; None if there is no such module."""
-    place = package.parent / Path(*name.split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+def sources(*packages: Path) -> dict[str, str]:
+    """The modules of packages, by their dotted names."""
+    return {
+        module_name(package, path): path.read_text(encoding="utf-8") for package in packages for path in files(package)
+    }
 
 
-def imported_files(path: Path, package: Path) -> set[Path]:
-    """The files of `package` that a file imports, at its top or late, for types or at run time; not in the hook."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    hooks = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == HOOK]
-    hidden = {child for hook in hooks for child in ast.walk(hook)}
-    names: list[str] = []
-    for node in ast.walk(tree):
-        if node in hidden:
+def module_name(package: Path, path: Path) -> str:
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted names that a module imports, at its top, late, or for type checkers; not in the hook."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == HOOK:
             continue
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            names += [name if module_path(package, name) else node.module for name in inside]
-    found = {module_path(package, name) for name in names if name.partition(".")[0] == package.name}
-    return {file for file in found if file is not None}
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from imported(node)
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(RUN_TIME).parts[0].removesuffix(".py")
+def import_graph(sources: Mapping[str, str]) -> Graph:
+    """Which of the modules `sources`, by name, imports which; a package stands for its own `__init__` alone."""
+    graph: Graph = {}
+    for name, source in sources.items():
+        tree = ast.parse(source)
+        found = {other for other in imported(tree) if other in sources}
+        # `from package import module` imports the module; the package itself only where a name of its own is taken.
+        graph[name] = {other for other in found if other != name and not takes_only_modules(tree, other, sources)}
+    return graph
+
+
+@cache
+def graph_of(*packages: Path) -> Graph:
+    """Which module of some packages imports which."""
+    return import_graph(sources(*packages))
+
+
+def takes_only_modules(tree: ast.AST, package: str, sources: Mapping[str, str]) -> bool:
+    """Whether all that a module takes from `package` are modules in it."""
+    taken = [
+        f"{package}.{alias.name}" in sources
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == package
+        for alias in node.names
+    ]
+    return bool(taken) and all(taken)
+
+
+def circles(graph: Graph) -> list[set[str]]:
+    """The strongly connected parts of more than one module."""
+    reach = {name: reachable(graph, name) for name in graph}
+    found: list[set[str]] = []
+    for name in graph:
+        circle = {other for other in reach[name] if name in reach[other]}
+        if circle and circle not in found:
+            found.append(circle)
+    return found
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += graph[name]
+    return seen
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
 
 
 def test_every_room_of_textcls_has_its_floor() -> None:
-    assert {room_of(path) for path in files(RUN_TIME)} == {room for floor in FLOORS for room in floor}
+    assert {room_of(module) for module in sources(RUN_TIME)} == {room for floor in FLOORS for room in floor}
 
 
 @pytest.mark.parametrize("path", files(RUN_TIME), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_room_of_textcls_imports_from_the_floors_below_alone(path: Path) -> None:
     floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
-    room = room_of(path)
-    others = {room_of(file) for file in imported_files(path, RUN_TIME)} - {room}
+    module = module_name(RUN_TIME, path)
+    room = room_of(module)
+    others = {room_of(other) for other in graph_of(RUN_TIME)[module]} - {room}
     assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
 
 
+# Circles
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Of all three packages together."""
+    graph = graph_of(RUN_TIME, TRAINING, KERNELS)
+    assert [sorted(circle) for circle in circles(graph)] == []
+
+
 def test_no_modules_of_textcls_import_each_other_in_a_circle() -> None:
-    graph = {path: imported_files(path, RUN_TIME) for path in files(RUN_TIME)}
-    try:
-        list(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        pytest.fail(" -> ".join(path.relative_to(ROOT).as_posix() for path in error.args[1]))
+    assert [sorted(circle) for circle in circles(graph_of(RUN_TIME))] == []
 
 
 def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
@@ -254,11 +315,26 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
     (package / "a.py").write_text("from house import b\n")
     (package / "b.py").write_text("def late():\n    from house.a import name\n")
     (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from house import a\n")
-    graph = {path: imported_files(path, package) for path in files(package)}
-    assert graph == {
-        package / "a.py": {package / "b.py"},
-        package / "b.py": {package / "a.py"},
-        package / "c.py": set(),
-    }
-    with pytest.raises(CycleError, match="nodes are in a cycle"):
-        list(TopologicalSorter(graph).static_order())
+    graph = graph_of(package)
+    assert graph == {"house.a": {"house.b"}, "house.b": {"house.a"}, "house.c": set()}
+    assert circles(graph) == [{"house.a", "house.b"}]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "import b",
+        "from b import name",
+        "def late():\n    import b",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import name",
+    ],
+)
+def test_no_way_to_import_hides_a_circle(late: str) -> None:
+    assert circles(import_graph({"a": late, "b": "import c", "c": "from a import name"})) == [{"a", "b", "c"}]
+
+
+def test_a_notebook_hook_may_import_late_and_modules_of_a_package_are_no_circle_with_it() -> None:
+    hook = "class A:\n    def _repr_html_(self):\n        import b"
+    assert circles(import_graph({"a": hook, "b": "import a"})) == []
+    assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import two", "p.two": ""})) == []
+    assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import y"})) == [{"p", "p.one"}]

@@ -1,23 +1,18 @@
 """A server without keys answers to its own names alone, and no page of another origin can use it."""
 
-import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import httpx
 import pytest
 
+from tests.service.clients import BODY, post
+from tests.service.processes import PATIENCE
+from tests.service.server import listening, service, serving
 from textcls import Classifier, ConfigError
-from textcls.server import registry
 from textcls.server.auth import Keys
 from textcls.server.origins import is_allowed, is_foreign
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
-BODY = {"inputs": "my card was charged twice"}
 KEY = "key-of-a-client-that-may"
-Serving = Callable[[Service], AbstractContextManager[str]]
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:80", "[::1]", "[::1]:8000"])
@@ -50,23 +45,18 @@ def test_a_page_of_another_origin_is_known_by_what_the_browser_says(origin: str,
     assert found == foreign
 
 
-def service(classifier: Classifier, settings: Settings | None = None, keys: str = "") -> Service:
-    made = registry.generation(1, [registry.serve(classifier, "tickets")])
-    return Service(made, settings or Settings(), keys=Keys([keys] if keys else []))
-
-
 def statuses(url: str, host: str | None = None, **headers: str) -> list[int]:
     """How a server answers on each of these paths."""
     given = {"host": host or url.removeprefix("http://"), **headers}
-    with httpx.Client(base_url=url, headers=given, timeout=20, trust_env=False) as client:
-        plain = client.post("/predict", content=json.dumps(BODY), headers={"content-type": "text/plain"})
-        found = [client.post("/v1/classify", json=BODY), plain, client.get("/v1/models"), client.get("/livez")]
+    with httpx.Client(base_url=url, headers=given, timeout=PATIENCE, trust_env=False) as client:
+        plain = client.post("/predict", content=BODY, headers={"content-type": "text/plain"})
+        found = [post(client), plain, client.get("/v1/models"), client.get("/livez")]
     assert all(each.status_code == 200 or "message" in each.text or "error" in each.text for each in found)
     return [each.status_code for each in found]
 
 
-def test_a_name_that_points_here_reaches_no_server_without_keys(classifier: Classifier, serving: Serving) -> None:
-    with serving(service(classifier)) as url:
+def test_a_name_that_points_here_reaches_no_server_without_keys(classifier: Classifier) -> None:
+    with listening(service(classifier)) as url:
         assert statuses(url) == [200] * 4
         assert statuses(url, "localhost:1") == [200] * 4
         # Whoever probes may ask for any name, and learns nothing.
@@ -76,30 +66,28 @@ def test_a_name_that_points_here_reaches_no_server_without_keys(classifier: Clas
     assert "--allowed-host" in error["message"]
 
 
-def test_hosts_can_be_added_or_all_be_allowed(classifier: Classifier, serving: Serving) -> None:
+def test_hosts_can_be_added_or_all_be_allowed(classifier: Classifier) -> None:
     for names, expected in ((("app.example",), [200, 421]), (("*",), [200, 200])):
-        with serving(service(classifier, Settings(allowed_host=names))) as url:
+        with listening(service(classifier, Settings(allowed_host=names))) as url:
             assert statuses(url) == [200] * 4
             assert [statuses(url, host)[0] for host in ("app.example:443", "evil.example")] == expected
 
 
-def test_with_keys_or_for_others_any_name_will_do_unless_names_are_given(
-    classifier: Classifier, serving: Serving
-) -> None:
-    with serving(service(classifier, keys=KEY)) as url:
+def test_with_keys_or_for_others_any_name_will_do_unless_names_are_given(classifier: Classifier) -> None:
+    with listening(service(classifier, keys=Keys([KEY]))) as url:
         assert statuses(url, "app.example", authorization=f"Bearer {KEY}") == [200] * 4
-    with serving(service(classifier, Settings(host="0.0.0.0", no_auth=True))) as url:
+    with listening(service(classifier, Settings(host="0.0.0.0", no_auth=True))) as url:
         assert statuses(url, "app.example") == [200] * 4
-    with serving(service(classifier, Settings(allowed_host=("app.example",)), keys=KEY)) as url:
+    with listening(service(classifier, Settings(allowed_host=("app.example",)), keys=Keys([KEY]))) as url:
         assert statuses(url, "evil.example", authorization=f"Bearer {KEY}") == [421, 421, 421, 200]
 
 
-def test_no_page_of_another_origin_can_use_a_server_without_keys(classifier: Classifier, serving: Serving) -> None:
-    with serving(service(classifier)) as url:
+def test_no_page_of_another_origin_can_use_a_server_without_keys(classifier: Classifier) -> None:
+    with listening(service(classifier)) as url:
         assert statuses(url, origin="https://evil.example") == [403, 403, 200, 200]
         assert statuses(url, **{"sec-fetch-site": "same-site"}) == [403, 403, 200, 200]
         assert statuses(url, origin=url) == [200] * 4
-    with serving(service(classifier, Settings(cors_origin=("https://page.example",)))) as url:
+    with listening(service(classifier, Settings(cors_origin=("https://page.example",)))) as url:
         assert statuses(url, origin="https://page.example", **{"sec-fetch-site": "cross-site"}) == [200] * 4
 
 
@@ -107,3 +95,19 @@ def test_no_page_of_another_origin_can_use_a_server_without_keys(classifier: Cla
 def test_what_is_no_name_of_a_host_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="allowed-host"):
         Settings(allowed_host=(name,))
+
+
+def test_pages_of_other_origins_may_ask_only_if_told(classifier: Classifier) -> None:
+    origin = "https://desk.example"
+    with serving(service(classifier)) as client:
+        assert "access-control-allow-origin" not in post(client, origin=origin).headers
+    with serving(service(classifier, Settings(cors_origin=(origin,)))) as client:
+        assert post(client, origin=origin).headers["access-control-allow-origin"] == origin
+        assert "access-control-allow-origin" not in post(client, origin="https://evil.example").headers
+
+
+def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        assert client.get("/docs").status_code == 404
+    with serving(service(classifier, Settings(docs=True))) as client:
+        assert client.get("/docs").status_code == 200

@@ -9,20 +9,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.test_serving import KEYS, Load, bearer, command, numbers, post, serving, shelf, until, workers
+from tests.service.clients import KEYS, Load, bearer, client_of, clients_of, numbers, post
+from tests.service.processes import PATIENCE, command, until, workers
+from tests.service.server import serving
 from textcls import Classifier
 from textcls.server import audit, file_stamps, registry, watching
 from textcls.server.problems import RefusalError
 from textcls.server.reload import Shelf
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-__all__ = ["shelf"]  # a fixture
-
-THIRD = "key-of-the-third-client"
 
 
 class Volume:
@@ -73,15 +70,15 @@ def pods(keys: Volume, models: Volume) -> Iterator[list[str]]:
 
 
 def statuses(url: str, key: str) -> set[int]:
-    """What a key is answered, by connections of their own, so that every worker is asked."""
-    body, headers = b'{"inputs": "a"}', {"content-type": "application/json", **bearer(key)}
-    return {httpx.post(f"{url}/v1/classify", content=body, headers=headers, timeout=20).status_code for _ in range(12)}
+    """What a key is answered by all workers."""
+    with clients_of(url) as client:
+        return {post(client, b'{"inputs": "a"}', bearer(key)).status_code for _ in range(12)}
 
 
 def model(url: str, key: str) -> set[str]:
-    return {
-        httpx.get(f"{url}/v1/models", headers=bearer(key), timeout=20).json()["models"][0]["sha256"] for _ in range(12)
-    }
+    with clients_of(url) as client:
+        found = [client.get("/v1/models", headers=bearer(key)).json() for _ in range(12)]
+    return {each["models"][0]["sha256"] for each in found}
 
 
 def test_keys_in_a_volume_are_exchanged_in_every_pod_without_a_signal(pods: list[str], keys: Volume) -> None:
@@ -94,7 +91,7 @@ def test_keys_in_a_volume_are_exchanged_in_every_pod_without_a_signal(pods: list
     for url in pods:
         until(lambda url=url: statuses(url, KEYS[0]) == {401})  # type: ignore[misc]
         assert statuses(url, KEYS[1]) == {200}
-        with httpx.Client(base_url=url, timeout=20) as client:
+        with client_of(url) as client:
             found = numbers(client)
         # Of the workers of a pod, one reloads.
         assert found['textcls_reloads_total{result="done"}'] == 2
@@ -108,13 +105,13 @@ def test_models_in_a_volume_are_exchanged_in_every_pod_and_a_bad_one_in_none(
     after = registry.serve(Classifier.load(whole_tokens_path)).sha256
     models.publish(**{"tickets.onnx": b"no model"})
     for url in pods:
-        with httpx.Client(base_url=url, timeout=20) as client:
+        with client_of(url) as client:
             until(lambda client=client: numbers(client)['textcls_reloads_total{result="refused"}'] == 1)  # type: ignore[misc]
         assert model(url, KEYS[0]) == {before}
     models.publish(**{"tickets.onnx": whole_tokens_path})
     for url in pods:
         until(lambda url=url: model(url, KEYS[0]) == {after})  # type: ignore[misc]
-        with httpx.Client(base_url=url, timeout=20) as client:
+        with client_of(url) as client:
             assert numbers(client)['textcls_reloads_total{result="refused"}'] == 1
 
 
@@ -122,7 +119,7 @@ def test_no_request_fails_while_models_are_exchanged(models: Volume, whole_token
     with (
         command(models.path, "--watch-seconds", "0.1") as (_, url),
         Load(url) as load,
-        httpx.Client(base_url=url, timeout=20) as c,
+        client_of(url) as c,
     ):
         for number, path in ((2, whole_tokens_path), (3, model_path)):
             load.more(20)
@@ -137,8 +134,8 @@ def test_a_model_that_is_added_to_a_folder_is_served_and_a_signal_is_not_answere
 ) -> None:
     shutil.copy(model_path, tmp_path / "a.onnx")
     with (
-        command(tmp_path, "--watch-seconds", "0.5") as (process, url),
-        httpx.Client(base_url=url, timeout=20) as client,
+        command(tmp_path, "--watch-seconds", "2") as (process, url),
+        client_of(url) as client,
     ):
         shutil.copy(model_path, tmp_path / "b.onnx.part")
         (tmp_path / "b.onnx.part").rename(tmp_path / "b.onnx")
@@ -152,7 +149,7 @@ def test_a_model_that_is_added_to_a_folder_is_served_and_a_signal_is_not_answere
 
 def test_when_the_worker_that_watches_dies_another_does(models: Volume, whole_tokens_path: Path) -> None:
     def count(name: str) -> float:
-        with httpx.Client(base_url=url, timeout=20) as client:  # the one before may be that of a dead worker
+        with client_of(url) as client:  # the one before may be that of a dead worker
             return numbers(client)[name]
 
     with command(models.path, "--watch-seconds", "0.2", "--workers", "2") as (process, url):
@@ -193,7 +190,7 @@ def test_files_that_cannot_be_looked_at_are_told_and_hold_up_nothing(
     shelf.publish()
     hangs = threading.Event()
     monkeypatch.setattr(watching, "_HANGS_SECONDS", 0.1)
-    monkeypatch.setattr(Shelf, "files", lambda self: hangs.wait(20) and [])
+    monkeypatch.setattr(Shelf, "files", lambda self: hangs.wait(PATIENCE) and [])
     try:
         with serving(Service.of(shelf, settings)) as client:
             until(lambda: "their file system does not answer" in caplog.text)
@@ -224,7 +221,7 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
 
         def files(self) -> list[int]:
             if len(seen) == len(looks):
-                raise EOFError
+                raise EOFError("no more looks")
             seen.append(looks[len(seen)])
             return [seen[-1]]
 
@@ -242,6 +239,6 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
                 raise RefusalError(409, "bad")
             served = seen[-1]
 
-    with pytest.raises(EOFError):
+    with pytest.raises(EOFError, match="no more looks"):
         asyncio.run(watching.follow(Service()))  # type: ignore[arg-type]
     assert asked == asked_at
