@@ -118,6 +118,12 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
+    def close(self) -> None:
+        """Let go of its log and of what it prints."""
+        self.errors.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
 
 @contextmanager
 def serving(model: Path, *options: str, **given: Any) -> Iterator[Server]:
@@ -126,6 +132,7 @@ def serving(model: Path, *options: str, **given: Any) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+        server.close()
 
 
 def resident(pid: int, kind: str = "VmRSS") -> float:

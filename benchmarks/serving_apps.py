@@ -12,7 +12,7 @@ import orjson
 import uvicorn
 from fastapi import FastAPI, Response
 
-from textcls.server.schemas import ClassifyRequest
+from textcls.server.inference.schemas import ClassifyRequest
 
 
 def noop(work: Path) -> FastAPI:

@@ -1,17 +1,14 @@
 """What several tests share. Everything is built from files of this repository; nothing is downloaded."""
 
-import threading
+import importlib
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import pytest
 
 from textcls import Classifier, artifact
-
-if TYPE_CHECKING:
-    from textcls.server.service import Service
 
 ROOT = Path(__file__).parent.parent
 
@@ -65,21 +62,15 @@ def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory
     return path
 
 
-@pytest.fixture(scope="session")
-def serving() -> "Callable[[Service], AbstractContextManager[str]]":
-    """The address of a real server in a thread, while it is wanted."""
-    from textcls.server.run import Server, listen
-
-    @contextmanager
-    def serve(service: "Service") -> Iterator[str]:
-        with listen("127.0.0.1", 0) as listener:
-            server = Server(service, drain_seconds=0)
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-            finally:
-                server.should_exit = server._hurry = True
-                thread.join(20)
-
-    return serve
+@pytest.fixture
+def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
+    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
+    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
+    folder = str(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(folder)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]

@@ -52,9 +52,9 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error
     def write_half() -> None:
         with atomic_write(path) as file:
             file.write(b"half")
-            raise error
+            raise error("half way")
 
-    with pytest.raises(error):
+    with pytest.raises(error, match="half way"):
         write_half()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -1,7 +1,6 @@
 """What benchmarks/attacks.py measures with: the limit, the waits, the verdict, the table. No service is attacked."""
 
 import asyncio
-import importlib
 import os
 import subprocess
 import sys
@@ -9,33 +8,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.service.processes import PATIENCE
 from textcls import Classifier
 from textcls.errors import ArtifactError
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-GREEDY = "import time; held = bytearray(200_000_000); time.sleep(20)"
+GREEDY = "import time; held = bytearray(200_000_000); time.sleep(600)"
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def module(benchmark_module: Any) -> Any:
     """Import a module of benchmarks/attacking, which is found only from the scripts beside it."""
-    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
-    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    before = set(sys.modules)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(f"attacking.{name}")
-
-    yield load
-    for name in set(sys.modules) - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(BENCHMARKS)):
-            del sys.modules[name]
+    return lambda name: benchmark_module(f"attacking.{name}")
 
 
 @contextmanager
@@ -52,7 +40,7 @@ def greedy(prefix: Sequence[str]) -> Iterator["subprocess.Popen[bytes]"]:
 def test_a_process_above_the_memory_limit_is_killed(module: Any) -> None:
     with module("limits").limited(100) as limit, greedy(limit.prefix) as process:
         memory = module("watching").Memory(process.pid, limit)
-        assert process.wait(15) == -9
+        assert process.wait(PATIENCE) == -9
         memory.stop()
         assert memory.killed or limit.kills() == 1
 
@@ -60,7 +48,7 @@ def test_a_process_above_the_memory_limit_is_killed(module: Any) -> None:
 def test_a_process_below_the_memory_limit_lives_and_its_peak_is_told(module: Any) -> None:
     with module("limits").limited(400) as limit, greedy(limit.prefix) as process:
         memory = module("watching").Memory(process.pid, limit)
-        assert module("wire").within(15, lambda: memory.most > 190)
+        assert module("wire").within(PATIENCE, lambda: memory.most > 190)
         assert process.poll() is None
         assert 190 < memory.stop() < 250
 
@@ -95,7 +83,7 @@ def test_the_time_for_which_a_thread_waits_for_a_processor_is_told(module: Any) 
     processes = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(2)]
     try:
         delays, begun = watching.Delays(processes[0].pid), time.monotonic()
-        assert module("wire").within(20, lambda: delays.between(begun, time.monotonic()) > 100)
+        assert module("wire").within(PATIENCE, lambda: delays.between(begun, time.monotonic()) > 100)
         delays.end()
         assert delays.between(begun, begun) == 0
     finally:

@@ -1,12 +1,9 @@
 """The benchmarks' arithmetic, tables and resuming; nothing large is trained here."""
 
-import importlib
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -22,20 +19,8 @@ FIGURES = {
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
-    pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
-    pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    before = set(sys.modules)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield load
-    for name in set(sys.modules) - before:
-        if (ROOT / "benchmarks" / f"{name}.py").is_file():
-            del sys.modules[name]
+def module(benchmark_module: Any) -> Any:
+    return benchmark_module
 
 
 # Figures
@@ -131,10 +116,10 @@ def test_an_interrupted_run_keeps_what_it_measured(module: Any, tmp_path: Path) 
 
     def measure(cell: Any) -> dict[str, float]:
         if cell.seed == 2:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("at the third")
         return {"accuracy": 1.0}
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="at the third"):
         state.State(ABOUT).run(cells, measure, path)
     assert list(state.State.load(path).figures) == cells[:2]
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]

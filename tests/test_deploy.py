@@ -8,7 +8,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -17,13 +16,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.service.processes import free_port
+from tests.service.server import listening
 from textcls import Classifier
-from textcls.server import metrics, registry
-from textcls.server.auth import Keys
-from textcls.server.listening import listen
-from textcls.server.probes import probes
-from textcls.server.reload import Shelf
-from textcls.server.server import Server
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import metrics
+from textcls.server.processes.probes import probes
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -290,8 +290,7 @@ def test_the_health_check_of_the_image_asks_the_port_that_is_set(model_path: Pat
     counts = metrics.Counts(tmp_path)
     counts.set(metrics.GENERATION, 1)
     counts.set(metrics.PULSE, time.monotonic() + 60)
-    with listen("127.0.0.1", 0) as free:
-        found = free.getsockname()[1]
+    found = free_port()
     with probes(shelf, Settings(probe_port=found)):
         for port, healthy in ((found, True), (1, False)):
             environment = {**os.environ, "TEXTCLS_SERVE_PROBE_PORT": str(port), "no_proxy": "127.0.0.1"}
@@ -307,13 +306,7 @@ def test_the_smoke_check_passes_and_notices_what_is_missing(
     smoke = script(DEPLOY / "smoke.py")
     monkeypatch.setattr(smoke, "KEY", key)
     service = Service(registry.generation(1, [registry.serve(classifier)]), Settings(), keys=Keys([key] if key else []))
-    with listen("127.0.0.1", 0) as listener:
-        server = Server(service, drain_seconds=0)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listening(service) as url:
         assert smoke.problems(url) == []
         service.draining = True
         assert "/readyz answers 503" in smoke.problems(url)[0]
-        server.should_exit = True
-        thread.join(20)

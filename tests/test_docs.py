@@ -14,7 +14,7 @@ import pytest
 
 from textcls import errors
 from textcls.cli import COMMANDS, LazyGroup, main, settings
-from textcls.server.schemas import Result
+from textcls.server.inference.schemas import Result
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

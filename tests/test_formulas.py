@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.test_model_files import metadata_of, with_metadata
+from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import main
 
 FORMULAS = ["=1+1", "+1+1", "-1+cmd|' /C calc'!A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "--1", "+49 30 123"]

@@ -146,8 +146,9 @@ class Classifier:
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
         read = [self._graph.read(text) for text in texts]
         outputs = self._graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
+        all_probabilities, all_attention = outputs["probabilities"], outputs["attention"]
         for i, text in enumerate(texts):
-            probabilities, attention = outputs["probabilities"][i], outputs["attention"][i]
+            probabilities, attention = all_probabilities[i], all_attention[i]
             explanation = None
             if explain:
                 logits, contributions, known = (outputs[name][i] for name in ("logits", "contributions", "known"))

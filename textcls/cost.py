@@ -14,7 +14,7 @@ from textcls.artifact import ModelInfo
 
 # Texts of one call of the model, and about how much memory it may take; one text alone may take more.
 CALL_TEXTS: Final = 64
-CALL_BYTES: Final = 24_000_000
+CALL_BYTES: Final = 32_000_000
 
 # A call copies what it looked up about seven times; beyond that, per token, label, character and pair of tokens:
 _COPIED_BYTES, _TOKEN_BYTES, _LABEL_BYTES, _CHARACTER_BYTES, _PAIR_BYTES = 170, 1_000, 12, 40, 16
@@ -78,10 +78,9 @@ class Cost:
             explained_labels: of how many labels an explanation tells; 0 without one.
         """
         token_us = self.token_us + (2.5 + 0.15 * explained_labels if explained_labels else 0.0)
-        each = 20.0 + 0.5 * self.labels
-        if len(texts) == 1:
-            return each + token_us * self.tokens(texts[0])
-        return each * len(texts) + token_us * sum(map(self.tokens, texts))
+        # One text or many, they are counted at once.
+        tokens = tokenizer.most_tokens(texts[0] if len(texts) == 1 else "\n".join(texts))
+        return (20.0 + 0.5 * self.labels) * len(texts) + token_us * min(tokens, self.max_tokens * len(texts))
 
     def call_bytes(self, texts: int, characters: int) -> int:
         """Return about how much memory a call of the model takes.
@@ -100,6 +99,9 @@ class Cost:
             lengths: in characters, of each text.
             order: the numbers of the texts.
         """
+        if 0 < len(lengths) <= CALL_TEXTS and self.call_bytes(len(lengths), max(lengths, default=0)) <= CALL_BYTES:
+            yield list(order)
+            return
         some: list[int] = []
         longest = 0
         for i in order:

@@ -44,7 +44,7 @@ def interrupt(process: "subprocess.Popen[bytes]") -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(5)
+            process.wait(30)
             return
         except subprocess.TimeoutExpired:
             continue
@@ -216,12 +216,12 @@ def test_ctrl_c_leaves_no_file_and_no_process(model_path: Path, tmp_path: Path) 
     assert process.stdin is not None
     process.stdin.write(b'{"text": "x", "id": 1}\n' * 5000)
     process.stdin.flush()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not list(tmp_path.glob(".textcls-*")) and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert said == b"Interrupted; no file was left half-written.\n"
     assert list(tmp_path.iterdir()) == [data]

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from tests.command_line import fail, read_rows, run, succeed, write_rows
-from tests.test_serving import service, serving
+from tests.service.server import service, serving
 from textcls import ArtifactError, Classifier, ConfigError
 from textcls.artifact import METADATA_KEY
 from textcls.evaluation.selective_prediction import at

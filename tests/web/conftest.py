@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from tests.service.server import listening
 from textcls import Classifier
 from textcls.display.html import site
-from textcls.server import registry
-from textcls.server.auth import Keys
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 HERE = Path(__file__).parent
 Run = Callable[..., Any]
-Serving = Callable[[Service], AbstractContextManager[str]]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -86,16 +85,16 @@ def service(classifier: Classifier, settings: Settings, **given: Any) -> Service
 
 
 @pytest.fixture(scope="session")
-def address(classifier: Classifier, serving: Serving) -> Iterator[str]:
+def address(classifier: Classifier) -> Iterator[str]:
     """The address of a server with two models."""
-    with serving(service(classifier, Settings(max_characters=20_000))) as found:
+    with listening(service(classifier, Settings(max_characters=20_000))) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def locked_address(classifier: Classifier, serving: Serving) -> Iterator[str]:
+def locked_address(classifier: Classifier) -> Iterator[str]:
     """The address of a server that wants a key."""
-    with serving(service(classifier, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
+    with listening(service(classifier, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
         yield found
 
 
@@ -151,7 +150,7 @@ class Visit:
     def __init__(self, browser: Any, address: str, **options: Any) -> None:
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.wrong: list[str] = []
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.service.processes import PATIENCE
+
 Open = Callable[..., Any]
 ASK = """
 import { readFileSync } from "node:fs";
@@ -31,7 +33,7 @@ EXACT = ("start", "end", "text", "known")
 def answers(address: str, golden_texts: list[str]) -> list[dict[str, Any]]:
     """What the server says of the golden texts, one request each."""
     found = []
-    with httpx.Client(base_url=address, timeout=20, trust_env=False) as client:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
         for text in golden_texts:
             content = json.dumps({"inputs": text, "explain": True})
             response = client.post("/v1/classify", content=content, headers={"content-type": "application/json"})

@@ -4,23 +4,20 @@ import hashlib
 import os
 import re
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.service.server import listening
 from textcls import Classifier
 from textcls.cli import main
 from textcls.display.html import site
 from textcls.display.html.fragments import ASSETS
-from textcls.server import registry
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-Serving = Callable[[Service], AbstractContextManager[str]]
 
 
 @pytest.fixture
@@ -142,12 +139,10 @@ def test_every_file_that_is_shipped_is_used() -> None:
     assert {path.name for path in ASSETS.iterdir()} == used
 
 
-def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(
-    classifier: Classifier, serving: Serving
-) -> None:
+def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(classifier: Classifier) -> None:
     models = registry.generation(1, [registry.serve(classifier, "tickets")])
     html = {"accept": "text/html,application/xhtml+xml"}
-    with serving(Service(models, Settings())) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(Service(models, Settings())) as address, httpx.Client(base_url=address, trust_env=False) as client:
         page = client.get("/", headers=html)
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         policy = page.headers["content-security-policy"]
@@ -164,6 +159,6 @@ def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(
         paths = client.get("/openapi.json").json()["paths"]
         assert {"/predict", "/models/{name}", "/v2/models/{name}/infer", "/vllm/classify"} <= set(paths)
     off = Service(models, Settings(page=False))
-    with serving(off) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(off) as address, httpx.Client(base_url=address, trust_env=False) as client:
         assert client.get("/", headers=html).status_code in (404, 405)
         assert client.get("/page/page.mjs").status_code == 404

@@ -1,17 +1,15 @@
 """A server for the wire formats."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 
 import pytest
 
+from tests.service.server import listening
 from textcls import Classifier
-from textcls.server import registry
-from textcls.server.auth import Keys
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings
-
-Serving = Callable[[Service], AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +19,14 @@ def service(classifier: Classifier) -> Service:
 
 
 @pytest.fixture(scope="module")
-def address(service: Service, serving: Serving) -> Iterator[str]:
-    with serving(service) as found:
+def address(service: Service) -> Iterator[str]:
+    with listening(service) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def locked_address(classifier: Classifier, serving: Serving) -> Iterator[str]:
+def locked_address(classifier: Classifier) -> Iterator[str]:
     """The address of a server that wants a key."""
     models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
-    with serving(Service(models, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
+    with listening(Service(models, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
         yield found

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wire.conftest import Serving
+from tests.service.processes import PATIENCE
+from tests.service.server import listening
 from textcls import Classifier
 from textcls.errors import TextclsError
-from textcls.server import answers, registry, wire
+from textcls.server.inference import answers
+from textcls.server.models import registry
+from textcls.server.routes import wire
+from textcls.server.routes.table import table
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -26,11 +30,12 @@ EXCHANGES = [
 ]
 INFER = "/v2/models/tickets/infer"
 LENGTH = "inference-header-content-length"
+TABLE = table(Settings())
 
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=20, trust_env=False) as found:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as found:
         yield found
 
 
@@ -67,11 +72,11 @@ def test_every_path_is_described_with_its_names_its_body_and_its_errors(
 ) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     for module in wire.MODULES:
-        for method, route, _ in module.ROUTES:
-            told = paths[route][method.lower()]
-            assert [each["name"] for each in told.get("parameters", [])] == re.findall(r"\{(\w+)\}", route)
+        for route in module.ROUTES:
+            told = paths[route.path][route.method.lower()]
+            assert [each["name"] for each in told.get("parameters", [])] == re.findall(r"\{(\w+)\}", route.path)
             assert {"401", "404"} < set(told["responses"])
-            if method == "POST":
+            if route.method == "POST":
                 schema = told["requestBody"]["content"]["application/json"]["schema"]
                 assert schema["required"][0] in schema["properties"]
 
@@ -168,7 +173,7 @@ UNEXPECTED = "Something went wrong inside the server; its log says where."
     ],
 )
 def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
-    classifier: Classifier, serving: Serving, method: str, path: str, expected: Any
+    classifier: Classifier, method: str, path: str, expected: Any
 ) -> None:
     broken = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
     broken.generation = None  # type: ignore[assignment]
@@ -177,7 +182,7 @@ def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
         body["inputs"] = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["x"]}]
     elif path == "/v1/classify":
         body = {"inputs": "x"}
-    with serving(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(broken) as address, httpx.Client(base_url=address, trust_env=False) as client:
         response = client.request(method, path, json=body if method == "POST" else None)
     assert (response.status_code, response.json()) == (500, expected)
 
@@ -226,13 +231,13 @@ def test_half_a_character_survives_in_every_format(client: httpx.Client) -> None
         assert client.post(path, content=body, headers=headers).status_code == 200, path
 
 
-def test_a_service_that_is_stopping_says_so(service: Service) -> None:
-    for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):
-        found = wire.find("GET", path)
-        assert found is not None
-        assert found.tell is not None
-        status, body = found.tell(service.generation, True)
-        assert (status, json.loads(body)["ready"]) == (503, False)
+def test_a_service_that_is_stopping_says_so(classifier: Classifier) -> None:
+    stopping = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
+    stopping.draining = True
+    with listening(stopping) as address:
+        for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):
+            response = httpx.get(address + path, trust_env=False)
+            assert (response.status_code, response.json()["ready"]) == (503, False)
 
 
 PATHS = [
@@ -260,9 +265,9 @@ VALUES = st.recursive(
 @settings(deadline=None, max_examples=300)
 @given(path=st.sampled_from(PATHS), body=st.one_of(st.dictionaries(NAMES, VALUES, max_size=5), VALUES))
 def test_whatever_is_sent_is_answered_or_refused_in_a_sentence(service: Service, path: str, body: Any) -> None:
-    found = wire.find("POST", path)
-    assert found is not None
-    form, said = found.form([]), "."
+    route, names = TABLE.find("POST", path)
+    assert route.asks is not None
+    form, said = route.asks([], **names), "."
     try:
         request = form(service.generation, service.settings, json.dumps(body).encode(), b"application/json")
         answer = answers.complete(request)

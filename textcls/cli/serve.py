@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from textcls._util import optional_dependencies
-from textcls.server import signals
 from textcls.server.settings import ENVIRONMENT, Settings
+from textcls.server.system import signals
 
 
 def _type(field: Field[Any]) -> Any:
@@ -61,5 +61,7 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
     """
     with signals.kept():
         with optional_dependencies.needed_by("textcls serve"):
-            from textcls.server import run
+            # It is imported only once somebody asks for the description of the service.
+            optional_dependencies.look_for("fastapi")
+            from textcls.server.processes import run
         run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

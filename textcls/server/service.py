@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import Final
 
 from textcls.errors import TextclsError
-from textcls.server import answers, gathering, intake, logs, memory, metrics
-from textcls.server.answers import Answer, Form, Request
-from textcls.server.audit import SIGNAL, Caller, Refusals
-from textcls.server.auth import Keys
-from textcls.server.budget import FOR_BODIES, Budget, Share
-from textcls.server.gathering import Gathering
-from textcls.server.key_limits import KeyLimits
-from textcls.server.metrics import Counts
-from textcls.server.origins import Origins
+from textcls.server.admission.auth import Keys
+from textcls.server.admission.budget import FOR_BODIES, Budget, Share
+from textcls.server.admission.key_limits import KeyLimits
+from textcls.server.admission.origins import Origins
+from textcls.server.inference import answers, gathering
+from textcls.server.inference.answers import Answer, Form, Request
+from textcls.server.inference.gathering import Gathering
+from textcls.server.models import intake
+from textcls.server.models.registry import Generation
+from textcls.server.models.reload import Exchange, Shelf, counted
+from textcls.server.monitoring import logs, metrics
+from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
+from textcls.server.monitoring.metrics import Counts
+from textcls.server.monitoring.tracing import Tracing
 from textcls.server.problems import RefusalError
-from textcls.server.registry import Generation
-from textcls.server.reload import Exchange, Shelf, counted
 from textcls.server.settings import Settings
-from textcls.server.tracing import Tracing
+from textcls.server.system import memory
 
 # A body of up to this size is read on the event loop: it takes less than handing it to a thread would. Beyond, it would
 # hold up its neighbours. Measured by benchmarks/serving.py.
@@ -131,14 +134,14 @@ class Service:
             RefusalError: the service is too busy, or the deadline has passed.
         """
         try:
-            size = len(received.body)
-            if size <= INLINE_BYTES or (size <= ALONE_BYTES and self._alone):
+            size, alone = len(received.body), len(self.tasks) <= 1 and not self._jobs
+            if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
                 request = received.read()
                 microseconds = request.microseconds
-                if microseconds > gathering.TURN:
+                if microseconds > (gathering.TURN_ALONE if alone else gathering.TURN):
                     return await self._in_thread(lambda: request, received.share)
-                alone = None if len(self.tasks) > 1 else self._gathering.answer_alone(request)
-                return alone or await self._gathering.answer(request, microseconds)
+                answer = self._gathering.answer_alone(request) if alone else None
+                return answer or await self._gathering.answer(request, microseconds)
             received.share.hold(size, FOR_BODIES)
             return await self._in_thread(received.read, received.share)
         except TimeoutError:
@@ -147,10 +150,6 @@ class Service:
                 f"The request was not done within request_seconds, which is {self.settings.request_seconds:g}: "
                 "send fewer or shorter texts, or try later.",
             ) from None
-
-    @property
-    def _alone(self) -> bool:
-        return len(self.tasks) <= 1 and not self._jobs
 
     async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
         """Answer in a thread.
@@ -169,10 +168,11 @@ class Service:
             )
         self._count_jobs(1)
         share.use()
-        loop, begun = asyncio.get_running_loop(), time.perf_counter()
+        loop, waited, submitted = asyncio.get_running_loop(), list[float](), time.perf_counter()
 
         def work() -> Answer:
-            loop.call_soon_threadsafe(self.counts.observe, metrics.WAIT, time.perf_counter() - begun)
+            # Told when it is done: woken now, the loop would only take the interpreter from this thread.
+            waited.append(time.perf_counter() - submitted)
             share.hold(_READING * share.held)
             request = read()
             share.hold(request.bytes)
@@ -182,6 +182,7 @@ class Service:
 
         def done() -> None:
             self._count_jobs(-1)
+            self.counts.observe(metrics.WAIT, waited)
             share.close()
 
         job = self._threads.submit(work)

@@ -75,7 +75,7 @@ def test_after_the_first_validation_what_has_been_learned_is_saved(data: Path, t
     with training(data, output) as process:
         wait_for(process, "epoch 1, ")
         process.send_signal(signal.SIGINT)
-        said, told = process.communicate(timeout=60)
+        said, told = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in told
     assert "Ctrl-C once more ends without it." in told
@@ -95,7 +95,7 @@ def test_after_the_first_validation_what_has_been_learned_is_saved(data: Path, t
 
 def test_before_the_first_validation_nothing_is_left(data: Path, tmp_path: Path) -> None:
     with training(data, tmp_path / "rows.onnx", INTERRUPTED_AT_ONCE) as process:
-        said, told = process.communicate(timeout=60)
+        said, told = process.communicate(timeout=300)
     assert process.returncode == 130
     assert said == ""
     assert told.splitlines()[-1] == "Interrupted; no file was left half-written."

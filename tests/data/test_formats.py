@@ -1,0 +1,103 @@
+"""Which format a file is in: by its name, by its first bytes, or as it was asked for."""
+
+import csv
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.data.tables import CSV, JSONL, LINES, TSV, TWO, Write, copied, feed, parquet, refusal, rows_of
+from textcls import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", CSV),
+        ("a.CSV", CSV),
+        ("a.tsv", TSV),
+        ("a.tab", TSV),
+        ("a.jsonl", JSONL),
+        ("a.ndjson", JSONL),
+        ("a.ft", LINES),
+        ("a.txt", LINES),
+        ("a.data", CSV),
+        ("a.data", TSV),
+        ("a.data", JSONL),
+        ("a.data", LINES),
+        ("a", "\n\n" + LINES),
+        ("a.txt", TSV),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_a_file_is_read_by_its_name_or_by_its_first_bytes(
+    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, content: str, zipped: bool
+) -> None:
+    data = gzip.compress(content.encode()) if zipped else content.encode()
+    path = write(name + ".gz" * zipped, data)
+    assert rows_of(path) == TWO
+    feed(monkeypatch, data)
+    assert rows_of(Path("-")) == TWO
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_parquet_is_read_by_its_name_by_its_first_bytes_and_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zipped: bool
+) -> None:
+    path = parquet(tmp_path / "a.parquet", {"text": ["a", "b, c"], "label": ["x", "y"]})
+    data = gzip.compress(path.read_bytes()) if zipped else path.read_bytes()
+    for name in ("a.pq", "a.data"):
+        (tmp_path / name).write_bytes(data)
+        assert rows_of(tmp_path / name) == TWO
+    feed(monkeypatch, data)
+    assert rows_of(Path("-")) == TWO
+
+
+def test_the_format_that_was_asked_for_counts_more_than_the_name(write: Write) -> None:
+    assert rows_of(write("a.csv", JSONL), format="jsonl") == TWO
+
+
+def test_a_json_file_is_refused_with_the_name_of_json_lines(write: Write) -> None:
+    assert "one object a line into a file called .jsonl" in refusal(write("a.json", '[{"text": "a"}]'))
+    assert rows_of(write("a.json", JSONL), format="jsonl") == TWO
+
+
+def test_an_excel_file_is_refused(write: Write) -> None:
+    assert "is a zip or Excel file; save its table as CSV." in refusal(write("a.xlsx", b"PK\x03\x04rest"))
+
+
+@pytest.mark.parametrize("options", [{"delimiter": ";"}, {"quotes": False}])
+def test_options_of_csv_do_not_go_with_other_formats(write: Write, options: dict[str, Any]) -> None:
+    assert "there is neither --delimiter, --no-quotes nor --no-header" in refusal(
+        write("a.jsonl", JSONL), ConfigError, **options
+    )
+
+
+def test_plain_lines_are_texts_and_nothing_else(write: Write) -> None:
+    path = write("texts.csv", "hello, world\n\n__label__x is text here\n")
+    assert rows_of(path, format="lines") == [{"text": "hello, world"}, {"text": "__label__x is text here"}]
+
+
+# gzip
+
+
+@pytest.mark.parametrize("keep", [30, 200])
+def test_a_gzip_file_that_is_cut_off_is_told(write: Write, keep: int) -> None:
+    packed = gzip.compress("".join(f"{i * 7919}\n" for i in range(20_000)).encode())
+    assert "is cut off: the gzip file ends too early" in refusal(write("a.csv.gz", packed[: len(packed) * keep // 300]))
+
+
+def test_a_gzip_file_that_is_damaged_is_told(write: Write) -> None:
+    packed = bytearray(gzip.compress(CSV.encode() * 100))
+    packed[20:40] = bytes(20)
+    assert "is damaged: its gzip data cannot be unpacked" in refusal(write("a.csv.gz", bytes(packed)))
+
+
+def test_the_same_rows_give_the_same_bytes_in_gzip(write: Write, tmp_path: Path) -> None:
+    path = write("a.csv", CSV)
+    for name in ("b.csv.gz", "c.csv.gz"):
+        copied(path, tmp_path / name)
+    assert (tmp_path / "b.csv.gz").read_bytes() == (tmp_path / "c.csv.gz").read_bytes()
+    with gzip.open(tmp_path / "b.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        assert len(list(csv.reader(file))) == 3

@@ -1,0 +1,56 @@
+"""The guide docs/data.md says what the program does: its commands, names of files, findings, columns and examples."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from textcls.batch.answer_columns import AnswerColumns
+from textcls.cli import LazyGroup, main
+from textcls.data import columns, formats, writing
+from textcls.data_quality import findings
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]
+TABLED = re.findall(r"`(textcls (?:train|evaluate|predict)[^`]*\.onnx[^`]*)`", GUIDE)
+
+
+@pytest.mark.parametrize("line", [*SHOWN, *TABLED])
+def test_a_command_line_is_understood(line: str) -> None:
+    words = shlex.split(line)
+    words = words[words.index("textcls") + 1 :]
+    group = main
+    assert isinstance(group, LazyGroup)
+    command = group.get_command(group.make_context("textcls", list(words)), words[0])
+    assert command is not None
+    command.make_context(words[0], words[1:])
+
+
+def test_every_format_is_told_with_its_names() -> None:
+    table = GUIDE.split("## Formats")[1].split("Each may be")[0]
+    told = dict(re.findall(r"^\| [^|]+ \| ([^|]+) \|.*\| yes \| (yes|no) \|$", table, re.MULTILINE))
+    named = {name for names in told for name in re.findall(r"`(\.\w+)`", names)}
+    assert named == {*formats._SUFFIXES, ".txt"}
+    written = {
+        formats.by_name(Path(f"x{re.findall('`(.*?)`', names)[0]}")) for names, yes in told.items() if yes == "yes"
+    }
+    assert written == set(writing.WRITTEN)
+
+
+def test_every_finding_is_told() -> None:
+    made = re.findall(r'Finding\(\s*"([a-z-]+)"', Path(findings.__file__).read_text(encoding="utf-8"))
+    told = re.findall(r"`([a-z-]+)`", GUIDE.split("| finding |")[1].split("Findings are")[0])
+    assert {kind for kind in told if kind != "--valid"} >= {*made, "valid-copies", "valid-near-copies"}
+
+
+def test_every_column_of_an_answer_is_told() -> None:
+    assert all(f"`{name}`" in GUIDE for name in AnswerColumns(explain=True, top_k=1).names)
+
+
+def test_the_names_of_columns_that_are_told_are_known() -> None:
+    told = re.search(r"well-known names stand in \((.*?)\)", GUIDE, re.DOTALL)
+    assert told is not None
+    texts, labels = (re.findall(r"`(\w+)`", part) for part in told[1].split(" and `class`"))
+    assert set(texts) <= columns._TEXTS
+    assert {*labels, "class"} <= columns._LABELS

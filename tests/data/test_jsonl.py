@@ -1,0 +1,87 @@
+"""JSON lines: values keep their types, and a line that is no row is told with its number."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.tables import Write, copied, refusal, rows_of
+from textcls import InputError
+from textcls.data import Row, read_labelled, writing
+
+
+def test_values_of_json_keep_their_types(write: Write) -> None:
+    content = '{"text": "a", "n": 1, "x": 1.5, "b": true, "none": null, "l": ["p", {"q": 2}]}\n'
+    assert rows_of(write("a.jsonl", content)) == [json.loads(content)]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"text": "b"', "no JSON, Expecting ',' delimiter at column 13; one object a line is needed"),
+        ("[1]", 'one JSON object a line is needed, such as {"text": "..."}, not a list'),
+        ('"b"', "not a str"),
+        ('{"text": ' + "[" * 100_000, "cannot be read"),
+        ('{"text": ' + "1" * 5000 + "}", "cannot be read"),
+    ],
+    ids=["cut", "list", "string", "deep", "long number"],
+)
+def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: str, words: str) -> None:
+    path = write("a.jsonl", f'{{"text": "a"}}\n\n{line}\n{{"text": "c"}}\n')
+    message = refusal(path)
+    assert f"{path}, line 3: " in message
+    assert words in message
+    assert words in refusal(write("b.jsonl", line))
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ('{"label": "x"}', "the text in column 'text' has no value"),
+        ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
+        ('{"text": 5, "label": "x"}', "the text in column 'text' is a int and no string"),
+        ('{"text": "b"}', "the label in column 'label' is empty"),
+        ('{"text": "b", "label": ["x", "y"]}', "the label in column 'label' is a list; one label a row is needed"),
+    ],
+)
+def test_a_text_or_label_of_json_that_is_none_is_told_with_its_line(write: Write, row: str, words: str) -> None:
+    path = write("a.jsonl", f'{{"text": "a", "label": "y"}}\n{row}\n')
+    with pytest.raises(InputError, match="line 2: ") as caught:
+        read_labelled(path)
+    assert words in str(caught.value)
+
+
+def test_numbers_and_truth_values_may_be_labels(write: Write) -> None:
+    path = write("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": false}\n')
+    assert read_labelled(path).labels == ["1", "False"]
+
+
+def test_an_unpaired_surrogate_is_read_from_json_and_written_back_as_it_was(write: Write, tmp_path: Path) -> None:
+    path = write("a.jsonl", '{"text": "a\\ud800"}\n')
+    assert rows_of(path) == [{"text": "a\ud800"}]
+    assert copied(path, tmp_path / "b.jsonl") == [{"text": "a\ud800"}]
+    for name in ("b.csv", "b.parquet"):
+        with pytest.raises(InputError, match="JSONL"):
+            copied(path, tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.dictionaries(st.text(), JSON), min_size=1))
+def test_any_json_comes_back_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    with writing.open_writer(path, "jsonl", [], []) as writer:
+        writer.write([Row(i, row) for i, row in enumerate(rows)], [{} for _ in rows])
+    assert rows_of(path) == rows

@@ -1,0 +1,62 @@
+"""A real server over a real socket, in a thread of the tests."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service.clients import KEYS, client_of
+from tests.service.processes import PATIENCE
+from textcls import Classifier
+from textcls.server.admission.auth import Keys
+from textcls.server.http.listening import listen
+from textcls.server.models import registry
+from textcls.server.processes.server import Server
+from textcls.server.service import Service
+from textcls.server.settings import Settings
+
+NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
+
+
+def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
+    """A service of one model, which is called tickets."""
+    return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
+
+
+@contextmanager
+def listening(service: Service) -> Iterator[str]:
+    """The address of a server, while it is wanted."""
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(service, drain_seconds=0)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = server._hurry = True
+            thread.join(PATIENCE)
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[httpx.Client]:
+    """A client of a server, while it is wanted."""
+    with listening(service) as url, client_of(url) as client:
+        yield client
+
+
+def lines(caplog: pytest.LogCaptureFixture, name: str = "textcls.audit") -> list[dict[str, Any]]:
+    """What a server in this process has logged under a name."""
+    return [vars(record) for record in caplog.records if record.name == name]
+
+
+class SlowClassifier(Classifier):
+    """Answers when it is let."""
+
+    gate = threading.Event()
+
+    def predict(self, texts: Any, *, explain: bool = False, threshold: float | None = None) -> Any:
+        self.gate.wait(PATIENCE)
+        return super().predict(texts, explain=explain, threshold=threshold)

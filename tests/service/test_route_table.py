@@ -1,0 +1,225 @@
+"""The table of routes: what is dispatched, guarded, counted and described is the same for every route."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from tests.service.server import serving
+from textcls import Classifier
+from textcls.server.admission.auth import Keys
+from textcls.server.models import registry
+from textcls.server.routes.routing import NAME, Access, Route
+from textcls.server.routes.table import table
+from textcls.server.service import Service
+from textcls.server.settings import Settings
+
+KEY, ADMIN = "key-of-a-client-that-may", "key-of-the-administrator"
+ALL = Settings(docs=True)
+TABLE = table(ALL)
+NO_KEY = {
+    ("GET", "/"),
+    ("GET", "/page/{name}"),
+    ("GET", "/livez"),
+    ("GET", "/readyz"),
+    ("GET", "/v2/health/live"),
+    ("GET", "/v2/health/ready"),
+}
+ADMIN_KEY = {("POST", "/v1/admin/reload")}
+EITHER_KEY = {("GET", "/metrics")}
+UNDESCRIBED = {
+    ("GET", "/page/{name}"),
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs/oauth2-redirect"),
+}
+LABELS = {"/page/{name}": "/", "/docs/oauth2-redirect": "/docs"}
+BODY = {
+    "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["my card"]}],
+    "input": "my card",
+    "instances": ["my card"],
+}
+
+
+@contextmanager
+def asking(classifier: Classifier, settings: Settings = ALL, *, keys: bool = False) -> Iterator[httpx.Client]:
+    """A client of a service with all routes, with or without keys."""
+    generation = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
+    api, admin = (Keys([key] if keys else []) for key in (KEY, ADMIN))
+    service = Service(generation, settings, keys=api, admin_keys=admin)
+    with serving(service) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client(classifier: Classifier) -> Iterator[httpx.Client]:
+    with asking(classifier) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def locked(classifier: Classifier) -> Iterator[httpx.Client]:
+    with asking(classifier, keys=True) as found:
+        yield found
+
+
+def identity(route: Route) -> tuple[str, str]:
+    return route.method, route.path
+
+
+def path_of(route: Route) -> str:
+    """A path that is this route's."""
+    names = {"name": "page.mjs" if route.path.startswith("/page/") else "tickets", "version": "3"}
+    return NAME.sub(lambda match: names[match[1]], route.path)
+
+
+def ask(client: httpx.Client, route: Route, key: str | None = None) -> httpx.Response:
+    body = {"inputs": "my card"} if route.path in ("/v1/classify", "/predict", "/", "/invocations") else BODY
+    if route.path == "/models/{name}":
+        body = {"inputs": "my card"}
+    headers = {} if key is None else {"authorization": f"Bearer {key}"}
+    return client.request(route.method, path_of(route), json=body if route.asks else None, headers=headers)
+
+
+def counted(client: httpx.Client) -> dict[str, float]:
+    """How many requests were counted, by their route."""
+    found: dict[str, float] = {}
+    for line in client.get("/metrics").text.splitlines():
+        if line.startswith("textcls_requests_total{"):
+            label = line.partition('route="')[2].partition('"')[0]
+            found[label] = found.get(label, 0) + float(line.rpartition(" ")[2])
+    return found
+
+
+@pytest.mark.parametrize("route", TABLE.routes, ids=lambda route: " ".join(identity(route)))
+def test_a_route_is_found_by_its_path_and_has_one_who_answers(route: Route) -> None:
+    found, names = TABLE.find(route.method, path_of(route))
+    assert found is route
+    assert list(names) == NAME.findall(route.path)
+    assert (route.asks is None) != (route.tells is None)
+
+
+def test_no_two_routes_are_the_same() -> None:
+    assert len({identity(route) for route in TABLE.routes}) == len(TABLE.routes)
+
+
+def test_every_route_is_described_and_whatever_is_described_is_a_route(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    described = {(method.upper(), path) for path, operations in paths.items() for method in operations}
+    assert described == {identity(route) for route in TABLE.routes} - UNDESCRIBED
+
+
+def test_the_description_names_the_key_that_is_asked_for(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    wanted: dict[Access, list[dict[str, list[str]]]] = {"key": [{"key": []}], "admin": [{"admin key": []}]}
+    for route in TABLE.routes:
+        if route.about is not None:
+            assert paths[route.path][route.method.lower()].get("security") == wanted.get(route.access), route.path
+
+
+def test_these_routes_and_no_others_are_open_without_a_key(locked: httpx.Client) -> None:
+    assert {identity(route) for route in TABLE.routes if ask(locked, route).status_code != 401} == NO_KEY
+
+
+def test_each_key_opens_its_own_routes(locked: httpx.Client) -> None:
+    everything = {identity(route) for route in TABLE.routes}
+    for key, opened in ((KEY, everything - ADMIN_KEY), (ADMIN, NO_KEY | ADMIN_KEY | EITHER_KEY)):
+        assert {identity(route) for route in TABLE.routes if ask(locked, route, key).status_code != 401} == opened
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "unlocked"),
+    [
+        ("POST", "/livez", 405),  # Whoever probes may do so in any way.
+        ("HEAD", "/livez", 200),
+        ("PUT", "/", 401),
+        ("POST", "/page/page.mjs", 401),
+        ("GET", "/page/nothing", 404),
+        ("POST", "/v2/health/live", 401),
+        ("POST", "/metrics", 401),
+        ("GET", "/predict", 401),
+        ("GET", "/nowhere", 401),
+    ],
+)
+def test_without_a_key_a_path_tells_nobody_more_than_its_routes_do(
+    locked: httpx.Client, method: str, path: str, unlocked: int
+) -> None:
+    assert locked.request(method, path).status_code == unlocked
+
+
+@pytest.mark.parametrize("path", ["/v1/admin/reload", "/v1/admin/nothing", "/v1/admin/"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nothing_below_admin_is_told_without_the_admin_key_be_it_there_or_not(
+    client: httpx.Client, locked: httpx.Client, method: str, path: str
+) -> None:
+    assert locked.request(method, path, headers={"x-api-key": KEY}).status_code == 401
+    assert locked.request(method, path, headers={"x-api-key": ADMIN}).status_code in (404, 405, 409)
+    assert client.request(method, path).status_code == 403
+
+
+@pytest.mark.parametrize("route", TABLE.routes, ids=lambda route: " ".join(identity(route)))
+def test_a_request_is_counted_as_its_route(client: httpx.Client, route: Route) -> None:
+    before = counted(client)
+    assert ask(client, route).status_code == (403 if identity(route) in ADMIN_KEY else 200)
+    label = LABELS.get(route.path, route.path)
+    after = counted(client)
+    # The counts are a request, too: the one before this has been counted meanwhile.
+    expected = {**before, label: before.get(label, 0) + 1}
+    expected["/metrics"] = expected.get("/metrics", 0) + 1
+    assert after == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "label", "status"),
+    [
+        ("GET", "/nowhere", "other", 404),
+        ("GET", "/livez/", "other", 404),
+        ("GET", "/livez%0A", "other", 404),
+        ("POST", "/v1/classify%0A", "other", 404),
+        ("POST", "/models/a/b", "other", 404),
+        ("POST", "/V1/CLASSIFY", "other", 404),
+        ("DELETE", "/predict", "other", 405),
+        ("PUT", "/v1/models/my-secret", "other", 405),
+        ("PUT", "/models/a:b", "other", 404),
+        ("GET", "/v1/classify", "/v1/classify", 405),
+        ("DELETE", "/metrics", "/metrics", 405),
+        ("PUT", "/", "/", 405),
+        ("GET", "/page/my/secret", "/", 404),
+    ],
+)
+def test_whatever_is_no_route_is_refused_and_counted_without_its_path(
+    client: httpx.Client, method: str, path: str, label: str, status: int
+) -> None:
+    before = counted(client).get(label, 0)
+    response = client.request(method, path)
+    assert response.status_code == status
+    assert list(response.json()) == ["error"]
+    assert (response.headers.get("allow") is None) == (status == 404)
+    after = counted(client)
+    assert after[label] == before + (2 if label == "/metrics" else 1)
+    assert set(after) <= {LABELS.get(route.path, route.path) for route in TABLE.routes} | {"other"}
+
+
+def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier: Classifier) -> None:
+    with asking(classifier, Settings(page=False), keys=True) as client:
+        headers = {"x-api-key": KEY}
+        refused = client.get("/", headers=headers)
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+        for path in ("/page/page.mjs", "/docs", "/docs/oauth2-redirect"):
+            assert client.get(path, headers=headers).status_code == 404
+        assert client.post("/", json={"inputs": "my card"}, headers=headers).status_code == 200
+        described = client.get("/openapi.json", headers=headers).json()["paths"]
+        assert list(described["/"]) == ["post"]
+
+
+def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(classifier: Classifier) -> None:
+    service = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), ALL)
+    most = service.budget.most
+    with serving(service) as client:
+        size = len(client.get("/openapi.json").content)
+        service.budget.change(most - size + 1, most)
+        assert client.get("/openapi.json").json()["error"]["type"] == "overloaded"
+        service.budget.change(-1, most)
+        assert client.get("/openapi.json").status_code == 200

@@ -1,0 +1,359 @@
+"""Who may import whom: `textcls` runs without PyTorch, the kernels stand alone, rooms import downwards, no circles.
+
+What a module imports is read from its source: at its top or late, by statement or by call, for types or at run time.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RUN_TIME = ROOT / "textcls"
+TRAINING = ROOT / "training" / "textcls_training"
+KERNELS = ROOT / "kernels" / "textcls_kernels"
+Graph = dict[str, set[str]]
+
+# `onnxruntime` is another package than `onnx`.
+NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_training", "textcls_kernels"}
+# Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
+MAY_IMPORT = (
+    ("cli/", {"click"}),
+    ("display/terminal/", {"numpy", "rich"}),
+    (
+        "server/",
+        {
+            "numpy",
+            "fastapi",
+            "httptools",
+            "opentelemetry",
+            "orjson",
+            "prometheus_client",
+            "pydantic",
+            "pydantic_core",
+            "starlette",
+            "uvicorn",
+        },
+    ),
+    ("evaluation/", {"numpy", "sklearn", "scipy"}),
+    ("data/", {"numpy", "pyarrow"}),
+    ("", {"numpy", "onnxruntime", "mmh3"}),
+)
+
+
+def files(package: Path) -> list[Path]:
+    found = sorted(package.rglob("*.py"))
+    assert found
+    return found
+
+
+def imports(source: str) -> Iterator[str]:
+    """Top-level names of all packages that a module imports, at its top or late, by statement or by call."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                yield node.args[0].value.partition(".")[0]
+
+
+def run_fresh(code: str, *args: str | Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *map(str, args)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch",
+        "import torch.nn as nn",
+        "from torch.nn import functional",
+        "def late():\n    import torch",
+        "def late():\n    from torch import Tensor",
+        "import importlib\nimportlib.import_module('torch.nn')",
+        "from importlib import import_module\nimport_module('torch')",
+        "__import__('torch')",
+        "if TYPE_CHECKING:\n    from torch import Tensor",
+    ],
+)
+def test_no_way_to_import_escapes_the_walk(source: str) -> None:
+    assert "torch" in set(imports(source))
+
+
+@pytest.mark.parametrize("path", files(RUN_TIME), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_run_time_modules_import_only_what_their_part_may(path: Path) -> None:
+    found = set(imports(path.read_text(encoding="utf-8")))
+    assert not found & NEVER_AT_RUN_TIME
+    inside = path.relative_to(RUN_TIME).as_posix()
+    allowed = next(names for prefix, names in MAY_IMPORT if inside.startswith(prefix))
+    assert found - set(sys.stdlib_module_names) - {"textcls"} <= allowed
+
+
+def test_kernels_import_nothing_of_ours() -> None:
+    for path in files(KERNELS):
+        assert not {"textcls", "textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
+
+
+# Rooms of the training package, from the bottom up: each may import those before it.
+ROOMS = ("config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_summary": "cli", "cli_options": "config"}
+# Fitting, with a teacher or without, and exporting know nothing of each other.
+NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}
+
+
+def training_room(module: str) -> str:
+    return ROOM_OF.get(module, module)
+
+
+@pytest.mark.parametrize("path", files(TRAINING), ids=lambda path: path.relative_to(TRAINING).as_posix())
+def test_rooms_of_training_import_only_downwards_and_fit_and_export_never_each_other(path: Path) -> None:
+    room = training_room(path.relative_to(TRAINING).with_suffix("").parts[0])
+    for module in training_modules(path.read_text(encoding="utf-8")):
+        other = training_room(module)
+        assert ROOMS.index(other) <= ROOMS.index(room), f"{room} imports {module}"
+        assert (room, other) not in NEVER
+
+
+def training_modules(source: str) -> Iterator[str]:
+    """First names below `textcls_training` that a module imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "textcls_training":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textcls_training."):
+            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            yield from (parts[1] for parts in names if parts[0] == "textcls_training" and len(parts) > 1)
+
+
+def test_the_options_of_training_need_no_pytorch() -> None:
+    for path in files(TRAINING / "config"):
+        assert not NEVER_AT_RUN_TIME - {"textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
+
+
+def test_triton_is_imported_by_the_kernels_alone() -> None:
+    for path in files(TRAINING):
+        assert "triton" not in set(imports(path.read_text(encoding="utf-8"))), path
+
+
+def test_nothing_reads_or_writes_pickles() -> None:
+    for path in [*files(RUN_TIME), *files(TRAINING), *files(KERNELS)]:
+        found = set(imports(path.read_text(encoding="utf-8")))
+        assert not found & {"pickle", "cPickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}, path
+
+
+def test_importing_the_package_imports_nothing_that_only_commands_or_training_need() -> None:
+    modules = run_fresh("import json, sys, textcls; print(json.dumps(list(sys.modules)))")
+    loaded = {name.partition(".")[0] for name in json.loads(modules)}
+    assert {"textcls", "onnxruntime", "numpy", "mmh3"} <= loaded
+    late = {"click", "rich", "fastapi", "uvicorn", "pydantic", "starlette", "sklearn", "scipy", "pyarrow", "csv"}
+    assert not loaded & (late | NEVER_AT_RUN_TIME)
+
+
+def test_without_any_extra_a_model_loads_predicts_and_explains(model_path: Path) -> None:
+    code = """
+import sys
+blocked = {"torch", "onnx", "onnxscript", "numba", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic",
+           "starlette", "pyarrow", "textcls_training", "textcls_kernels"}
+class Hook:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hook())
+import textcls
+answer = textcls.Classifier.load(sys.argv[1]).predict("my card was charged twice", explain=True)
+print(answer.label, len(answer.explanation.tokens))
+from textcls.cli import main
+main(["explain", sys.argv[1], "my card was charged twice", "--json"], standalone_mode=False)
+assert not blocked & {name.partition(".")[0] for name in sys.modules}
+"""
+    first, second = run_fresh(code, model_path).splitlines()
+    assert first == "billing 5"
+    assert json.loads(second)["label"] == "billing"
+
+
+# The rooms of textcls, and those of its service
+
+# From the ground up: a room is a module or a folder, and imports from its own floor's folder and from floors below.
+ROOMS_OF_TEXTCLS = (
+    ("errors", "_unicode", "contrast"),
+    ("_util", "labels", "sequences", "tokenizer"),
+    ("features", "explanation"),
+    ("artifact", "data", "prediction", "sub_token_attribution"),
+    ("data_quality", "graph"),
+    ("cost", "self_test"),
+    ("classifier",),
+    ("batch", "global_explanation", "training"),
+    ("evaluation",),
+    ("display",),
+    ("__init__",),
+    ("server",),
+    ("cli",),
+    ("__main__",),
+)
+ROOMS_OF_THE_SERVICE = (
+    ("__init__", "settings", "problems", "monitoring"),
+    ("system", "admission"),
+    ("models",),
+    ("inference",),
+    ("service",),
+    ("routes",),
+    ("http",),
+    ("processes",),
+)
+FLOORS = {RUN_TIME: ROOMS_OF_TEXTCLS, RUN_TIME / "server": ROOMS_OF_THE_SERVICE}
+# Notebooks ask an answer to show itself: the one way up, taken when it is asked.
+HOOK = "_repr_html_"
+
+
+def sources(*packages: Path) -> dict[str, str]:
+    """The modules of packages, by their dotted names."""
+    return {
+        module_name(package, path): path.read_text(encoding="utf-8") for package in packages for path in files(package)
+    }
+
+
+def module_name(package: Path, path: Path) -> str:
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted names that a module imports, at its top, late, or for type checkers; not in the hook."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == HOOK:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from imported(node)
+
+
+def import_graph(sources: Mapping[str, str]) -> Graph:
+    """Which of the modules `sources`, by name, imports which; a package stands for its own `__init__` alone."""
+    graph: Graph = {}
+    for name, source in sources.items():
+        tree = ast.parse(source)
+        found = {other for other in imported(tree) if other in sources}
+        # `from package import module` imports the module; the package itself only where a name of its own is taken.
+        graph[name] = {other for other in found if other != name and not takes_only_modules(tree, other, sources)}
+    return graph
+
+
+@cache
+def graph_of(*packages: Path) -> Graph:
+    """Which module of some packages imports which."""
+    return import_graph(sources(*packages))
+
+
+def takes_only_modules(tree: ast.AST, package: str, sources: Mapping[str, str]) -> bool:
+    """Whether all that a module takes from `package` are modules in it."""
+    taken = [
+        f"{package}.{alias.name}" in sources
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == package
+        for alias in node.names
+    ]
+    return bool(taken) and all(taken)
+
+
+def circles(graph: Graph) -> list[set[str]]:
+    """The strongly connected parts of more than one module."""
+    reach = {name: reachable(graph, name) for name in graph}
+    found: list[set[str]] = []
+    for name in graph:
+        circle = {other for other in reach[name] if name in reach[other]}
+        if circle and circle not in found:
+            found.append(circle)
+    return found
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += graph[name]
+    return seen
+
+
+def room_of(module: str, house: Path) -> str:
+    """The part of a package to which a module belongs: a folder, or a file beside the folders."""
+    inside = module.removeprefix(module_name(RUN_TIME, house / "__init__.py")).removeprefix(".")
+    return inside.partition(".")[0] or "__init__"
+
+
+@pytest.mark.parametrize("house", FLOORS, ids=lambda house: house.name)
+def test_every_room_has_its_floor(house: Path) -> None:
+    rooms = {path.relative_to(house).parts[0].removesuffix(".py") for path in files(house)}
+    assert rooms == {room for floor in FLOORS[house] for room in floor}
+
+
+@pytest.mark.parametrize(
+    ("house", "path"),
+    [(house, path) for house in FLOORS for path in files(house)],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_room_imports_from_the_floors_below_alone(house: Path, path: Path) -> None:
+    floor_of = {room: number for number, floor in enumerate(FLOORS[house]) for room in floor}
+    room, within = room_of(module_name(RUN_TIME, path), house), module_name(RUN_TIME, house / "__init__.py")
+    inside = {module for module in graph_of(RUN_TIME)[module_name(RUN_TIME, path)] if module.startswith(within)}
+    others = {room_of(module, house) for module in inside} - {room}
+    assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
+
+
+# Circles
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Of all three packages together."""
+    graph = graph_of(RUN_TIME, TRAINING, KERNELS)
+    assert [sorted(circle) for circle in circles(graph)] == []
+
+
+def test_no_modules_of_textcls_import_each_other_in_a_circle() -> None:
+    assert [sorted(circle) for circle in circles(graph_of(RUN_TIME))] == []
+
+
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "house"
+    package.mkdir()
+    (package / "a.py").write_text("from house import b\n")
+    (package / "b.py").write_text("def late():\n    from house.a import name\n")
+    (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from house import a\n")
+    graph = graph_of(package)
+    assert graph == {"house.a": {"house.b"}, "house.b": {"house.a"}, "house.c": set()}
+    assert circles(graph) == [{"house.a", "house.b"}]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "import b",
+        "from b import name",
+        "def late():\n    import b",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import name",
+    ],
+)
+def test_no_way_to_import_hides_a_circle(late: str) -> None:
+    assert circles(import_graph({"a": late, "b": "import c", "c": "from a import name"})) == [{"a", "b", "c"}]
+
+
+def test_a_notebook_hook_may_import_late_and_modules_of_a_package_are_no_circle_with_it() -> None:
+    hook = "class A:\n    def _repr_html_(self):\n        import b"
+    assert circles(import_graph({"a": hook, "b": "import a"})) == []
+    assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import two", "p.two": ""})) == []
+    assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import y"})) == [{"p", "p.one"}]

@@ -1,0 +1,121 @@
+"""What every request passes: its id, its route, its count, its span and its line in the log.
+
+No framework stands between this and the answer (`exchange`): routing, dependencies and response objects would cost more
+than the model does.
+"""
+
+import logging
+import re
+import secrets
+from itertools import count
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from textcls.server.http.exchange import Exchange, GoneError
+from textcls.server.inference.answers import Answer
+from textcls.server.monitoring import logs, metrics
+from textcls.server.routes.routing import Headers, Table
+from textcls.server.service import Service
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+_ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
+_LOGGER: Final = logging.getLogger(logs.REQUESTS)
+
+
+class Gate:
+    """The service as an ASGI application."""
+
+    def __init__(self, service: Service, table: Table) -> None:
+        self._service = service
+        self._table = table
+        self._prefix = secrets.token_hex(6).encode()
+        self._numbers = count(1)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request and count it."""
+        if scope["type"] != "http":
+            raise ValueError(f"This application answers http alone, and this is {scope['type']}: configure uvicorn so.")
+        if scope["method"] == "HEAD":
+            # As balancers probe: answered as GET is; uvicorn leaves the body out.
+            scope = {**scope, "method": "GET"}
+        started, counts = perf_counter(), self._service.counts
+        route, names = self._table.find(scope["method"], scope["path"])
+        exchange = Exchange(scope, receive, send, self._service, route, names, self._request_id(scope["headers"]))
+        label = exchange.label
+        counts.add(metrics.IN_PROGRESS)
+        try:
+            if self._service.tracing is None:
+                await exchange.handle()
+            else:
+                with self._service.tracing.span(exchange, label):
+                    await exchange.handle()
+        except GoneError:
+            exchange.status = 499
+        finally:
+            seconds = (exchange.answered or perf_counter()) - started
+            counts.add(metrics.IN_PROGRESS, by=-1)
+            counts.add(metrics.REQUESTS, label, str(exchange.status))
+            counts.observe(metrics.SECONDS, [seconds], label)
+            if exchange.key is not None:
+                counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
+                exchange.leave()
+            if exchange.status == 429:
+                counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
+            if exchange.answer is not None:
+                _count_answer(counts, exchange.answer)
+            if self._service.settings.log_requests:
+                _log(exchange, seconds, self._service.settings.log_texts)
+
+    def _request_id(self, headers: Headers) -> bytes:
+        """Return the caller's id of the request if it is one, or one of our own."""
+        for name, value in headers:
+            if name == b"x-request-id":
+                if _ID.fullmatch(value):
+                    return value
+                break
+        return b"%b-%x" % (self._prefix, next(self._numbers))
+
+
+def _is_limited(exchange: Exchange) -> bool:
+    """Say whether a request was turned away by the limits of its key."""
+    return exchange.key is not None and not exchange.entered and exchange.service.key_limits is not None
+
+
+def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
+    name, tokens, abstained, scores = answer.served.name, 0, 0, []
+    predictions: dict[str, int] = {}
+    for label, score, abstains, read in answer.outcomes:
+        predictions[label] = predictions.get(label, 0) + 1
+        scores.append(score)
+        tokens += read
+        abstained += abstains
+    counts.observe(metrics.BATCH, [len(scores)], name)
+    counts.observe(metrics.SCORES, scores, name)
+    for label, times in predictions.items():
+        counts.add(metrics.PREDICTIONS, name, label, by=times)
+    counts.add(metrics.TOKENS, name, by=tokens)
+    counts.add(metrics.ABSTENTIONS, name, by=abstained)
+
+
+def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
+    answer = exchange.answer
+    extra: dict[str, object] = {
+        "request_id": exchange.request_id.decode(),
+        "method": exchange.scope["method"],
+        # A path that is none of ours may hold anything, a text as well.
+        "path": exchange.label,
+        "status": exchange.status,
+        "milliseconds": round(seconds * 1000, 3),
+        "bytes": exchange.bytes,
+    }
+    if exchange.key is not None:
+        extra["key"] = exchange.key
+    if (client := exchange.client) is not None:
+        extra["client"] = client
+    if answer is not None:
+        extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
+        if with_texts:
+            extra |= {"inputs": list(exchange.texts), "labels": [outcome.label for outcome in answer.outcomes]}
+    _LOGGER.info("request", extra=extra)

@@ -1,0 +1,204 @@
+"""From the bytes of a request to those of its answer: pure functions, on the event loop or in a thread alike.
+
+First it is read, then it is known what it will cost, then it is answered. The answer is built from plain objects: a
+response model would check each of thousands of numbers that are right anyway.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcls import tokenizer
+from textcls.classifier import Classifier
+from textcls.errors import TooLargeError
+from textcls.prediction import Prediction
+from textcls.server.inference import parsing
+from textcls.server.models.registry import Generation, Served
+from textcls.server.settings import Limits
+
+
+class Outcome(NamedTuple):
+    """What there is to count of the answer to one text."""
+
+    label: str
+    score: float
+    abstains: bool
+    tokens: int
+
+
+class Answer(NamedTuple):
+    """The bytes of an answer, who gave it, and what there is to count.
+
+    Attributes:
+        body: the bytes.
+        served: the model.
+        outcomes: one a text.
+        headers: what the answer needs beyond its length and who gave it.
+        kind: its content type.
+    """
+
+    body: bytes
+    served: Served
+    outcomes: Sequence[Outcome]
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    kind: bytes = b"application/json"
+
+
+class Request(NamedTuple):
+    """What is asked, whatever the wire format, and within all limits.
+
+    Attributes:
+        served: the model.
+        texts: at least one.
+        write: makes the answer of the model's predictions, one a text; it keeps nothing of their arrays.
+        explain: whether to say what each token added.
+        threshold: score below which the decision is `abstain`; None for the model's own.
+        top_k: of how many labels the answer tells; None for all.
+    """
+
+    served: Served
+    texts: Sequence[str]
+    write: Callable[[Iterable[Prediction]], Answer]
+    explain: bool = False
+    threshold: float | None = None
+    top_k: int | None = None
+
+    @property
+    def explained_labels(self) -> int:
+        """Of how many labels an explanation tells; 0 without one."""
+        labels = self.served.classifier.cost.labels
+        return min(self.top_k or labels, labels) if self.explain else 0
+
+    @property
+    def microseconds(self) -> float:
+        """About how long the answer takes."""
+        return self.served.classifier.cost.microseconds(self.texts, self.explained_labels)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory is held while it is answered."""
+        working = self.served.classifier.cost.working_bytes(self.texts, self.explained_labels)
+        return working + sum(map(sys.getsizeof, self.texts))
+
+
+# From the bytes of a request and its content type to what it asks.
+Form = Callable[[Generation, Limits, bytes, bytes], Request]
+
+
+def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    """Return what a request to `/v1/classify` asks.
+
+    Raises:
+        InputError: the body is no request.
+        NotFoundError: there is no such model.
+        TooLargeError: it is beyond a limit, which the text names.
+    """
+    asked = parsing.parse(body, content_type, limits)
+    served = generation.get(asked.model)
+    write = partial(_write, served, asked.top_k)
+    return checked(Request(served, asked.inputs, write, asked.explain, asked.threshold, asked.top_k), limits)
+
+
+def checked(request: Request, limits: Limits) -> Request:
+    """Return `request`.
+
+    Raises:
+        TooLargeError: it is beyond a limit; the text names it.
+    """
+    texts = request.texts
+    if len(texts) > limits.max_inputs:
+        raise TooLargeError(
+            f"inputs holds {len(texts):,} texts, and max_inputs is {limits.max_inputs:,}: send several requests."
+        )
+    for i, text in enumerate(texts):
+        if len(text) > limits.max_characters:
+            raise TooLargeError(
+                f"inputs[{i}] has {len(text):,} characters, and max_characters is {limits.max_characters:,}: "
+                "shorten it or split it."
+            )
+    if request.explain:
+        _check_explained(request, limits)
+    return request
+
+
+def _check_explained(request: Request, limits: Limits) -> None:
+    most, labels = request.served.classifier.info.max_tokens, request.explained_labels
+    # A text has no more tokens than characters: most requests need no counting.
+    if sum(min(len(text), most) for text in request.texts) * labels <= limits.max_explained:
+        return
+    tokens = sum(sum(1 for _ in tokenizer.token_spans(text, most)) for text in request.texts)
+    if tokens * labels > limits.max_explained:
+        raise TooLargeError(
+            f"The explained answer would hold {tokens:,} tokens x {labels:,} labels, and max_explained is "
+            f"{limits.max_explained:,}: send fewer or shorter texts, or ask for fewer labels with top_k."
+        )
+
+
+def complete(request: Request) -> Answer:
+    """Ask the model, and write what it says."""
+    texts, classifier = request.texts, request.served.classifier
+    if len(texts) == 1:
+        # A text alone spares the sorting of a batch.
+        return request.write([classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)])
+    return request.write(predict(classifier, texts, explain=request.explain, threshold=request.threshold))
+
+
+def predict(
+    classifier: Classifier, texts: Sequence[str], *, explain: bool, threshold: float | None = None
+) -> Iterator[Prediction]:
+    """Yield the answers to several texts.
+
+    An explanation says of each token what it added to all labels, of which few may be wanted: texts are explained a
+    call of the model at a time, and what is said of them is gone before the next if whoever asks does not keep it.
+    """
+    if not explain:
+        yield from classifier.predict(texts, threshold=threshold)
+        return
+    for some in classifier.cost.divide([len(text) for text in texts], range(len(texts))):
+        yield from classifier.predict([texts[i] for i in some], explain=True, threshold=threshold)
+
+
+def _write(served: Served, top_k: int | None, predictions: Iterable[Prediction]) -> Answer:
+    """Write the body of a `ClassifyAnswer`."""
+    # Result by result, so that the objects of one explanation are gone before those of the next are made.
+    parts = [served.head]
+    outcomes: list[Outcome] = []
+    for prediction in predictions:
+        result = prediction.as_json(top_k)
+        parts += (encode(result), b",")
+        abstains = prediction.decision == "abstain"
+        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
+    parts[-1] = b"]}"
+    return Answer(b"".join(parts), served, outcomes)
+
+
+def outcome(prediction: Prediction) -> Outcome:
+    """Return what there is to count."""
+    best = int(prediction.probabilities.argmax())
+    score = float(prediction.probabilities[best])
+    return Outcome(prediction.label_names[best], score, prediction.decision == "abstain", prediction.tokens_read)
+
+
+def encode(value: Any) -> bytes:
+    """Return plain data as JSON."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return _encode_parts(value)
+
+
+def _encode_parts(value: Any) -> bytes:
+    """Return plain data as JSON, of which a part has no UTF-8 form.
+
+    An unpaired surrogate in a token is escaped, so that the caller gets back what was sent. Everything around it is
+    written as ever: `json` would hold the interpreter for ten times as long.
+    """
+    if isinstance(value, dict):
+        return b"{" + b",".join(encode(name) + b":" + encode(each) for name, each in value.items()) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(map(encode, value)) + b"]"
+    return json.dumps(value).encode()

@@ -1,0 +1,168 @@
+"""Short requests are answered on the event loop, turn by turn: those that arrived in one turn as one batch.
+
+Nothing waits for company: a turn takes what its sockets hold. Most of what a short text costs is per call of the model,
+so 64 at once take a third of the time of 64 one by one. What takes longer than a turn may is left for later. In between
+the loop hears its sockets, for longer than it has worked if there is so much to hear: one turn would not do, since
+libuv accepts one connection a turn.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Final, NamedTuple
+
+from textcls.cost import CALL_TEXTS
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Answer, Request
+
+# So long, in microseconds, a turn of the event loop may be held up by the model. Costs are those of a busy core, twice
+# those of an idle one, which it is for a request that is alone.
+TURN: Final = 2000.0
+TURN_ALONE: Final = 2 * TURN
+# Work in a row is followed by listening for so many times as long; not before so many seconds are due.
+_LISTEN, _DUE_SECONDS = 3, 0.003
+# A batch is padded to its longest text: those that are much longer go into another.
+_LONGER, _BY = 1.5, 32
+
+
+class _Waiting(NamedTuple):
+    request: Request
+    microseconds: float
+    since: float
+    answer: "asyncio.Future[Answer]"
+
+    @property
+    def group(self) -> tuple[str, int, bool, float]:
+        """What the texts of one call have in common; requests of two generations never meet."""
+        request = self.request
+        threshold = request.threshold
+        return request.served.name, id(request.served), request.explain, -1.0 if threshold is None else threshold
+
+    @property
+    def length(self) -> int:
+        return len(self.request.texts[0])
+
+
+class Gathering:
+    """Requests that wait for their turn.
+
+    Args:
+        seconds: how long one may wait.
+        together: whether those of one text each may be answered as one batch.
+        connections: how many there are.
+    """
+
+    def __init__(self, seconds: float, *, together: bool, connections: Callable[[], int]) -> None:
+        self._seconds, self._together, self._connections = seconds, together, connections
+        self._arrived: list[_Waiting] = []
+        self._batches: deque[list[_Waiting]] = deque()
+        self._count = self._heard = 0
+        # When it will have listened for as long as it should.
+        self._even = 0.0
+
+    async def answer(self, request: Request, microseconds: float) -> Answer:
+        """Answer together with whoever comes in this turn.
+
+        Args:
+            request: no longer than a turn.
+            microseconds: how long it takes.
+
+        Raises:
+            TimeoutError: it has waited too long.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._arrived and not self._batches:
+            loop.call_soon(self._turn)
+        waiting = _Waiting(request, microseconds, perf_counter(), loop.create_future())
+        self._arrived.append(waiting)
+        self._count += 1
+        return await waiting.answer
+
+    def answer_alone(self, request: Request) -> Answer | None:
+        """Answer at once, or return None if it is time to listen."""
+        begun = perf_counter()
+        if self._even - begun > _DUE_SECONDS:
+            return None
+        answer = answers.complete(request)
+        self._even = max(self._even, begun) + (1 + _LISTEN) * (perf_counter() - begun)
+        return answer
+
+    def _turn(self) -> None:
+        """Answer what fits into a turn; the rest waits, those that come meanwhile behind it."""
+        loop = asyncio.get_running_loop()
+        begun = perf_counter()
+        if self._even - begun > _DUE_SECONDS and self._hears():
+            loop.call_soon(self._turn)
+            return
+        if not self._batches:
+            arrived, self._arrived = self._arrived, []
+            self._batches.extend(_divided(arrived) if self._together else ([each] for each in arrived))
+        spent = 0.0
+        while self._batches and (not spent or spent + _sum(self._batches[0]) <= TURN):
+            spent += _sum(self._batches[0])
+            _answer(self._batches.popleft(), begun - self._seconds)
+        self._even = begun + (1 + _LISTEN) * (perf_counter() - begun)
+        if self._batches or self._arrived:
+            loop.call_soon(self._turn)
+
+    def _hears(self) -> bool:
+        """Say whether the last turn brought something, so that the next may bring more."""
+        before, self._heard = self._heard, self._count + self._connections()
+        return self._heard != before
+
+
+def _sum(batch: list[_Waiting]) -> float:
+    return sum([each.microseconds for each in batch])
+
+
+def _divided(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
+    """Yield batches of one model and of similar length, none longer than a turn."""
+    batch: list[_Waiting] = []
+    spent = 0.0
+    for each in sorted(waiting, key=lambda each: (each.group, each.length)):
+        if batch and (
+            len(batch) == CALL_TEXTS
+            or spent + each.microseconds > TURN
+            or len(each.request.texts) > 1
+            or len(batch[0].request.texts) > 1
+            or each.group != batch[0].group
+            or each.length > _LONGER * batch[0].length + _BY
+        ):
+            yield batch
+            batch, spent = [], 0.0
+        batch.append(each)
+        spent += each.microseconds
+    if batch:
+        yield batch
+
+
+def _answer(batch: list[_Waiting], oldest: float) -> None:
+    for each in batch:
+        if each.since < oldest and not each.answer.done():
+            each.answer.set_exception(TimeoutError())
+    batch = [each for each in batch if not each.answer.done()]
+    if len(batch) < 2:
+        for each in batch:
+            _answer_alone(each)
+        return
+    request = batch[0].request
+    try:
+        texts = [each.request.texts[0] for each in batch]
+        predictions = answers.predict(
+            request.served.classifier, texts, explain=request.explain, threshold=request.threshold
+        )
+        for each, prediction in zip(batch, predictions, strict=True):
+            each.answer.set_result(each.request.write([prediction]))
+    except Exception:
+        # One of them cannot be answered: that one alone must not be.
+        for each in batch:
+            if not each.answer.done():
+                _answer_alone(each)
+
+
+def _answer_alone(each: _Waiting) -> None:
+    try:
+        each.answer.set_result(answers.complete(each.request))
+    except Exception as error:
+        each.answer.set_exception(error)

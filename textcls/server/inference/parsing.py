@@ -1,0 +1,136 @@
+"""From the bytes of a body to a request, or to one sentence that says what is wrong with them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from pydantic import ValidationError
+
+from textcls.errors import InputError, TooLargeError
+from textcls.server.inference.schemas import ClassifyRequest
+from textcls.server.settings import Limits
+
+_UNREADABLE: Final = (
+    "The body cannot be read as JSON: it must be UTF-8, neither compressed nor deeply nested, and without numbers of "
+    "thousands of digits."
+)
+_NO_JSON: Final = "The body must be JSON with the header 'content-type: application/json'."
+_PHRASES: Final = {
+    "extra_forbidden": f"is no field of this request; its fields are {', '.join(ClassifyRequest.model_fields)}",
+    "is_instance_of": "must be a text",
+    "list_type": "must be a text or a list of texts",
+    "missing": "is missing",
+    "string_type": "must be a text",
+    "too_short": "must hold at least one text",
+}
+_LONGEST_NAME: Final = 40
+# Beside its texts a body may hold so many bytes, and for each text some more. Millions of brackets or numbers would
+# hold the interpreter for a fifth of a second, ten times as long as two megabytes of text.
+_BESIDE_BYTES: Final = 65_536
+_BESIDE_BYTES_A_TEXT: Final = 16
+_validate: Final = ClassifyRequest.__pydantic_validator__.validate_python
+
+
+def parse(body: bytes, content_type: bytes, limits: Limits) -> ClassifyRequest:
+    """Return the request in `body`.
+
+    Raises:
+        InputError: the body is not a valid request; the message says where, without repeating what was sent.
+        TooLargeError: it holds too much beside texts.
+    """
+    if content_type != b"application/json" and not _is_json(content_type):
+        raise InputError(_NO_JSON)
+    if not body:
+        raise InputError(sentence([{"type": "missing", "loc": (), "input": None}]))
+    given = load_json(body, limits)
+    try:
+        request = _validate(given)
+    except ValidationError as error:
+        raise InputError(sentence(error.errors(include_url=False))) from None
+    except (ValueError, RecursionError):
+        raise InputError(_UNREADABLE) from None
+    if not isinstance(request, ClassifyRequest):
+        raise TypeError("pydantic returned something else than the model asked for")
+    return request
+
+
+def load_json(body: bytes, limits: Limits) -> Any:
+    """Return what a body holds.
+
+    Raises:
+        InputError: the body is not valid JSON; the message says where, without repeating what was sent.
+        TooLargeError: it holds too much beside texts.
+    """
+    try:
+        if len(body) > _BESIDE_BYTES:
+            _check_structure(body, limits)
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _load_slowly(body)
+    except ValueError:
+        raise InputError(_UNREADABLE) from None
+
+
+def _load_slowly(body: bytes) -> Any:
+    """Return what a body holds that orjson refuses: it may be JSON all the same, with unpaired surrogates in a text.
+
+    Raises:
+        InputError: it is not.
+    """
+    try:
+        return json.loads(body)
+    except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at")
+        raise InputError(
+            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
+        ) from None
+    except (ValueError, RecursionError):
+        raise InputError(_UNREADABLE) from None
+
+
+def _check_structure(body: bytes, limits: Limits) -> None:
+    """Refuse a body of many small values before they are made.
+
+    Raises:
+        TooLargeError: it holds too much beside texts.
+        ValueError: it cannot be decoded.
+    """
+    encoding = json.detect_encoding(body)
+    if not encoding.startswith("utf-8"):
+        body = body.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
+    most = max(_BESIDE_BYTES, _BESIDE_BYTES_A_TEXT * limits.max_inputs)
+    # Without escaped backslashes and quotes, a quote begins or ends a text. Where that is wrong the body is not JSON,
+    # and the parser stops there.
+    rest = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Between two texts there is at least a comma.
+    if rest.count(b'"') <= 2 * most and len(b"".join(rest.split(b'"')[::2]).translate(None, b" \t\r\n")) <= most:
+        return
+    raise TooLargeError(f"The body holds more than {most:,} bytes beside its texts: send JSON of little else.")
+
+
+def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Say the first problem, where it is, and how many more there are.
+
+    A field that nobody knows comes before one that is missing: it is the same one, misspelt.
+    """
+    first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
+    where, kind = first["loc"], first["type"]
+    if kind == "too_many_fields":
+        said = first["msg"]
+    elif not where:
+        said = 'The body must be a JSON object such as {"inputs": "a text"}'
+    else:
+        said = f"{_path(where)} {_PHRASES.get(kind) or first['msg'].replace('Input should', 'must', 1)}"
+    more = len(errors) - 1
+    return f"{said} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{said}."
+
+
+def _is_json(content_type: bytes) -> bool:
+    kind = content_type.split(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+
+
+def _path(where: Sequence[str | int]) -> str:
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

@@ -1,0 +1,181 @@
+"""A request about texts, with its bounds, and the answer to it, both with examples for OpenAPI."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    InstanceOf,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+
+_MOST_FIELDS: Final = 16
+_QUESTION: Final = "My card was charged twice"
+_INPUTS_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own.",
+}
+
+
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+def _as_integer(given: object) -> object:
+    """JSON knows one kind of number: 3.0 is an integer of it."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+# Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
+Inputs = Annotated[
+    list[InstanceOf[str]],
+    FailFast(),
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema(_INPUTS_SCHEMA),
+]
+Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class ClassifyRequest(BaseModel):
+    """Texts to classify."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={
+            "examples": [
+                {"inputs": _QUESTION, "explain": True},
+                {"inputs": [_QUESTION, "Where is my parcel?"], "top_k": 1, "threshold": 0.6},
+            ]
+        },
+    )
+
+    inputs: Inputs
+    model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
+    top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
+        None, ge=1, description="Return this many labels of each text, best first; null: all."
+    )
+    explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
+    threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Score below which the decision is `abstain`; null: the model's own threshold, if it has one.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
+        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
+        return given
+
+
+class LabelScore(BaseModel):
+    """A label and its calibrated probability."""
+
+    label: str
+    score: Score
+
+
+class Token(BaseModel):
+    """A token and what it added."""
+
+    text: str = Field(description="The token as it was written: inputs[i][start:end].")
+    start: int = Field(ge=0, description="Offset in Unicode code points (not in bytes, not in UTF-16 units).")
+    end: int = Field(ge=1, description="Offset behind the token, likewise.")
+    attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")
+    contributions: dict[str, float] = Field(description="What the token added to the logit of each label, signed.")
+    known: bool = Field(
+        description="False if the word is unknown to the model: training has not seen it, or it was left out for size."
+    )
+
+
+class Result(BaseModel):
+    """The answer to one text."""
+
+    label: str = Field(description="The most probable label.")
+    score: Score = Field(description="Its calibrated probability.")
+    labels: list[LabelScore] = Field(description="The labels asked for by `top_k`, best first.")
+    decision: Literal["accept", "abstain"]
+    truncated: bool = Field(description="Whether the text is longer than the model reads; the rest was cut.")
+    runner_up: str | None = Field(
+        None, description="Present if `explain` is true: the second most probable label, null if there is only one."
+    )
+    bias: dict[str, float] | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain` is true: the logits of the empty text."
+    )
+    logits: dict[str, float] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true: the logits of this text, before calibration. "
+        "bias[label] + the sum of all contributions[label] is logits[label].",
+    )
+    completeness_error: float | SkipJsonSchema[None] = Field(
+        None,
+        ge=0,
+        description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
+    )
+    tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+
+
+class Model(BaseModel):
+    """The model that answered."""
+
+    name: str = Field(description="As it is served: by default the file's name without its suffix.")
+    version: str = Field(description="As the operator calls it; by default the beginning of the file's SHA-256.")
+    format_version: int
+    labels: int = Field(description="How many labels the model knows.")
+
+
+def _example_token(text: str, start: int, attention: float, added: float) -> dict[str, Any]:
+    return {
+        "text": text,
+        "start": start,
+        "end": start + len(text),
+        "attention": attention,
+        "contributions": {"billing": added},
+        "known": True,
+    }
+
+
+_ANSWER: Final[dict[str, Any]] = {
+    "model": {"name": "tickets", "version": "9f2c41d07be3", "format_version": 1, "labels": 6},
+    "results": [
+        {
+            "label": "billing",
+            "score": 0.93,
+            "labels": [{"label": "billing", "score": 0.93}],
+            "decision": "accept",
+            "truncated": False,
+            "runner_up": "returns",
+            "bias": {"billing": -0.04},
+            "logits": {"billing": 3.3},
+            "completeness_error": 2.4e-07,
+            "tokens": [
+                _example_token("My", 0, 0.08, 0.02),
+                _example_token("card", 3, 0.31, 1.12),
+                _example_token("was", 8, 0.05, 0.01),
+                _example_token("charged", 12, 0.38, 1.64),
+                _example_token("twice", 20, 0.18, 0.55),
+            ],
+        }
+    ],
+}
+
+
+class ClassifyAnswer(BaseModel):
+    """One result a text, in the order of the texts."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+
+    model: Model
+    results: list[Result]

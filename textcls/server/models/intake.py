@@ -1,0 +1,245 @@
+"""Take in the operator's files, models and keys, where they can do no harm.
+
+At the start a thread reads and tests them, so that Ctrl-C and the deadline hold while a file system hangs. For a reload
+it is a process: a model may kill it or take its memory, and a call to a hanging file system, which not even SIGKILL may
+end, holds up nobody who answers. What is taken in are copies that have shown that they work, in the folder that the
+workers share.
+"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from textcls import artifact, errors
+from textcls.classifier import Classifier
+from textcls.errors import ArtifactError, SurroundingsError, TextclsError
+from textcls.server.admission import auth
+from textcls.server.models import file_stamps, registry
+from textcls.server.models.registry import Source
+from textcls.server.settings import Settings
+from textcls.server.system import shared_folder, signals
+
+# What the process may need to start and to end beside its work.
+_GRACE_SECONDS: Final = 5
+_CODE: Final = "import sys; sys.path[:] = {path!r}; from textcls.server.models import intake; intake.main({lifeline})"
+Result = TypeVar("Result")
+
+
+class Order(NamedTuple):
+    """What is to be taken in: the models that `arguments` name, and the keys that `settings` name, into `folder`."""
+
+    arguments: tuple[str, ...]
+    settings: Settings
+    folder: Path
+
+    def to_json(self) -> bytes:
+        """Return the order as `from_json` reads it."""
+        return json.dumps([self.arguments, asdict(self.settings), self.folder], default=str).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "Order":
+        """Return what `to_json` has made into `data`."""
+        arguments, settings, folder = json.loads(data)
+        for field in fields(Settings):
+            value = settings[field.name]
+            if field.type == Path | None and value is not None:
+                settings[field.name] = Path(value)
+            elif isinstance(value, list):
+                settings[field.name] = tuple(value)
+        return cls(tuple(arguments), Settings(**settings), Path(folder))
+
+
+def take(order: Order, now: Callable[[str], None] = lambda path: None) -> dict[str, Any]:
+    """Read and test what is ordered, and keep copies of the models; return what the manifest says of them.
+
+    Args:
+        order: what to take in.
+        now: told which file is worked on.
+
+    Raises:
+        ArtifactError: a model cannot be used.
+        ConfigError: models cannot be named so, or the keys cannot be used.
+        SurroundingsError: there is no room for the copies.
+    """
+    now(" ".join(order.arguments))
+    # Before the files are read: what is replaced meanwhile differs from it, and is looked at once more.
+    files = file_stamps.stamps(order.arguments, order.settings)
+    now("the keys")
+    keys, admin_keys = auth.load(order.settings)
+    now(" ".join(order.arguments))
+    try:
+        sources = registry.resolve(order.arguments)
+    except OSError as error:
+        raise ArtifactError(f"{error.filename} cannot be read: {os.strerror(error.errno or 0)}.") from error
+    models = []
+    for source in sources:
+        now(str(source.path))
+        models.append(_copy(source, order))
+    return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
+
+
+def _copy(source: Source, order: Order) -> dict[str, Any]:
+    most = min(order.settings.max_model_bytes, artifact.MOST_BYTES)
+    data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
+    labels = Classifier.from_bytes(data, source.path).labels
+    digest = sha256(data).hexdigest()
+    copy = order.folder / f"{digest}.onnx"
+    if not copy.exists():
+        shared_folder.write(copy, data)
+    return {
+        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path), "labels": labels,
+    }  # fmt: skip
+
+
+def in_thread(work: Callable[[], Result]) -> "Future[Result]":
+    """Do `work` in a thread for which nobody waits when the process ends."""
+    done: Future[Result] = Future()
+    done.set_running_or_notify_cancel()  # From now on it cannot be cancelled, so that its end can always be told.
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="textcls-intake", daemon=True).start()
+    return done
+
+
+def take_in_thread(order: Order) -> dict[str, Any]:
+    """Take in what is ordered, in a thread of this process.
+
+    Raises:
+        As `take` does, and SurroundingsError: it is not done within `load_seconds`.
+    """
+    at: list[str] = []
+    try:
+        return in_thread(lambda: take(order, at.append)).result(order.settings.load_seconds)
+    except TimeoutError as error:
+        raise _too_slow(at, order.settings) from error
+
+
+def take_in_process(order: Order) -> dict[str, Any]:
+    """Take in what is ordered, in a process of its own.
+
+    Raises:
+        As `take` does, and SurroundingsError: the process is not done within `load_seconds`, or dies.
+    """
+    with _lifeline() as theirs:
+        process = _start(theirs)
+        try:
+            said, _ = process.communicate(order.to_json(), order.settings.load_seconds)
+        except subprocess.TimeoutExpired as error:
+            # It is not waited for: a call to a file system that hangs does not always end with its process.
+            process.kill()
+            raise _too_slow(_lines(error.output or b"")[0], order.settings) from error
+    at, found = _lines(said)
+    if found is None:
+        raise SurroundingsError(
+            f"The process that reads and tests {at[-1] if at else 'the models'} ended ({_end(process.returncode)}) "
+            "before it was done: there is too little memory, or the file is damaged."
+        )
+    if "error" in found:
+        raise getattr(errors, found["error"])(found["message"])
+    return found
+
+
+@contextmanager
+def _lifeline() -> Iterator[int]:
+    """Open a pipe and give one end, which shows when this process ends, however it does: the other is closed then."""
+    try:
+        theirs, ours = os.pipe()
+    except OSError as error:
+        raise _no_process(error) from error
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+def _start(lifeline: int) -> "subprocess.Popen[bytes]":
+    try:
+        with signals.pending_in_children():
+            return subprocess.Popen(
+                [sys.executable, "-c", _CODE.format(path=sys.path, lifeline=lifeline)],
+                pass_fds=[lifeline],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # What libraries print of a damaged file is no line of this log; the result says why it is refused.
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is not for it
+            )
+    except OSError as error:
+        raise _no_process(error) from error
+
+
+def _no_process(error: OSError) -> SurroundingsError:
+    why = os.strerror(error.errno or 0)
+    return SurroundingsError(f"No process can be started to read and test the models: {why}; try later.")
+
+
+def _lines(said: bytes) -> tuple[list[str], dict[str, Any] | None]:
+    """Return which files the process has come to, and what it found if it came to its end."""
+    at: list[str] = []
+    for line in said.splitlines():
+        with suppress(ValueError):  # a line that was cut off
+            value = json.loads(line)
+            if isinstance(value, dict):
+                return at, value
+            at.append(value)
+    return at, None
+
+
+def _too_slow(at: Sequence[str], settings: Settings) -> SurroundingsError:
+    return SurroundingsError(
+        f"{at[-1] if at else 'The models'} could not be read and tested within load_seconds, which is "
+        f"{settings.load_seconds:g}: does the file system answer?"
+    )
+
+
+def _end(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"exit code {status}"
+
+
+def main(lifeline: int) -> None:
+    """Take in what standard input orders; tell on standard output, in lines of JSON, each file, and last the result."""
+    threading.Thread(target=_end_with, args=[lifeline], daemon=True).start()
+    order = Order.from_json(sys.stdin.buffer.read())
+    # The system keeps this promise, whatever a model does to the interpreter.
+    signal.alarm(math.ceil(order.settings.load_seconds) + _GRACE_SECONDS)
+    at = ["The order"]
+
+    def now(path: str) -> None:
+        at.append(path)
+        _say(path)
+
+    try:
+        found = take(order, now)
+    except TextclsError as error:
+        found = {"error": type(error).__name__, "message": str(error)}
+    except Exception as error:
+        found = {"error": ArtifactError.__name__, "message": f"{at[-1]} cannot be tested ({type(error).__name__})."}
+    _say(found)
+
+
+def _end_with(lifeline: int) -> None:
+    """End this process when the one that waits for it does, which closes its end of `lifeline`."""
+    os.read(lifeline, 1)
+    os._exit(1)
+
+
+def _say(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,60 @@
+"""Models and keys are exchanged where their files are replaced: in every pod of a cluster, by each pod itself.
+
+A signal or `POST /v1/admin/reload` reaches one process; a volume reaches all. Kubernetes exchanges the files of a
+Secret or a ConfigMap by replacing a symbolic link; a person, with `mv`. Either changes what `stat` says behind it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+from textcls.server.models import intake
+from textcls.server.models.file_stamps import Stamps
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring.audit import WATCH, Caller
+from textcls.server.problems import RefusalError
+from textcls.server.system import shared_folder
+
+_LOGGER: Final = logging.getLogger(__name__)
+_HANGS_SECONDS: Final = 30.0
+
+
+async def follow(shelf: Shelf, seconds: float, reload: Callable[[Caller], Awaitable[object]]) -> None:
+    """Reload whenever files have been replaced, until cancelled. Of several workers one does.
+
+    Args:
+        shelf: what is served, and the files that it was read from.
+        seconds: from one look at the files to the next.
+        reload: exchanges models and keys, or raises RefusalError.
+
+    Raises:
+        SurroundingsError: the folder that the workers share is gone.
+    """
+    with (shelf.folder / "watching").open("w") as file:
+        before: Stamps | None = None
+        refused: Stamps | None = None
+        while True:
+            await asyncio.sleep(seconds)
+            # Held as long as the process lives; then another worker takes over.
+            if not shared_folder.try_lock(file.fileno()):
+                continue
+            found = await _looked_up(shelf.files)
+            if found == await _looked_up(shelf.published_files):
+                refused = None
+            # A file that changes from one look to the next is still being written.
+            elif found == before and found != refused:
+                refused = found
+                with suppress(RefusalError):  # It has been logged and counted.
+                    await reload(WATCH)
+                    refused = None
+            before = found
+
+
+async def _looked_up(look: Callable[[], Stamps]) -> Stamps:
+    done = asyncio.wrap_future(intake.in_thread(look))
+    await asyncio.wait([done], timeout=_HANGS_SECONDS)
+    if not done.done():
+        _LOGGER.error("Model and key files cannot be looked at: their file system does not answer.")
+    return await done

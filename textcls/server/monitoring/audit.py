@@ -1,0 +1,96 @@
+"""The audit trail: who was refused, and who exchanged models and keys. Always on, as the logger
+`textcls.audit`.
+"""
+
+import asyncio
+import ipaddress
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from textcls.server.monitoring import logs
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+_LOGGER: Final = logging.getLogger(logs.AUDIT)
+# Of a flood of refused keys so many have lines of their own in so many seconds; the others are counted by address.
+_LINES, _SECONDS, _ADDRESSES = 10, 10.0, 64
+_OTHERS: Final = "others"
+
+
+class Caller(NamedTuple):
+    """Who asked for something.
+
+    Attributes:
+        how: "http", "signal", or "watch" where a file was found replaced.
+        key: the name of the key.
+        client: the address, if it may be logged.
+    """
+
+    how: str
+    key: str | None = None
+    client: str | None = None
+
+    def facts(self) -> dict[str, str]:
+        """Return what is known."""
+        found = {"by": self.how, "key": self.key, "client": self.client}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+SIGNAL: Final = Caller("signal")
+WATCH: Final = Caller("watch")
+
+
+def address(scope: "Scope") -> str | None:
+    """Return the address of whoever asks; None if there is none, as on a socket of the file system."""
+    client = scope.get("client")
+    if not client:
+        return None
+    try:
+        return str(ipaddress.ip_address(client[0]))
+    except ValueError:
+        # What a proxy passed on and did not write itself may be anything.
+        return "unknown"
+
+
+def reloaded(caller: Caller, generation: int, models: Mapping[str, str]) -> None:
+    """Tell that models and keys were exchanged: by whom, and which files, by name and SHA-256, are served now."""
+    facts = {**caller.facts(), "result": "done", "generation": generation, "models": dict(models)}
+    _LOGGER.info("Models and keys were exchanged", extra=facts)
+
+
+def reload_refused(caller: Caller, reason: str) -> None:
+    """Tell that they were to be exchanged, by whom, and why they were not."""
+    _LOGGER.info(
+        "An exchange of models and keys was refused", extra=caller.facts() | {"result": "refused", "reason": reason}
+    )
+
+
+class Refusals:
+    """Refused keys: a line each, or, of a flood, one line for many. For one event loop."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._unlogged: Counter[str] = Counter()
+
+    def add(self, client: str | None, **facts: Any) -> None:
+        """Tell that a key was refused."""
+        if not self._lines:
+            asyncio.get_running_loop().call_later(_SECONDS, self.flush)
+        if self._lines < _LINES:
+            self._lines += 1
+            _LOGGER.info("A key was refused", extra=facts if client is None else {"client": client, **facts})
+            return
+        client = client or _OTHERS
+        known = client in self._unlogged or len(self._unlogged) < _ADDRESSES
+        self._unlogged[client if known else _OTHERS] += 1
+
+    def flush(self) -> None:
+        """Tell how many had no line of their own, and begin anew."""
+        if self._unlogged:
+            facts = {"count": self._unlogged.total(), "clients": dict(self._unlogged.most_common())}
+            _LOGGER.info("More keys were refused", extra=facts)
+        self._lines = 0
+        self._unlogged.clear()

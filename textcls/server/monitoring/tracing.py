@@ -1,0 +1,81 @@
+"""OpenTelemetry spans of requests: an extra, and off unless told. Never a text, nor anything else of a body."""
+
+from collections.abc import Iterator, Sized
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from textcls._util import optional_dependencies
+
+
+class _Model(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+
+
+class _Answer(Protocol):
+    @property
+    def served(self) -> _Model: ...
+    @property
+    def outcomes(self) -> Sized: ...
+
+
+class _Exchange(Protocol):
+    """What a span tells of a request."""
+
+    scope: Any
+    status: int
+    request_id: bytes
+    key: str | None
+
+    @property
+    def answer(self) -> _Answer | None: ...
+
+
+class Tracing:
+    """Spans, sent as the variables OTEL_* say; the caller's trace is continued (`traceparent`)."""
+
+    def __init__(self) -> None:
+        with optional_dependencies.needed_by("--tracing"):
+            from opentelemetry import propagate, trace
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        self._provider = TracerProvider(resource=Resource.create({"service.name": "textcls"}))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("textcls.server")
+        self._extract, self._kind = propagate.extract, trace.SpanKind.SERVER
+
+    @contextmanager
+    def span(self, exchange: _Exchange, route: str) -> Iterator[None]:
+        """Make a span of a request, from here to the end of the block."""
+        scope = exchange.scope
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        name = f"{scope['method']} {route}"
+        with self._tracer.start_as_current_span(
+            name,
+            context=self._extract(carrier),
+            kind=self._kind,
+            # The message of an exception may hold a text.
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield
+            finally:
+                span.set_attribute("http.request.method", scope["method"])
+                span.set_attribute("http.route", route)
+                span.set_attribute("http.response.status_code", exchange.status)
+                span.set_attribute("textcls.request_id", exchange.request_id.decode())
+                if exchange.key is not None:
+                    span.set_attribute("textcls.key", exchange.key)
+                if exchange.answer is not None:
+                    span.set_attribute("textcls.model", exchange.answer.served.name)
+                    span.set_attribute("textcls.model_version", exchange.answer.served.version)
+                    span.set_attribute("textcls.texts", len(exchange.answer.outcomes))
+
+    def close(self) -> None:
+        """Send what has not been sent."""
+        self._provider.shutdown()

@@ -1,0 +1,154 @@
+"""A port of its own for whoever watches over the service: liveness, readiness and metrics.
+
+It is served by a thread with an event loop of its own, in the only process or in the supervisor of several. Nothing
+that is sent to the other port, be it connections, requests or texts, stands before a probe here. What it says of the
+workers it takes from the numbers that they share: each writes down now and then that its event loop goes round.
+"""
+
+import asyncio
+import logging
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Final
+
+from textcls.server import problems
+from textcls.server.http.listening import listen
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import logs, metrics
+from textcls.server.settings import Settings
+
+# A loop that has not gone round for so long is not ready, or is dead: longer than anything that it may do.
+READY_SECONDS: Final = 5.0
+LIVE_SECONDS: Final = 20.0
+_CONNECTIONS, _HEAD_BYTES, _SECONDS = 64, 4096, 1.0
+# A probe takes some twenty turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
+_TURN_SECONDS: Final = 0.001
+_LOGGER: Final = logging.getLogger(__name__)
+_Answer = tuple[int, str, bytes]
+_JSON: Final = "application/json"
+
+
+@contextmanager
+def probes(shelf: Shelf, settings: Settings) -> Iterator[None]:
+    """Answer probes as long as this block lasts, if there is a port for them.
+
+    Raises:
+        SurroundingsError: the port cannot be listened on.
+    """
+    if not settings.probe_port:
+        yield
+        return
+    with listen(settings.host, settings.probe_port, "--probe-port") as listener:
+        sys.setswitchinterval(_TURN_SECONDS)
+        loop = asyncio.new_event_loop()
+        stopping = asyncio.Event()
+        thread = threading.Thread(
+            target=loop.run_until_complete, args=(_Probes(shelf).run(listener, stopping),), name="textcls-probes"
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            loop.call_soon_threadsafe(stopping.set)
+            thread.join()
+            loop.close()
+
+
+class _Probes:
+    """What is answered, and to how many at once."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._begun = time.monotonic()
+        # The longest open one first.
+        self._open: dict[asyncio.Task[None] | None, None] = {}
+
+    async def run(self, listener: socket.socket, stopping: asyncio.Event) -> None:
+        """Answer until told to stop."""
+        server = await asyncio.start_server(self._serve, sock=listener, limit=_HEAD_BYTES)
+        await stopping.wait()
+        server.close()
+        tasks = [task for task in self._open if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, on a connection of its own."""
+        me = asyncio.current_task()
+        self._open[me] = None
+        if len(self._open) > _CONNECTIONS and (oldest := next(iter(self._open))) is not None:
+            oldest.cancel()
+        # What is written has then been taken once it is drained.
+        writer.transport.set_write_buffer_limits(0)
+        try:
+            async with asyncio.timeout(_SECONDS):
+                try:
+                    head = await reader.readuntil(b"\r\n\r\n")
+                except asyncio.LimitOverrunError:
+                    writer.write(_raw(431, _JSON, problems.body(431, f"A head has at most {_HEAD_BYTES:,} bytes.")))
+                else:
+                    writer.write(self._respond(head))
+                await writer.drain()
+            writer.close()
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+            writer.transport.abort()
+        finally:
+            self._open.pop(me, None)
+            if not writer.is_closing():
+                writer.transport.abort()
+
+    def _respond(self, head: bytes) -> bytes:
+        method, _, rest = head.partition(b" ")
+        path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
+        try:
+            status, kind, body = self._answer(method, path)
+        except Exception as error:
+            # The last line of defence: one probe that fails does not end the others.
+            _LOGGER.error("%s while answering a probe", type(error).__name__, extra={"where": logs.places(error)})
+            status, kind, body = _problem(500, problems.UNEXPECTED)
+        return _raw(status, kind, body, with_body=method != b"HEAD")
+
+    def _answer(self, method: bytes, path: bytes) -> _Answer:
+        if path not in (b"/livez", b"/readyz", b"/metrics"):
+            return _problem(404, "Here are /livez, /readyz and /metrics; all else is on the other port.")
+        if method not in (b"GET", b"HEAD"):
+            return _problem(405, "This path answers GET.")
+        if path == b"/livez":
+            return self._live()
+        if path == b"/readyz":
+            return self._ready()
+        content = metrics.exposition(self._shelf.folder, None, self._shelf.named())
+        return 200, "text/plain; version=0.0.4; charset=utf-8", content
+
+    def _live(self) -> _Answer:
+        # Of dead workers, too, whose place another takes: that needs its time.
+        latest = max([self._begun, *(pulse.seconds for pulse in metrics.pulses(self._shelf.folder))])
+        if (age := time.monotonic() - latest) > LIVE_SECONDS:
+            return _problem(503, f"No worker has got round to anything for {age:.0f} seconds: start the service anew.")
+        return 200, _JSON, b'{"status":"live"}'
+
+    def _ready(self) -> _Answer:
+        if self._shelf.draining:
+            return _problem(503, "The service is stopping; ask another.")
+        since = time.monotonic() - READY_SECONDS
+        if not any(pulse.lives and pulse.seconds > since for pulse in metrics.pulses(self._shelf.folder)):
+            return _problem(503, f"No worker has been ready within the last {READY_SECONDS:.0f} seconds.")
+        return 200, _JSON, b'{"status":"ready"}'
+
+
+def _problem(status: int, message: str) -> _Answer:
+    return status, _JSON, problems.body(status, message)
+
+
+def _raw(status: int, kind: str, body: bytes, *, with_body: bool = True) -> bytes:
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n"
+        "connection: close\r\n\r\n"
+    )
+    return head.encode() + (body if with_body else b"")

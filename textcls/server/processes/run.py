@@ -1,0 +1,63 @@
+"""Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor."""
+
+from collections.abc import Callable, Sequence
+
+from textcls.server.admission import auth
+from textcls.server.http import listening
+from textcls.server.http.listening import listen
+from textcls.server.models.reload import Shelf
+from textcls.server.monitoring import logs
+from textcls.server.monitoring.tracing import Tracing
+from textcls.server.processes.probes import probes
+from textcls.server.processes.server import Server, stopped_by_signals
+from textcls.server.processes.supervisor import Supervisor
+from textcls.server.service import Service
+from textcls.server.settings import Settings, check_exposure
+from textcls.server.system import memory, signals
+from textcls.server.system.shared_folder import shared_folder
+
+__all__ = ["Server", "listen", "serve"]
+
+
+def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
+    """Load the models, listen, and answer until SIGTERM or SIGINT; then finish what was begun, and return.
+
+    SIGUSR1 reads the model files anew. With several workers, SIGHUP replaces them one after the other.
+
+    Args:
+        models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
+        settings: everything else.
+        ready: called with the address of the service once it accepts connections.
+
+    Raises:
+        ArtifactError: a model cannot be used.
+        ConfigError: settings that do not go together, or keys that cannot be read.
+        MissingExtraError: spans are asked for, and what sends them is not installed.
+        SurroundingsError: the address cannot be listened on, no folder can be written to, or no worker can start.
+    """
+    logs.configure(settings.log_level)
+    memory.return_large()
+    keys, _ = auth.load(settings)
+    check_exposure(settings, has_keys=bool(keys))
+    with (
+        logs.flushed(),
+        # A reload that is asked for before there are models to exchange comes after the start.
+        signals.kept(),
+        shared_folder(settings.runtime_dir) as folder,
+        listen(settings.host, settings.port) as listener,
+    ):
+        shelf = Shelf(folder, models, settings)
+        shelf.publish()
+        memory.check_limit(settings, shelf.model_bytes())
+        url = listening.url(settings.host, listener)
+        with probes(shelf, settings):
+            if settings.workers == 1:
+                server = Server(Service.of(shelf, settings), drain_seconds=settings.drain_seconds)
+                with stopped_by_signals(server):
+                    ready(url)
+                    server.run(sockets=[listener])
+            else:
+                if settings.tracing:
+                    # What every worker would fail of is told once, and before any is started.
+                    Tracing().close()
+                Supervisor(shelf, settings, listener, lambda: ready(url)).run()

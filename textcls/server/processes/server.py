@@ -1,0 +1,175 @@
+"""One process that answers: uvicorn's server, with what this service does beside the requests and at its end."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+
+from textcls.errors import SurroundingsError, TextclsError
+from textcls.server.http.accepting import Acceptor
+from textcls.server.http.app import create_app
+from textcls.server.http.listening import BACKLOG
+from textcls.server.http.protocol import SWEEP_SECONDS, Connection, protocol
+from textcls.server.models import watching
+from textcls.server.monitoring import logs, metrics
+from textcls.server.problems import RefusalError
+from textcls.server.service import Service
+from textcls.server.system import memory, signals
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_LOGGER: Final = logging.getLogger(__name__)
+# A kept connection is told to close with its next answer; one on which nothing is asked for so long is idle.
+_LINGER_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 0.05
+
+
+def config(service: Service) -> uvicorn.Config:
+    """Return how uvicorn serves `service`."""
+    settings = service.settings
+    return uvicorn.Config(
+        create_app(service),
+        http=protocol(service),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # `create_app` reads them, from proxies that are trusted
+        backlog=BACKLOG,
+        timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_graceful_shutdown=settings.stop_seconds,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which sweeps its connections, takes up new models, and stops without losing a request."""
+
+    def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
+        super().__init__(config(service))
+        self.service = service
+        service.tasks, service.connections = self.server_state.tasks, self.server_state.connections
+        self._drain_seconds = drain_seconds
+        self._hurry = False
+        self._supervisor = supervisor
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+        self._acceptors: list[Acceptor] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, to sweep and to watch."""
+        self.service.counts.set(metrics.PULSE, time.monotonic())
+        self._begin(self._sweep())
+        self._begin(self.service.watch())
+        shelf, seconds = self.service.shelf, self.service.settings.watch_seconds
+        if shelf is not None and seconds:
+            self._begin(watching.follow(shelf, seconds, self.service.reload))
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
+            signals.release()
+        memory.tidy()
+        # None for uvicorn to listen on.
+        await super().startup([])
+        # What `protocol` returned, whatever uvicorn declares it to be.
+        make: Any = self.config.http_protocol_class
+        protocol = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        self._acceptors = [Acceptor(listener, protocol) for listener in sockets or ()]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer.
+
+        Raises:
+            Exception: what ended a task in the background, and so the service.
+        """
+        self.service.draining = True
+        if self._supervisor is None and self.service.shelf is not None:
+            with suppress(SurroundingsError):  # It is gone, which is why the service stops.
+                self.service.shelf.drain()
+        await self._until(lambda: False, self._drain_seconds)
+        # A worker that is replaced leaves the listener to the others.
+        shelf = self.service.shelf
+        last = self._supervisor is None or shelf is None or shelf.draining
+        await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
+        await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
+        await super().shutdown(sockets)
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.service.tracing is not None:
+            self.service.tracing.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
+        self._hurry = self._hurry or sig == signal.SIGINT or self.should_exit
+        super().handle_exit(sig, frame)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the requests; the server does not outlive its failure."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        said = str(error) if isinstance(error, TextclsError) else type(error).__name__
+        _LOGGER.error("The server stops, since it cannot go on: %s", said, extra={"where": logs.places(error)})
+        self._failure = self._failure or error
+        self.should_exit = True
+
+    async def _until(self, done: Callable[[], bool], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not (done() or self._hurry) and time.monotonic() < end:
+            await asyncio.sleep(_TICK_SECONDS)
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = loop.time()
+            self.service.counts.set(metrics.PULSE, time.monotonic())
+            if self._supervisor is not None and os.getppid() != self._supervisor:
+                # The supervisor was killed: nobody would replace or stop this worker any more.
+                self.should_exit = True
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.sweep(now)
+
+    async def _reload(self) -> None:
+        with suppress(RefusalError):  # It has been logged and counted.
+            await self.service.reload()
+
+
+@contextmanager
+def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let signals stop `server`, and nothing more.
+
+    uvicorn has handlers of its own while it runs, but raises the signal once more when it is done: that would end the
+    process as killed. A signal before it runs is caught here, too.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,207 @@
+"""Several processes that answer, and the one that starts, replaces and stops them."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import multiprocess
+
+from textcls.errors import SurroundingsError, TextclsError
+from textcls.server.models.reload import Reloader, Shelf
+from textcls.server.monitoring import logs
+from textcls.server.monitoring.metrics import Counts
+from textcls.server.processes.server import Server
+from textcls.server.service import Service
+from textcls.server.settings import Settings
+from textcls.server.system import memory, signals
+
+_LOGGER: Final = logging.getLogger(__name__)
+_TICK_SECONDS: Final = 0.05
+# Loading large models takes its time.
+_START_SECONDS: Final = 60
+# A worker that is ready and does not answer its supervisor for so long hangs.
+_HUNG_SECONDS: Final = 5.0
+
+
+class Supervisor(multiprocess.Multiprocess):
+    """uvicorn's supervisor, which replaces workers that die, with what this service does at signals."""
+
+    def __init__(self, shelf: Shelf, settings: Settings, listener: socket.socket, ready: Callable[[], None]) -> None:
+        self._shelf, self._settings, self._ready = shelf, settings, ready
+        # uvicorn looks the process class up under this module attribute; there is no other hook.
+        multiprocess.Process = partial(Worker, shelf, settings)  # type: ignore[assignment,misc]
+        config = uvicorn.Config(
+            "", workers=settings.workers, log_config=None, timeout_worker_healthcheck=_START_SECONDS
+        )
+        super().__init__(config, [listener])
+        self.should_exit = self._stopping = Stopping()  # type: ignore[assignment]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stopping.hear)
+        # Workers that have been replaced and finish what they began.
+        self._leaving: list[multiprocess.Process] = []
+        # From the start, while there is room: a reload may be refused because there is none.
+        self._counts = Counts(shelf.folder)
+        self._reloader = Reloader(shelf, self._counts)
+        signals.release()
+
+    def run(self) -> None:
+        """Supervise until told to stop.
+
+        Raises:
+            SurroundingsError: a worker cannot start.
+        """
+        try:
+            super().run()
+        except BaseException:
+            # At its end the process waits for the workers, which nobody else would tell to end.
+            self.terminate_all()
+            self.join_all()
+            raise
+        finally:
+            self._counts.close()
+        if any(process.exitcode == STARTUP_FAILURE for process in self.processes):
+            raise SurroundingsError("A worker could not start, and so would none that replaces it: its log says why.")
+
+    def init_processes(self) -> None:
+        """Start the workers, and say so once they answer."""
+        super().init_processes()
+        if all(process.wait_until_ready(_START_SECONDS, self.should_exit) for process in self.processes):
+            self._ready()
+
+    def handle_usr1(self) -> None:
+        """Read models and keys anew, beside the supervision; the workers see it for themselves."""
+        self._reloader.ask()
+
+    def restart_all(self) -> None:
+        """Replace the workers one after the other; told to stop meanwhile, stop at once."""
+        self._leaving = [process for process in self._leaving if process.process.is_alive()]
+        for index, old in enumerate(self.processes):
+            new = multiprocess.Process(self.config, self.sockets)
+            new.start()
+            if not new.wait_until_ready(_START_SECONDS, self.should_exit):
+                self._leaving.append(new)
+                if not self.should_exit.is_set():
+                    _LOGGER.error("A new worker was not ready in time: the workers that there are go on.")
+                    new.kill()
+                return
+            self.processes[index] = new
+            self._leaving.append(old)
+            old.terminate()
+            while old.process.is_alive() and not self.should_exit.wait(0):
+                old.process.join(_TICK_SECONDS)
+            if self.should_exit.is_set():
+                return
+
+    def terminate_all(self) -> None:
+        """Stop the workers. From then on connections are refused rather than left to wait."""
+        if self._stopping.told:
+            self._shelf.drain()
+            self._stopping.sleep(self._settings.drain_seconds)
+        for process in self._leaving:
+            process.terminate()
+        super().terminate_all()
+        for listener in self.sockets:
+            listener.close()
+
+    def join_all(self) -> None:
+        """Wait for the workers, those that have been replaced as well."""
+        for process in self._leaving:
+            process.join()
+        super().join_all()
+
+
+class Stopping:
+    """Whether to stop, in the form of `threading.Event`, whose lock a signal handler must not take."""
+
+    def __init__(self) -> None:
+        self._set = self._hurry = False
+        self.told = False
+
+    def hear(self, number: int, _frame: object) -> None:
+        """Stop; at Ctrl-C, or at a second signal, without draining."""
+        self._hurry = self._hurry or number == signal.SIGINT or self.told
+        self._set = self.told = True
+
+    def set(self) -> None:
+        """Stop, for a reason of the service's own."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Say whether to stop."""
+        return self._set
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until told to stop, or for so long; say whether to stop."""
+        end = time.monotonic() + seconds
+        while not self._set and time.monotonic() < end:
+            time.sleep(_TICK_SECONDS)
+        return self._set
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, unless there is a hurry."""
+        end = time.monotonic() + seconds
+        while not self._hurry and time.monotonic() < end:
+            time.sleep(_TICK_SECONDS)
+
+
+class Worker(multiprocess.Process):
+    """One worker process under the supervisor."""
+
+    def __init__(self, shelf: Shelf, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+        self._shelf, self._settings = shelf, settings
+        self._begun, self._loading, self._told = time.monotonic(), True, False
+        super().__init__(config, sockets)
+
+    def start(self) -> None:
+        """Start the process, which hears of reloads only once it can answer to them."""
+        with signals.pending_in_children():
+            super().start()
+
+    def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
+        """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
+        end, asked = time.monotonic() + timeout, False
+        with suppress(OSError, EOFError):  # It has ended.
+            while self.process.is_alive() and time.monotonic() < end and not should_exit.is_set():
+                # One question at a time: later ones would be taken for answered by the answers to these.
+                if not asked:
+                    self.parent_conn.send(b"ping")
+                asked = not self.parent_conn.poll(_TICK_SECONDS)
+                if not asked and self.parent_conn.recv():
+                    return True
+        return False
+
+    def terminate(self) -> None:
+        """Tell the process to end, once."""
+        if not self._told:
+            self._told = True
+            super().terminate()
+
+    def is_alive(self, timeout: float = _HUNG_SECONDS) -> bool:
+        """Say whether the worker lives. While it loads its models, which may take long, it does not answer yet."""
+        if self._loading and self.process.is_alive() and time.monotonic() < self._begun + _START_SECONDS:
+            self._loading = not self.is_ready(timeout=0)
+            return True
+        return super().is_alive(min(timeout, _HUNG_SECONDS))
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve, in the new process."""
+        logs.configure(self._settings.log_level)
+        memory.return_large()
+        try:
+            self._server = Server(Service.of(self._shelf, self._settings), drain_seconds=0, supervisor=os.getppid())
+        except TextclsError as error:
+            _LOGGER.error("The worker cannot start: %s", error)
+            sys.exit(STARTUP_FAILURE)
+        try:
+            super().target(sockets)
+        except TextclsError:  # It has been logged.
+            sys.exit(1)

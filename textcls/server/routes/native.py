@@ -1,0 +1,81 @@
+"""Who answers the service's own routes. The docstrings are what the service's description says of them."""
+
+from typing import TYPE_CHECKING
+
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Form
+from textcls.server.monitoring import metrics
+from textcls.server.problems import RefusalError
+from textcls.server.routes.routing import Asked, Headers, Reply
+from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def classify(headers: Headers) -> Form:
+    """Classify one text or a batch; with `explain`, also split each logit exactly over the tokens.
+
+    The split is the accounting of this model's answer, not a claim about causes. The header `x-model` says which model
+    answered: its name, version and SHA-256.
+    """
+    return answers.read
+
+
+async def models(asked: Asked) -> Reply:
+    """Say which models answer, which labels they know, and how they were calibrated."""
+    generation = asked.service.generation
+    cards = [
+        ModelCard(
+            name=served.name,
+            version=served.version,
+            sha256=served.sha256,
+            default=served is generation.get(None),
+            labels=list(served.classifier.info.labels),
+            task=served.classifier.info.task,
+            format_version=served.classifier.info.format_version,
+            threshold=served.classifier.info.threshold,
+            max_tokens=served.classifier.info.max_tokens,
+            temperature=served.classifier.info.temperature,
+        )
+        for served in generation.models.values()
+    ]
+    return _reply(Models(generation=generation.number, models=cards))
+
+
+async def reload(asked: Asked) -> Reply:
+    """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
+
+    Needs the admin key. Keys are read anew as well. A model whose set of labels is another than before is told of, or
+    refused where `same_labels` is set.
+    """
+    done, workers = await asked.service.reload(asked.caller)
+    changed = [
+        ChangedLabels(model=change.model, added=list(change.added), removed=list(change.removed))
+        for change in done.changes
+    ]
+    return _reply(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
+
+
+async def livez(asked: Asked) -> Reply:
+    """Answer as long as the process can."""
+    return _reply(Health(status="live"))
+
+
+async def readyz(asked: Asked) -> Reply:
+    """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
+    if asked.service.draining:
+        raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
+    return _reply(Health(status="ready"))
+
+
+async def exposition(asked: Asked) -> Reply:
+    """Return what was counted, in Prometheus's text form."""
+    service = asked.service
+    named = [(model.name, model.version, model.sha256) for model in service.generation.models.values()]
+    content = metrics.exposition(service.folder, service.counts, named)
+    return Reply(200, content, b"text/plain; version=0.0.4; charset=utf-8")
+
+
+def _reply(said: "BaseModel") -> Reply:
+    return Reply(200, answers.encode(said.model_dump()))

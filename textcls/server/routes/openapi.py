@@ -1,0 +1,100 @@
+"""The service's description: OpenAPI, made of the routes by FastAPI, which does nothing else here.
+
+Only who asks for it needs this module: FastAPI takes 8 MB, and a fifth of a second to load.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from fastapi import Security
+from fastapi.openapi.docs import get_swagger_ui_html, get_swagger_ui_oauth2_redirect_html
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel
+
+from textcls import __version__
+from textcls.server.routes.routing import NAME, About, Route
+from textcls.server.settings import Limits
+
+_KEYS: Final = {
+    "key": HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any."),
+    "admin": HTTPBearer(auto_error=False, scheme_name="admin key"),
+}
+
+
+def written(routes: Iterable[Route], limits: Limits) -> bytes:
+    """Return the description of these routes, as OpenAPI has it, as JSON."""
+    return json.dumps(document(routes, limits), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def page() -> bytes:
+    """Return a page that shows the description; it loads its scripts from a public network."""
+    shown = get_swagger_ui_html(
+        openapi_url="/openapi.json", title="textcls - Swagger UI", oauth2_redirect_url="/docs/oauth2-redirect"
+    )
+    return bytes(shown.body)
+
+
+def redirect() -> bytes:
+    """Return what that page opens where a key is fetched from elsewhere."""
+    return bytes(get_swagger_ui_oauth2_redirect_html().body)
+
+
+def document(routes: Iterable[Route], limits: Limits) -> dict[str, Any]:
+    """Return the description of these routes, as OpenAPI has it."""
+    return get_openapi(
+        title="textcls",
+        version=__version__,
+        summary="Text classification that says what each token added to the answer.",
+        description=(
+            f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
+            f'{limits.max_body_bytes:,} bytes a body. Every error is `{{"error": {{"type", "message"}}}}`.'
+        ),
+        routes=[_described(route, route.about) for route in routes if route.about is not None],
+    )
+
+
+def _described(route: Route, about: About) -> APIRoute:
+    answers: Any = route.asks or route.tells
+    name = about.name or answers.__name__
+    key = _KEYS.get(route.access)
+    return APIRoute(
+        route.path,
+        _endpoint(about.body),
+        methods=[route.method],
+        name=name,
+        generate_unique_id_function=lambda described: described.name,
+        summary=about.summary,
+        description=inspect.cleandoc(answers.__doc__ or "") if about.text is None else about.text,
+        tags=None if about.tag is None else [about.tag],
+        response_model=about.answer,
+        responses=dict(about.responses),
+        dependencies=None if key is None else [Security(key)],
+        openapi_extra=_extra(route.path, about.body),
+    )
+
+
+def _endpoint(body: object) -> Callable[..., None]:
+    """Return a function of whose signature FastAPI takes what a body holds; nobody calls it."""
+
+    def endpoint(body: Any) -> None:
+        """Do nothing."""
+
+    if inspect.isclass(body):
+        endpoint.__annotations__["body"] = body
+        return endpoint
+    return lambda: None
+
+
+def _extra(path: str, body: type[BaseModel] | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what FastAPI cannot tell of a signature: the names in a path, and a body of which there is no model."""
+    said: dict[str, Any] = {}
+    if names := NAME.findall(path):
+        text = {"type": "string"}
+        said["parameters"] = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
+    if isinstance(body, Mapping):
+        said["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return said

@@ -1,0 +1,64 @@
+"""What the service's own routes answer where nobody asks about texts: models, reloads, its state, errors."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from textcls.server.inference.schemas import Score
+
+
+class ModelCard(BaseModel):
+    """What a served model says of itself."""
+
+    name: str
+    version: str
+    sha256: str = Field(description="Of the model's file.")
+    default: bool = Field(description="Whether it answers requests that name no model.")
+    labels: list[str]
+    task: str
+    format_version: int
+    threshold: Score | None = Field(description="Score below which the decision is `abstain`; null never abstains.")
+    max_tokens: int = Field(description="Tokens of a text that are read.")
+    temperature: float = Field(description="What the logits are divided by to calibrate the scores.")
+
+
+class Models(BaseModel):
+    """The models served."""
+
+    generation: int = Field(description="Counts how often the models were exchanged since the start.")
+    models: list[ModelCard]
+
+
+class ChangedLabels(BaseModel):
+    """A model whose set of labels is another than before."""
+
+    model: str = Field(description="Its name.")
+    added: list[str] = Field(description="The labels that the new file has and the old one had not.")
+    removed: list[str] = Field(description="The labels that the old file had and the new one has not.")
+
+
+class Reloaded(BaseModel):
+    """What an exchange of the models came to."""
+
+    generation: int = Field(description="The generation that is now served.")
+    workers: int = Field(description="How many workers serve it.")
+    changed_labels: list[ChangedLabels] = Field(description="The models that know other labels than before.")
+
+
+class Health(BaseModel):
+    """The state of the service."""
+
+    status: Literal["live", "ready"]
+
+
+class ErrorBody(BaseModel):
+    """What is wrong, where, and what to do."""
+
+    type: str = Field(examples=["invalid_request"])
+    message: str = Field(examples=["top_k must be greater than or equal to 1."])
+
+
+class ErrorAnswer(BaseModel):
+    """The form of every error."""
+
+    error: ErrorBody

@@ -1,0 +1,129 @@
+"""What the wire formats share: reading fields, asking the model, counting."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from textcls.errors import InputError
+from textcls.prediction import Prediction
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Answer, Outcome, Request
+from textcls.server.inference.parsing import load_json
+from textcls.server.models.registry import Served
+from textcls.server.routes.routing import Asked, Reply, Tell
+from textcls.server.settings import Limits
+
+T = TypeVar("T")
+
+# JSON Schema, for the service's description.
+TEXT: Final[dict[str, Any]] = {"type": "string"}
+TEXTS: Final[dict[str, Any]] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
+FLAG: Final[dict[str, Any]] = {"type": ["boolean", "null"]}
+
+
+def schema_of(required: str, **properties: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an object, of which one field must be there; others are left alone."""
+    return {"type": "object", "required": [required], "properties": properties}
+
+
+def telling(what: Callable[..., tuple[int, Any]]) -> Tell:
+    """Return what answers a question about a model or the service.
+
+    Args:
+        what: from the models, whether the service is stopping, and the names in the path, to a status and plain data.
+    """
+
+    async def tell(asked: Asked, **names: str) -> Reply:
+        status, found = what(asked.service.generation, asked.service.draining, **names)
+        return Reply(status, answers.encode(found))
+
+    return tell
+
+
+def read(body: bytes, limits: Limits) -> dict[str, Any]:
+    """Return the JSON object of a body; fields that a format does not know are left alone, as its servers do.
+
+    Raises:
+        InputError: the body is not a JSON object.
+        TooLargeError: it holds too much beside texts.
+    """
+    found = load_json(body, limits)
+    if not isinstance(found, dict):
+        raise InputError("The body must be a JSON object.")
+    return found
+
+
+def field(given: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    """Return an optional field; null is as good as none.
+
+    Raises:
+        InputError: it is of another kind.
+    """
+    value = given.get(name)
+    if value is None:
+        return default
+    # JSON knows one kind of number: 3.0 is an integer of it.
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # A bool is an int to Python.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        names = {bool: "true or false", int: "an integer", str: "a string", dict: "an object", list: "a list"}
+        raise InputError(f"{name} must be {names[kind]}.")
+    return value
+
+
+def texts(value: Any, name: str) -> list[str]:
+    """Return a text or a list of texts as a list.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{name} must be a text or a list of texts.")
+    for i, text in enumerate(value):
+        if not isinstance(text, str):
+            raise InputError(f"{name}[{i}] must be a text.")
+    return value
+
+
+def ask(
+    served: Served,
+    limits: Limits,
+    texts: Sequence[str],
+    say: Callable[[Prediction], T],
+    finish: Callable[[list[T], list[Outcome]], Any],
+    *,
+    explain: bool = False,
+    top_k: int | None = None,
+) -> Request:
+    """Return what is asked of a model.
+
+    Args:
+        served: the model.
+        limits: of a request.
+        texts: what is asked about.
+        say: makes of a prediction what is said of it, and keeps nothing of its arrays.
+        finish: makes the answer of what is said of all texts: plain data, or an `Answer`.
+        explain: also ask what each token added.
+        top_k: of how many labels an explanation will be told; None is all of them.
+
+    Raises:
+        TooLargeError: it is beyond a limit.
+    """
+
+    def write(predictions: Iterable[Prediction]) -> Answer:
+        found: list[T] = []
+        outcomes: list[Outcome] = []
+        for prediction in predictions:
+            found.append(say(prediction))
+            outcomes.append(answers.outcome(prediction))
+        value = finish(found, outcomes)
+        return value if isinstance(value, Answer) else Answer(answers.encode(value), served, outcomes)
+
+    return answers.checked(Request(served, texts, write, explain, None, top_k), limits)
+
+
+def said(message: str) -> bytes:
+    """Return an error as most formats write it."""
+    return answers.encode({"error": message})

@@ -1,0 +1,73 @@
+"""The inference interface of the Hugging Face clients for text classification: `POST /models/{name}`.
+
+Always a list of lists: one list of labels and scores a text.
+"""
+
+from functools import partial
+from math import exp
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.prediction import Prediction
+from textcls.server.inference.answers import Form, Request
+from textcls.server.models.registry import Generation
+from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.wire import common
+from textcls.server.settings import Limits
+
+_FUNCTIONS: Final = ("softmax", "sigmoid", "none")
+REQUEST: Final = common.schema_of(
+    "inputs",
+    inputs=common.TEXTS,
+    parameters={
+        "type": ["object", "null"],
+        "properties": {
+            "function_to_apply": {"enum": [*_FUNCTIONS, None]},
+            "top_k": {"type": ["integer", "null"], "minimum": 1},
+        },
+    },
+)
+
+
+def _asking(headers: Headers, name: str) -> Form:
+    return partial(_read, name)
+
+
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    return status, common.said(message)
+
+
+ROUTES: Final = (Route("POST", "/models/{name}", asks=_asking, problem=_problem),)
+
+
+def _read(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
+    texts = common.texts(given.get("inputs"), "inputs")
+    parameters = common.field(given, "parameters", dict, default={})
+    function = common.field(parameters, "function_to_apply", str, default="softmax")
+    if function not in _FUNCTIONS:
+        raise InputError(f"function_to_apply must be one of {', '.join(_FUNCTIONS)}.")
+    top_k = common.field(parameters, "top_k", int)
+    if top_k is not None and top_k < 1:
+        raise InputError("top_k must be 1 or more.")
+    return common.ask(
+        generation.get(name),
+        limits,
+        texts,
+        partial(_scored, function=function),
+        lambda found, _: [scores[:top_k] for scores in found],
+        explain=function != "softmax",
+        top_k=1,
+    )
+
+
+def _scored(prediction: Prediction, function: str) -> list[dict[str, Any]]:
+    if prediction.explanation is None:
+        return [{"label": label, "score": score} for label, score in prediction.top()]
+    logits = prediction.explanation.logits
+    order = sorted(logits, key=lambda label: -logits[label])
+    return [{"label": x, "score": logits[x] if function == "none" else _sigmoid(logits[x])} for x in order]
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + exp(-value)) if value >= 0 else exp(value) / (1 + exp(value))

@@ -1,0 +1,74 @@
+"""KServe's version 1: `POST /v1/models/{name}:predict` and `:explain`, `GET /v1/models/{name}`.
+
+An instance is a text, or an object with the field `text`. What comes back are results of `/v1/classify`.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from textcls.errors import InputError
+from textcls.prediction import Prediction
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Form, Request
+from textcls.server.models.registry import Generation
+from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.wire import common
+from textcls.server.settings import Limits
+
+REQUEST: Final = common.schema_of(
+    "instances",
+    instances={
+        "type": "array",
+        "minItems": 1,
+        "items": {"anyOf": [common.TEXT, common.schema_of("text", text=common.TEXT)]},
+    },
+)
+
+
+def problem(status: int, message: str) -> tuple[int, bytes]:
+    """Write an error as KServe does, which knows 400 but not 422."""
+    return 400 if status == 422 else status, common.said(message)
+
+
+def _asking(headers: Headers, name: str, *, explain: bool) -> Form:
+    return partial(_read, name, explain)
+
+
+def _model(generation: Generation, draining: bool, name: str) -> tuple[int, Any]:
+    return 503 if draining else 200, {"name": generation.get(name).name, "ready": not draining}
+
+
+ROUTES: Final = (
+    Route("POST", "/v1/models/{name}:predict", asks=partial(_asking, explain=False), problem=problem),
+    Route("POST", "/v1/models/{name}:explain", asks=partial(_asking, explain=True), problem=problem),
+    Route("GET", "/v1/models/{name}", tells=common.telling(_model), problem=problem),
+)
+
+
+def _read(
+    name: str, explain: bool, generation: Generation, limits: Limits, body: bytes, content_type: bytes
+) -> Request:
+    texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body, limits)))]
+    said = "explanations" if explain else "predictions"
+    return common.ask(generation.get(name), limits, texts, _written, lambda found, _: {said: found}, explain=explain)
+
+
+def _written(prediction: Prediction) -> orjson.Fragment:
+    """Return the JSON of a result: it takes a tenth of the memory of its objects."""
+    return orjson.Fragment(answers.encode(prediction.as_json()))
+
+
+def _instances(given: dict[str, Any]) -> list[Any]:
+    found = given.get("instances")
+    if not isinstance(found, list) or not found:
+        raise InputError('The body must hold a list of texts: {"instances": ["a text"]}.')
+    return found
+
+
+def _text(instance: Any, i: int) -> str:
+    text = instance.get("text") if isinstance(instance, dict) else instance
+    if not isinstance(text, str):
+        raise InputError(f'instances[{i}] must be a text, or an object such as {{"text": "a text"}}.')
+    return text

@@ -1,0 +1,283 @@
+"""The Open Inference Protocol, KServe's version 2, with Triton's extension for binary tensors: `/v2/...`.
+
+One input of BYTES, a text an element. Outputs, of which the first three come if none are named: `label` and `score` of
+each text, `probabilities` of all labels, `labels` in their order, `logits`, and `explanation`, a JSON object a text.
+"""
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
+from typing import Any, Final
+
+from textcls import __version__
+from textcls.errors import InputError, NotFoundError
+from textcls.prediction import Prediction
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Answer, Form, Outcome, Request
+from textcls.server.models.registry import Generation, Served
+from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.wire import common
+from textcls.server.routes.wire.kserve import problem
+from textcls.server.settings import Limits
+
+_LENGTH: Final = b"inference-header-content-length"
+_DEFAULT: Final = ("label", "score", "probabilities")
+_EXPLAINED: Final = ("logits", "explanation")
+_KINDS: Final = {
+    "label": "BYTES",
+    "score": "FP32",
+    "probabilities": "FP32",
+    "labels": "BYTES",
+    "logits": "FP32",
+    "explanation": "BYTES",
+}
+_FIELDS: Final = {"type": ["object", "null"]}
+REQUEST: Final = common.schema_of(
+    "inputs",
+    id={"type": ["string", "null"]},
+    inputs={
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 1,
+        "items": {
+            "type": "object",
+            "required": ["datatype", "shape"],
+            "description": "As many texts in data, or in the binary data behind the JSON, as the shape says.",
+            "properties": {
+                "name": common.TEXT,
+                "datatype": {"const": "BYTES"},
+                "shape": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer", "minimum": 1}},
+                "data": {"type": "array", "items": {"anyOf": [common.TEXT, {"type": "array", "items": common.TEXT}]}},
+                "parameters": _FIELDS,
+            },
+        },
+    },
+    outputs={
+        "type": ["array", "null"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"enum": [*_KINDS]}}},
+    },
+    parameters=_FIELDS,
+)
+
+
+# About the service and its models
+
+
+def _service(generation: Generation, draining: bool) -> tuple[int, Any]:
+    return 200, {"name": "textcls", "version": __version__, "extensions": ["binary_tensor_data"]}
+
+
+def _live(generation: Generation, draining: bool) -> tuple[int, Any]:
+    return 200, {"live": True}
+
+
+def _ready(generation: Generation, draining: bool) -> tuple[int, Any]:
+    return 503 if draining else 200, {"ready": not draining}
+
+
+def _model_ready(generation: Generation, draining: bool, name: str, version: str | None = None) -> tuple[int, Any]:
+    served = _get(generation, name, version)
+    return 503 if draining else 200, {"name": served.name, "ready": not draining}
+
+
+def _model(generation: Generation, draining: bool, name: str, version: str | None = None) -> tuple[int, Any]:
+    served = _get(generation, name, version)
+    labels = len(served.classifier.labels)
+    shapes = {"probabilities": [-1, labels], "logits": [-1, labels], "labels": [labels]}
+    return 200, {
+        "name": served.name,
+        "versions": [served.version],
+        "platform": "textcls_onnx",
+        "inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1]}],
+        "outputs": [
+            {"name": output, "datatype": kind, "shape": shapes.get(output, [-1])} for output, kind in _KINDS.items()
+        ],
+    }
+
+
+def _get(generation: Generation, name: str, version: str | None) -> Served:
+    served = generation.get(name)
+    if version not in (None, served.version):
+        raise NotFoundError(f"There is no such version of {served.name}; there is {served.version}.")
+    return served
+
+
+# Texts
+
+
+def _asking(headers: Headers, name: str, version: str | None = None) -> Form:
+    return partial(_read, name, version, headers)
+
+
+_MODEL: Final = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+_told: Final = partial(Route, "GET", problem=problem)
+ROUTES: Final = (
+    _told("/v2", tells=common.telling(_service)),
+    # As /livez and /readyz: whoever asks these has no key.
+    _told("/v2/health/live", "public", tells=common.telling(_live)),
+    _told("/v2/health/ready", "public", tells=common.telling(_ready)),
+    *(_told(path, tells=common.telling(_model)) for path in _MODEL),
+    *(_told(f"{path}/ready", tells=common.telling(_model_ready)) for path in _MODEL),
+    *(Route("POST", f"{path}/infer", asks=_asking, problem=problem) for path in _MODEL),
+)
+
+
+def _read(
+    name: str,
+    version: str | None,
+    headers: Headers,
+    generation: Generation,
+    limits: Limits,
+    body: bytes,
+    content_type: bytes,
+) -> Request:
+    length = _json_length(headers, len(body))
+    given, binary = common.read(body[:length], limits), body[length:]
+    served = _get(generation, name, version)
+    texts, shape = _texts(given, binary)
+    wanted = _wanted(given)
+    names = [output for output, _ in wanted]
+    explain = any(name in _EXPLAINED for name in names)
+    finish = partial(_finished, served, wanted, shape, common.field(given, "id", str))
+    return common.ask(served, limits, texts, partial(_row, names), finish, explain=explain)
+
+
+def _finished(
+    served: Served,
+    wanted: Sequence[tuple[str, bool]],
+    shape: list[int],
+    called: str | None,
+    rows: list[dict[str, Any]],
+    outcomes: list[Outcome],
+) -> Answer:
+    outputs, tail = [], []
+    for output, as_binary in wanted:
+        data, dims = _output(output, served, rows, shape)
+        tensor: dict[str, Any] = {"name": output, "shape": dims, "datatype": _KINDS[output]}
+        if as_binary:
+            tail.append(_binary(data, _KINDS[output]))
+            tensor["parameters"] = {"binary_data_size": len(tail[-1])}
+        else:
+            tensor["data"] = data
+        outputs.append(tensor)
+    head = {"model_name": served.name, "model_version": served.version}
+    if called is not None:
+        head["id"] = called
+    text = answers.encode({**head, "outputs": outputs})
+    answer = Answer(text + b"".join(tail), served, outcomes)
+    if not tail:
+        return answer
+    return answer._replace(headers=[(_LENGTH, b"%d" % len(text))], kind=b"application/octet-stream")
+
+
+def _json_length(headers: Headers, size: int) -> int:
+    for name, value in headers:
+        if name == _LENGTH:
+            if not value.isdigit() or len(value) > 18 or int(value) > size:
+                raise InputError("The header Inference-Header-Content-Length is not the length of the body's JSON.")
+            return int(value)
+    return size
+
+
+def _texts(given: Mapping[str, Any], binary: bytes) -> tuple[list[str], list[int]]:
+    """Return the texts, and the shape in which they came."""
+    inputs = given.get("inputs")
+    if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
+        raise InputError("inputs must be a list of one tensor, named text, of the datatype BYTES.")
+    tensor = inputs[0]
+    if tensor.get("datatype") != "BYTES":
+        raise InputError("The datatype of the input must be BYTES: a text an element.")
+    shape = tensor.get("shape")
+    # A bool is an int to Python.
+    if not isinstance(shape, list) or not all(type(size) is int and 0 < size < 1 << 32 for size in shape):
+        raise InputError("The shape of the input must be a list of sizes, such as [2] for two texts.")
+    if shape[1:] not in ([], [1]) or not shape:
+        raise InputError("The shape of the input must be [N] or [N, 1]: a text an element.")
+    size = common.field(common.field(tensor, "parameters", dict, default={}), "binary_data_size", int)
+    texts = _flat(tensor.get("data")) if size is None else _strings(binary, size)
+    if len(texts) != prod(shape):
+        raise InputError(f"The input has {len(texts):,} elements and not those of its shape.")
+    return texts, shape
+
+
+def _flat(data: Any) -> list[str]:
+    if not isinstance(data, list):
+        raise InputError("The input needs data: a list of texts.")
+    found = [text for row in data for text in (row if isinstance(row, list) else [row])]
+    if not all(isinstance(text, str) for text in found):
+        raise InputError("The data of the input must be texts.")
+    return found
+
+
+def _strings(binary: bytes, size: int) -> list[str]:
+    """Read Triton's form of texts: the length of each in four bytes, and its UTF-8."""
+    if size != len(binary):
+        raise InputError(f"binary_data_size is {size:,}, and {len(binary):,} bytes follow the body's JSON.")
+    found, at = [], 0
+    while at < size:
+        end = at + 4 + int.from_bytes(binary[at : at + 4], "little")
+        if at + 4 > size or end > size:
+            raise InputError("The binary data of the input end within a text.")
+        try:
+            found.append(binary[at + 4 : end].decode())
+        except UnicodeDecodeError:
+            raise InputError(f"Text {len(found)} of the binary data is not UTF-8.") from None
+        at = end
+    return found
+
+
+def _wanted(given: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """Return which outputs are wanted, and which of them as binary data."""
+    parameters = common.field(given, "parameters", dict, default={})
+    binary = common.field(parameters, "binary_data_output", bool, default=False)
+    outputs = common.field(given, "outputs", list, default=[]) or [{"name": name} for name in _DEFAULT]
+    found = []
+    for output in outputs:
+        name = output.get("name") if isinstance(output, dict) else None
+        if not isinstance(name, str) or name not in _KINDS:
+            raise InputError(f"There is no such output; there are {', '.join(_KINDS)}.")
+        own = common.field(output, "parameters", dict, default={})
+        found.append((name, common.field(own, "binary_data", bool, default=binary)))
+    if len({name for name, _ in found}) < len(found):
+        raise InputError("An output is named twice.")
+    return found
+
+
+def _output(
+    name: str, served: Served, rows: Sequence[Mapping[str, Any]], shape: list[int]
+) -> tuple[list[Any], list[int]]:
+    labels = served.classifier.labels
+    if name == "labels":
+        return list(labels), [len(labels)]
+    if name in ("probabilities", "logits"):
+        return [value for row in rows for value in row[name]], [len(rows), len(labels)]
+    return [row[name] for row in rows], shape
+
+
+def _row(names: Sequence[str], prediction: Prediction) -> dict[str, Any]:
+    """Return the wanted outputs of one text."""
+    return {name: _TOLD[name](prediction) for name in names if name in _TOLD}
+
+
+def _logits(prediction: Prediction) -> list[float]:
+    if prediction.explanation is None:
+        raise TypeError("logits were not asked for")
+    found: list[float] = prediction.explanation.logit_values.tolist()
+    return found
+
+
+_TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
+    "label": lambda prediction: prediction.label,
+    "score": lambda prediction: prediction.score,
+    "probabilities": lambda prediction: prediction.probabilities.tolist(),
+    "logits": _logits,
+    "explanation": lambda prediction: answers.encode(prediction.as_json()).decode(),
+}
+
+
+def _binary(data: Sequence[Any], kind: str) -> bytes:
+    if kind == "FP32":
+        return struct.pack(f"<{len(data)}f", *data)
+    parts = [text.encode() for text in data]
+    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)

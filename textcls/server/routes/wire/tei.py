@@ -1,0 +1,82 @@
+"""text-embeddings-inference: `POST /predict`, by its other names `/` and `/invocations`.
+
+A text gets one flat list of labels and scores, best first; a batch, sent as a list of one-text lists, gets a list of
+such lists. A list of two texts is a pair there, for models that compare; these classify single texts.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.prediction import Prediction
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Request
+from textcls.server.models.registry import Generation
+from textcls.server.routes.routing import Route
+from textcls.server.routes.wire import common
+from textcls.server.settings import Limits
+
+_TYPES: Final = {429: "Overloaded", 503: "Unhealthy", 500: "Backend", 504: "Backend"}
+_SHAPE: Final = 'inputs must be a text, or a batch as a list of lists of one text each: [["a text"], ["another"]].'
+_BATCH: Final = {"type": "array", "minItems": 1, "maxItems": 1, "items": common.TEXT}
+REQUEST: Final = common.schema_of(
+    "inputs",
+    inputs={"anyOf": [common.TEXT, _BATCH, {"type": "array", "minItems": 1, "items": _BATCH}]},
+    raw_scores=common.FLAG,
+)
+_PAIR: Final = (
+    "is a pair of texts, and this model classifies single texts: send a batch as a list of lists of one text each, "
+    'as in [["a text"], ["another"]].'
+)
+
+
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    return status, answers.encode({"error": message, "error_type": _TYPES.get(status, "Validation")})
+
+
+_PATHS: Final = ("/predict", "/", "/invocations")
+ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
+
+
+def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
+    raw = common.field(given, "raw_scores", bool, default=False)
+    texts, batch = _texts(given.get("inputs"))
+    return common.ask(
+        generation.get(None),
+        limits,
+        texts,
+        partial(scored, raw=raw),
+        lambda found, _: found if batch else found[0],
+        # Only an explained answer holds logits.
+        explain=raw,
+        top_k=1,
+    )
+
+
+def scored(prediction: Prediction, *, raw: bool) -> list[dict[str, Any]]:
+    """Return labels and scores, or logits, best first."""
+    if not raw or prediction.explanation is None:
+        return [{"score": score, "label": label} for label, score in prediction.top()]
+    logits = prediction.explanation.logits
+    return [{"score": logits[label], "label": label} for label in sorted(logits, key=lambda x: -logits[x])]
+
+
+def _texts(inputs: Any) -> tuple[list[str], bool]:
+    """Return the texts, and whether they are a batch."""
+    if isinstance(inputs, str):
+        return [inputs], False
+    if not isinstance(inputs, list) or not inputs:
+        raise InputError(_SHAPE)
+    if isinstance(inputs[0], str):
+        return [_single(inputs, "inputs")], False
+    return [_single(one, f"inputs[{i}]") for i, one in enumerate(inputs)], True
+
+
+def _single(given: Any, where: str) -> str:
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given) or len(given) not in (1, 2):
+        raise InputError(_SHAPE)
+    if len(given) == 2:
+        raise InputError(f"{where} {_PAIR}")
+    text: str = given[0]
+    return text

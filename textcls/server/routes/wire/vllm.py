@@ -1,0 +1,66 @@
+"""vLLM's classifiers: `POST /vllm/classify`, and as OpenAI's clients ask, `/vllm/v1/classify`.
+
+Below a prefix, since `/v1/classify` is the server's own.
+"""
+
+import secrets
+import time
+from functools import partial
+from typing import Any, Final
+
+from textcls.errors import InputError
+from textcls.prediction import Prediction
+from textcls.server.inference import answers
+from textcls.server.inference.answers import Outcome, Request
+from textcls.server.models.registry import Generation, Served
+from textcls.server.routes.routing import Route
+from textcls.server.routes.wire import common
+from textcls.server.settings import Limits
+
+_TYPES: Final = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 413: "BadRequestError"}
+
+REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["string", "null"]})
+
+
+def _problem(status: int, message: str) -> tuple[int, bytes]:
+    status = 400 if status == 422 else status
+    error = {"message": message, "type": _TYPES.get(status, "InternalServerError"), "param": None, "code": status}
+    return status, answers.encode({"error": error})
+
+
+_PATHS: Final = ("/vllm/classify", "/vllm/v1/classify")
+ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
+
+
+def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
+    given = common.read(body, limits)
+    if isinstance(given.get("input"), list) and given["input"] and not isinstance(given["input"][0], str):
+        raise InputError("input must be a text or a list of texts; the numbers of tokens are another model's.")
+    texts = common.texts(given.get("input"), "input")
+    served = generation.get(common.field(given, "model", str))
+    return common.ask(served, limits, texts, _said, partial(_finished, served))
+
+
+def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcome]) -> dict[str, Any]:
+    tokens = sum(outcome.tokens for outcome in outcomes)
+    return {
+        "id": f"classify-{secrets.token_hex(16)}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": served.name,
+        "data": [{"index": i, **said} for i, said in enumerate(found)],
+        "usage": {
+            "prompt_tokens": tokens,
+            "total_tokens": tokens,
+            "completion_tokens": 0,
+            "prompt_tokens_details": None,
+        },
+    }
+
+
+def _said(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "label": prediction.label,
+        "probs": prediction.probabilities.tolist(),
+        "num_classes": len(prediction.label_names),
+    }
