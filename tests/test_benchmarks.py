@@ -229,3 +229,33 @@ def test_labels_are_moved_apart_and_keep_their_order(module: Any) -> None:
     pytest.importorskip("matplotlib", reason="the plots need matplotlib")
     moved = module("plots").spread([0.5, 0.5, 0.1, 0.55], 0.1)
     assert moved == pytest.approx([0.41667, 0.51667, 0.1, 0.61667], abs=1e-4)
+
+
+# Few labels
+
+
+def test_a_draw_parts_the_rows_and_forgets_the_labels_of_the_others(module: Any, tmp_path: Path) -> None:
+    for name, rows in (("train", 40), ("test", 5)):
+        lines = [f"text {name} {i},{'xy'[i % 2]}" for i in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]) + "\n")
+    few = module("few_labels")
+    one, again, other = (few.draw(tmp_path, 10, seed) for seed in (0, 0, 1))
+    assert one == again
+    assert one.labelled != other.labelled
+    assert sorted([*one.labelled.texts, *one.unlabelled]) == sorted(f"text train {i}" for i in range(40))
+    assert (len(one.labelled.texts), len(one.test.texts)) == (10, 5)
+    assert few.draw(tmp_path, 10, 0, tmp_path).unlabelled == [f"text train {i}" for i in range(40)]
+
+
+def test_the_table_of_few_labels_has_a_line_a_number_of_rows(module: Any) -> None:
+    few, state = module("few_labels"), module("state")
+    models = {few.ALONE: 60.0, few.ITSELF: 61.0, few.TEACHER: 70.0, few.STUDENT: 72.0}
+    figures = {
+        state.Cell("trees", model, seed, 100): {"accuracy": value + seed, "seconds": 9.0, "weight": float(seed)}
+        for model, value in models.items()
+        for seed in (0, 1)
+    }
+    lines = few.table(state.State(ABOUT, figures))
+    assert lines[0] == "| set | labelled rows | labels alone | self-training | teacher | student | used | s |"
+    shown = " | ".join(f"{value + 0.5:.2f} ± 0.71" for value in models.values())
+    assert lines[2] == f"| trees | 100 | {shown} | 1, 1 | 9 |"

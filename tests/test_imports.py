@@ -104,10 +104,10 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 
 # Rooms of the training package, from the bottom up: each may import those before it.
-ROOMS = ("config", "data", "models", "fit", "export", "pipeline", "studies", "cli")
-ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_options": "config"}
-# Fitting and exporting know nothing of each other.
-NEVER = {("export", "fit"), ("fit", "export")}
+ROOMS = ("config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_summary": "cli", "cli_options": "config"}
+# Fitting, with a teacher or without, and exporting know nothing of each other.
+NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}
 
 
 def training_room(module: str) -> str:

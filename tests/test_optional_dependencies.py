@@ -13,6 +13,7 @@ from textcls import MissingExtraError
 from textcls._util import optional_dependencies
 from textcls.data import parquet
 from textcls.evaluation import metrics, selective_prediction
+from textcls_training.distillation import encoder
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,6 +61,13 @@ def test_a_package_that_is_not_installed_is_reported_with_its_extra(monkeypatch:
     extra = optional_dependencies.EXTRA_OF_PACKAGE[name]
     with pytest.raises(MissingExtraError, match=rf"'{name}', which is not installed; .*\[{extra}\]"):
         ASK[name]()
+
+
+def test_a_teacher_says_what_to_install_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget(monkeypatch, "sentence_transformers")
+    monkeypatch.setattr(sys, "meta_path", [Without("sentence_transformers"), *sys.meta_path])
+    with pytest.raises(MissingExtraError, match=r"^A teacher needs .*; type: pip install 'textcls\[teacher\]'$"):
+        encoder.require()
 
 
 @pytest.mark.parametrize("name", ASK)

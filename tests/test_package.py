@@ -113,6 +113,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "serve",
         "train",
+        "teacher",
         "parquet",
         "kernels",
         "explain",
@@ -131,6 +132,7 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["serve"]) == SERVE
     assert set(requirements["otel"]) == OTEL
     assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "numba", "scikit-learn", "scipy"}
+    assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["ablate"]) - {"textcls", *requirements["train"]} == {"matplotlib"}
     assert set(requirements["parquet"]) == {"pyarrow"}

@@ -1,6 +1,6 @@
 """Training from Python, which the extra `textcls[train]` brings: PyTorch is imported when it is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ def train(
     *,
     valid: tuple[Sequence[str], Sequence[str]] | None = None,
     rationales: Sequence[object] | None = None,
+    unlabelled: Sequence[str] | None = None,
+    probabilities: Sequence[Mapping[str, float]] | None = None,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`, write the model to `output`, and return it.
@@ -26,6 +28,10 @@ def train(
         output: the ONNX file to write; it appears whole, or not at all.
         valid: validation rows, which choose epoch and temperature, instead of a part of `texts`.
         rationales: human rationales of each text, as a column of `--rationale-column` may hold them.
+        unlabelled: texts without labels. The `teacher` of `options` answers them, or else the model itself, and the
+            model learns from the answers, too, if held-out rows say that it helps.
+        probabilities: somebody's answers to `unlabelled`, in the place of a teacher's: of each text a mapping from
+            every label to its probability.
         options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
             `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
 
@@ -35,8 +41,11 @@ def train(
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
     """
-    for given, what in ((texts, "texts"), (labels, "labels"), *zip(valid or (), ("texts", "labels"), strict=False)):
+    more = [(given, what) for given, what in ((unlabelled, "texts"), (probabilities, "mappings")) if given is not None]
+    rows = ((texts, "texts"), (labels, "labels"), *zip(valid or (), ("texts", "labels"), strict=False))
+    for given, what in (*rows, *more):
         require_sequence(given, what)
     found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
-    classifier: Classifier = found(texts, labels, output, valid=valid, rationales=rationales, **options)
+    answered = {"unlabelled": unlabelled, "probabilities": probabilities}
+    classifier: Classifier = found(texts, labels, output, valid=valid, rationales=rationales, **answered, **options)
     return classifier

@@ -34,7 +34,7 @@ def test_train_prints_plain_progress_lines_when_not_in_a_terminal(trained: tuple
     output, _ = trained
     number = r"\d+\.\d{3}"
     assert re.search(rf"^choosing.*: epoch 1, loss {number}, validation \d+\.\d\d%$", output, re.MULTILINE)
-    assert re.search(r"^choosing.*: \d+ rows over all epochs$", output, re.MULTILINE)
+    assert re.search(r"^choosing.*: \d+ rows in all$", output, re.MULTILINE)
     assert "\x1b" not in output
     assert "\r" not in output
 

@@ -114,14 +114,18 @@ class Recorder:
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, int]] = []
-        self.steps: list[tuple[int, float]] = []
+        self.steps: list[tuple[int, float | None]] = []
+        self.notes: list[str] = []
         self.epochs: list[tuple[int, EpochScore | None]] = []
 
     def phase(self, name: str, rows: int) -> None:
         self.phases.append((name, rows))
 
-    def step(self, rows: int, loss: float) -> None:
+    def step(self, rows: int, loss: float | None) -> None:
         self.steps.append((rows, loss))
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
     def epoch(self, number: int, score: EpochScore | None) -> None:
         self.epochs.append((number, score))

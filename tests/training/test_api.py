@@ -36,6 +36,20 @@ def test_validation_rows_and_rationales_are_counted(tmp_path: Path) -> None:
     assert (found.info.training["held_out_rows"], found.info.training["rationales"]) == (6, 12)
 
 
+def test_unlabelled_texts_and_their_probabilities_are_those_of_the_command_line(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *zip(TEXTS, LABELS, strict=True)])
+    answers = {f"new {word} {i}": chance for i in range(9) for word, chance in (("refund", 0.75), ("parcel", 0.25))}
+    table = [("text", "p_billing", "p_shipping"), *((text, str(p), str(1 - p)) for text, p in answers.items())]
+    more = write_rows(tmp_path / "more.csv", table)
+    options = ("--epochs", "1", "--dim", "2", "--ngrams", "none", "--device", "cpu", "--unlabelled-weight", "1")
+    succeed("train", data, "--unlabelled", more, "--probabilities", "p_*", *options)
+    mappings = [{"shipping": 1 - chance, "billing": chance} for chance in answers.values()]
+    given: dict[str, Any] = {"unlabelled": [*answers], "probabilities": mappings, "unlabelled_weight": 1}
+    found = textcls.train(TEXTS, LABELS, tmp_path / "api.onnx", **given, **SMALL)
+    assert (tmp_path / "api.onnx").read_bytes() == (tmp_path / "rows.onnx").read_bytes()
+    assert found.info.training["distillation"]["rows"] == 18
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
@@ -50,6 +64,19 @@ def test_validation_rows_and_rationales_are_counted(tmp_path: Path) -> None:
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
         ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not hold 'card'"),
+        ({"unlabelled": ["a", 3]}, InputError, "Unlabelled texts: number 1 is not a string but int."),
+        ({"unlabelled": ["refund please 1"]}, InputError, "There are no unlabelled texts, but copies of labelled ones"),
+        ({"probabilities": []}, ConfigError, "The probabilities are of no texts; give these as unlabelled."),
+        ({"unlabelled": ["a"], "probabilities": []}, InputError, "There are 1 unlabelled texts and 0 probabilities"),
+        (
+            {"unlabelled": ["a"], "probabilities": [{"billing": 1.0}]},
+            InputError,
+            "probabilities[0]: the probability in the label 'shipping' is None; write a number from 0 to 1.",
+        ),
+        ({"teacher": "x"}, ConfigError, "A teacher answers unlabelled texts, and there are none; give some, or leave"),
+        ({"teacher": ""}, ConfigError, "teacher must be a name or a path, not ''."),
+        ({"unlabelled_rows": 0}, ConfigError, "unlabelled_rows must be at least 1, not 0."),
+        ({"unlabelled_weight": -1}, ConfigError, "unlabelled_weight must be a finite number from 0, not -1."),
         ({"epoch": 3}, ConfigError, "Training has no option 'epoch'; did you mean 'epochs'?"),
         ({"colour": 3}, ConfigError, "Training has no option 'colour'; there are attention, bigrams, "),
         ({"size": "big"}, ConfigError, "size must be one of tiny, small, default, full, not 'big'."),

@@ -181,8 +181,10 @@ def test_the_report_as_plain_data_keeps_its_names(trained: Trained) -> None:
     assert list(found) == [
         "rows", "held_out_rows", "folds", "epochs", "temperature", "shares", "held_out", "ece_before", "gate",
         "parameters", "mixing_parameters", "file_bytes", "interrupted", "seconds",
+        "distillation",
     ]  # fmt: skip
     assert found["shares"] == trained.report.ensemble_weights
+    assert found["distillation"] is None
 
 
 def test_a_training_with_rationales_repeats_itself_and_says_how_many_rows_had_them(

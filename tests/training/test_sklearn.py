@@ -32,8 +32,8 @@ def fitted() -> TextClassifier:
 class OfNumbers(TextClassifier):
     """Each row of numbers as a text: scikit-learn's checks of what fitting does know no other input."""
 
-    def fit(self, X: Any, y: Any) -> "OfNumbers":
-        super().fit(self._words(X), y)
+    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> "OfNumbers":
+        super().fit(self._words(X), y, None if unlabelled is None else self._words(unlabelled))
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -179,6 +179,16 @@ def test_embedding_and_mixing_rate_are_options() -> None:
     info = model.classifier_.info
     assert (info.model["embedding"], info.model["mixing"]) == ("bits", "pool")
     assert info.training["optim"]["mixing_rate"] == 0.25
+
+
+def test_texts_without_labels_are_learned_from_and_the_estimator_says_what_is_wrong_with_them() -> None:
+    more = [f"{word} please {i}" for i in range(20, 30) for word in ("refund", "parcel", "cancel")]
+    model = TextClassifier(**SMALL, unlabelled_weight=1).fit(TEXTS, LABELS, unlabelled=more)
+    assert model.classifier_.info.training["distillation"]["rows"] == 30
+    with pytest.raises(ValueError, match="There are no unlabelled texts, but copies of labelled ones"):
+        model.fit(TEXTS, LABELS, unlabelled=TEXTS)
+    with pytest.raises(ValueError, match="A teacher answers unlabelled texts, and there are none"):
+        TextClassifier(**SMALL, teacher="x").fit(TEXTS, LABELS)
 
 
 def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ EXTRA_OF_PACKAGE: Final = {
     "scipy": "train",
     "sklearn": "train",
     "threadpoolctl": "train",
+    "sentence_transformers": "teacher",
     "fastapi": "serve",
     "httptools": "serve",
     "orjson": "serve",

@@ -1,16 +1,18 @@
 """Training from Python: lists of texts and labels in, a classifier out. `textcls.train` leads here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from textcls.classifier import Classifier
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 
 
 def train(
@@ -20,6 +22,8 @@ def train(
     *,
     valid: tuple[Sequence[str], Sequence[str]] | None = None,
     rationales: Sequence[object] | None = None,
+    unlabelled: Sequence[str] | None = None,
+    probabilities: Sequence[Mapping[str, float]] | None = None,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
@@ -28,8 +32,37 @@ def train(
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
     validation = None if valid is None else _labelled_texts(*valid, "texts of valid")
-    pipeline.train(given, Path(output), config, valid=validation)
+    more = None
+    if unlabelled is not None:
+        apart = [*given.texts, *(validation.texts if validation else ())]
+        more = unlabelled_texts(unlabelled, given.label_names(), apart, config.unlabelled_rows, probabilities)
+    elif probabilities is not None:
+        raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
+    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more)
     return Classifier.load(output)
+
+
+def unlabelled_texts(
+    texts: Sequence[str],
+    names: Sequence[str],
+    labelled: Sequence[str],
+    limit: int,
+    probabilities: Sequence[Mapping[str, float]] | None = None,
+) -> UnlabelledTexts:
+    """Return a sample of at most `limit` of unlabelled `texts`, with the probabilities of the labels `names`.
+
+    Raises:
+        InputError: the texts are no strings, or the probabilities are not theirs.
+    """
+    _check_strings(texts, "unlabelled texts", "")
+    if probabilities is None:
+        return UnlabelledTexts.sample(map(UnlabelledText, texts), limit, labelled)
+    if len(probabilities) != len(texts):
+        raise InputError(
+            f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; one mapping a text is "
+            "needed."
+        )
+    return UnlabelledTexts.sample(map(UnlabelledText, texts, of_mappings(probabilities, names)), limit, labelled)
 
 
 def _labelled_texts(texts: Sequence[str], labels: Sequence[str], what: str) -> LabelledTexts:

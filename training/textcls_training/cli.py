@@ -4,7 +4,6 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after.
 """
 
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.text import Text
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
@@ -34,13 +32,13 @@ from textcls.data_quality.findings import find
 from textcls.data_quality.survey import Survey
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
-from textcls.display.terminal.evaluation import label_table, score_line
-from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls_training.cli_options import train_options
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans, parse
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.data.unlabelled_files import read_unlabelled
 
 if TYPE_CHECKING:
     from textcls_training.training_report import TrainReport
@@ -65,6 +63,18 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
     '[[3, 7]], or phrases such as ["charged twice"]; rows may have none. Of several text columns, spans count in the '
     "joined text.",
 )
+@click.option(
+    "--unlabelled",
+    multiple=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Texts without labels, in the text columns of DATA. The teacher answers them, and the model learns from its "
+    "answers, too, if held-out rows say that it helps. May be given several times.",
+)
+@click.option(
+    "--probabilities",
+    metavar="PATTERN",
+    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ...",
+)
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
@@ -76,6 +86,8 @@ def train(
     label_column: str | None,
     valid: Path | None,
     rationale_column: str | None,
+    unlabelled: tuple[Path, ...],
+    probabilities: str | None,
     as_json: bool,
     verbose: bool,
     reading: Reading,
@@ -90,8 +102,9 @@ def train(
     weight = click.get_current_context().get_parameter_source("rationale_weight")
     if rationale_column is None and weight == ParameterSource.COMMANDLINE:
         raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the rationales.")
+    _check_teaching(unlabelled, probabilities, settings["teacher"])
     output = output or _default_output(data[0])
-    others = [valid] if valid else []
+    others = [*([valid] if valid else []), *unlabelled]
     once([*data, *others])
     check_not_an_input(output, [*data, *others])
     check_output_path(output)
@@ -102,6 +115,9 @@ def train(
     if rationale_column is not None:
         rows = _with_spans(rows, rationale_column, reading)
     valid_rows = _read_valid(valid, rows, reading) if valid else None
+    texts = None
+    if unlabelled:
+        texts = _read_unlabelled(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
     reading.say_skipped()
     clock.lap("reading")
     _warn(rows, valid_rows, reading)
@@ -109,14 +125,16 @@ def train(
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
     spans = rows.more[rationale_column] if rationale_column is not None else None
-    report = run_training(rows, output, settings, valid=valid_rows, spans=spans, console=console)
+    report = run_training(rows, output, settings, valid=valid_rows, spans=spans, unlabelled=texts, console=console)
     clock.lap("loading", report.seconds)
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
     if as_json:
         click.echo(json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
     else:
-        _summarise(stdout_console(), report, output)
+        from textcls_training.cli_summary import summarise
+
+        summarise(stdout_console(), report, output)
     if report.interrupted:
         click.echo(
             f"Interrupted: {output} holds what was learned from {report.rows:,} rows; whole epochs: {report.epochs}.",
@@ -166,6 +184,38 @@ def _read_valid(path: Path, rows: Labelled, reading: Reading) -> Labelled:
     return found.only(used)
 
 
+def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teacher: str | None) -> None:
+    """Refuse a teacher, or probabilities, without texts, and both of them together."""
+    for name, given in (("--teacher", teacher), ("--probabilities", probabilities)):
+        if given is not None and not unlabelled:
+            raise ConfigError(f"{name} needs --unlabelled, which names the file of the texts that it is about.")
+    if teacher is not None and probabilities is not None:
+        raise ConfigError("--teacher and --probabilities both answer the unlabelled texts; leave one of them out.")
+
+
+def _read_unlabelled(
+    paths: Sequence[Path],
+    rows: Labelled,
+    valid: Labelled | None,
+    pattern: str | None,
+    limit: int,
+    reading: Reading,
+) -> UnlabelledTexts:
+    """Read the unlabelled texts; copies of training and validation rows are left out."""
+    found, notes = read_unlabelled(
+        paths,
+        rows.text_columns,
+        sorted(set(rows.labels)),
+        [*rows.texts, *(valid.texts if valid else ())],
+        limit=limit,
+        pattern=pattern,
+        options=reading.options,
+        bad=reading.bad,
+    )
+    reading.say(notes)
+    return found
+
+
 def _with_spans(rows: Labelled, column: str, reading: Reading) -> Labelled:
     """Return the rows with the rationales in `column` as spans of the text; a row whose spans make no sense is bad."""
     spans, used = [], []
@@ -208,6 +258,7 @@ def run_training(
     valid: Labelled | None,
     console: Console,
     spans: Sequence[Spans] | None = None,
+    unlabelled: UnlabelledTexts | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
@@ -219,7 +270,9 @@ def run_training(
     given = _labelled_texts(rows, spans)
     validation = _labelled_texts(valid) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
-        return pipeline.train(given, output, config, valid=validation, callback=callback, stop=stop)
+        return pipeline.train(
+            given, output, config, valid=validation, unlabelled=unlabelled, callback=callback, stop=stop
+        )
 
 
 def _labelled_texts(rows: Labelled, spans: Sequence[Spans] | None = None) -> LabelledTexts:
@@ -229,29 +282,4 @@ def _labelled_texts(rows: Labelled, spans: Sequence[Spans] | None = None) -> Lab
         rationales=spans,
         text_columns=rows.text_columns,
         label_column=rows.label_column,
-    )
-
-
-def _summarise(console: Console, report: "TrainReport", output: Path) -> None:
-    held = report.held_out
-    counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
-    console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.")
-    if held.rows:
-        how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
-        missing = [row.label for row in held.labels if not row.rows]
-        console.print(Text.assemble(how, score_line(held), f" (before calibration {report.ece_before:.3f})"))
-        console.print(label_table(held))
-        if missing:
-            names = ", ".join(map(repr, missing))
-            console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
-    if report.gate is not None:
-        console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
-    if report.temperature == 1:
-        console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few for it.", style="yellow")
-    size = f"{report.file_bytes / 1e6:.2f} MB"
-    console.print(
-        Text.assemble(
-            (str(output), "bold"), f", {size}. Next: textcls evaluate {shlex.quote(str(output))} heldout.csv"
-        ),
-        soft_wrap=True,
     )

@@ -10,20 +10,22 @@ from typing import Final, NamedTuple
 
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import ModelInfo
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import validation_masks
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.distillation.distil import Fitted
+from textcls_training.distillation.run import Distillation, Outcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.training_report import TrainReport
@@ -45,11 +47,12 @@ def train(
     config: TrainConfig | None = None,
     *,
     valid: LabelledTexts | None = None,
+    unlabelled: UnlabelledTexts | None = None,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    return run(given, output, config, valid=valid, callback=callback, stop=stop).report
+    return run(given, output, config, valid=valid, unlabelled=unlabelled, callback=callback, stop=stop).report
 
 
 def run(
@@ -58,6 +61,7 @@ def run(
     config: TrainConfig | None = None,
     *,
     valid: LabelledTexts | None = None,
+    unlabelled: UnlabelledTexts | None = None,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
 ) -> TrainingRun:
@@ -69,42 +73,67 @@ def run(
         config: what differs from the defaults.
         valid: validation rows. Without them they are a tenth of `given`, chosen by a hash of the text; of few rows each
             fifth in turn. The saved model is then fitted on all rows of `given`.
+        unlabelled: texts without labels, none of them a text of `given` or `valid`. The teacher of `config` answers
+            them, or the model itself if there is none, unless they bring probabilities; the model learns from these
+            answers, too, if held-out labelled rows prefer that.
         callback: told of progress.
         stop: by which somebody may end the training early. The model is then that of the first train-valid split, as
-            it stands: without `valid` it has not learned from the validation rows.
+            it stands: without `valid` it has not learned from the validation rows. While unlabelled texts are at work
+            it is the whole model without them.
 
     Raises:
-        InputError: nothing can be learned from the rows.
-        ConfigError: training diverged, or not a single row fits into the size.
+        InputError: nothing can be learned from the rows, or there is no such teacher.
+        ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, and nothing to
+            answer.
+        MissingExtraError: the teacher needs a package that is not installed.
         SurroundingsError: `output` cannot be written.
         ArtifactError: the exported model does not answer as PyTorch does.
     """
     check_output_path(output)
     metrics.require()
     clock = _Clock()
-    config = config or TrainConfig()
+    config, stop = config or TrainConfig(), stop or Stop()
+    distillation = _distillation(config, unlabelled)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     resolved = _resolved(config, given, dataset, len(names))
+    clock.lap("preparing")
     with reproducible(resolved.seed):
-        clock.lap("preparing")
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
-        clock.lap("training")
-        learned = splits[0].train if selected.interrupted else dataset
-        tables = tables_of(model, learned.corpus, resolved.size)
-        info = _model_info(given, names, resolved, selected, model, len(learned.labels))
-        save(model, tables, selected.calibration.temperature, info, output)
+    whole = not selected.interrupted
+    fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
+    rows = len(fitted.learned.labels)
+    clock.lap("training")
+    outcome = Outcome(fitted, None)
+    if distillation is not None and whole:
+        outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
+        clock.lap("distilling")
+    fitted = outcome.fitted
+    with reproducible(resolved.seed):
+        tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
+        info = _model_info(given, names, outcome, rows)
+        save(fitted.model, tables, fitted.selected.calibration.temperature, info, output)
         clock.lap("saving")
     report = TrainReport.of(
-        model,
-        selected,
+        fitted.model,
+        fitted.selected,
         names,
-        rows=len(learned.labels),
-        folds=1 if selected.interrupted else len(splits),
+        rows=rows,
+        folds=fitted.folds,
         file_bytes=output.stat().st_size,
         seconds=clock.seconds,
+        distillation=outcome.report,
     )
-    return TrainingRun(report, model, tables)
+    return TrainingRun(report, fitted.model, tables)
+
+
+def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None) -> Distillation | None:
+    """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
+    if unlabelled is None:
+        if config.teacher is not None:
+            raise ConfigError("A teacher answers unlabelled texts, and there are none; give some, or leave it out.")
+        return None
+    return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
 
 class _Clock:
@@ -139,15 +168,9 @@ def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, label
     return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused)
 
 
-def _model_info(
-    given: LabelledTexts,
-    names: Sequence[str],
-    config: ResolvedConfig,
-    selected: SelectionResult,
-    model: TrainedModel,
-    rows: int,
-) -> ModelInfo:
+def _model_info(given: LabelledTexts, names: Sequence[str], outcome: Outcome, rows: int) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
+    selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     right = selected.logits.argmax(1) == selected.labels
     return ModelInfo(
         labels=tuple(names),
@@ -173,5 +196,6 @@ def _model_info(
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
             **({"interrupted": True} if selected.interrupted else {}),
+            **({"distillation": outcome.metadata} if outcome.metadata else {}),
         },
     )

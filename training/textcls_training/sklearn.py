@@ -24,8 +24,10 @@ from textcls._util.atomic_write import atomic_write
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training import pipeline
+from textcls_training.api import unlabelled_texts
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.unlabelled import UnlabelledTexts
 
 # Seeds that are drawn where `random_state` is a generator.
 _DRAWN: Final = 2**31
@@ -68,14 +70,23 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
     )
 
-    def fit(self, X: Any, y: Any) -> "TextClassifier":
-        """Train on the texts X and their labels y."""
+    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> "TextClassifier":
+        """Train on the texts X and their labels y.
+
+        Args:
+            X: the texts.
+            y: their labels.
+            unlabelled: texts without labels, which the option `teacher` answers, or the model itself.
+        """
         texts = _texts(X)
         classes, names, number = _classes(y, len(texts))
         try:
             config = self._config()
             given = LabelledTexts(texts=texts, labels=[names[i] for i in number])
-            self.model_bytes_ = _trained_bytes(given, config)
+            more = None
+            if unlabelled is not None:
+                more = unlabelled_texts(_texts(unlabelled), names, texts, config.unlabelled_rows)
+            self.model_bytes_ = _trained_bytes(given, config, more)
         except (InputError, ConfigError) as error:
             raise ValueError(str(error)) from error
         self.classes_ = classes
@@ -141,10 +152,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _trained_bytes(given: LabelledTexts, config: TrainConfig) -> bytes:
+def _trained_bytes(given: LabelledTexts, config: TrainConfig, unlabelled: UnlabelledTexts | None) -> bytes:
     with tempfile.TemporaryDirectory(prefix="textcls-") as folder:
         path = Path(folder) / "model.onnx"
-        pipeline.train(given, path, config)
+        pipeline.train(given, path, config, unlabelled=unlabelled)
         return path.read_bytes()
 
 

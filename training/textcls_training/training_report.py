@@ -7,6 +7,7 @@ from typing import Any
 from scipy.special import softmax
 
 from textcls.evaluation import metrics
+from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.models.ensemble import TrainedModel
 
@@ -19,7 +20,7 @@ class TrainReport:
     its ensemble weights and its temperature.
 
     Attributes:
-        rows: rows that the saved model was trained on.
+        rows: labelled rows that the saved model was trained on.
         held_out_rows: validation rows.
         folds: 1 where these are held-out or separate rows; more where few rows were cross-fitted in so many parts.
         epochs: passes over the data.
@@ -33,6 +34,7 @@ class TrainReport:
         file_bytes: size of the saved model.
         interrupted: whether somebody has ended the training early.
         seconds: how long each step took.
+        distillation: what unlabelled texts have brought; None without any.
     """
 
     rows: int
@@ -49,6 +51,7 @@ class TrainReport:
     file_bytes: int
     interrupted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    distillation: DistillationReport | None = None
 
     @classmethod
     def of(
@@ -61,6 +64,7 @@ class TrainReport:
         folds: int,
         file_bytes: int,
         seconds: Mapping[str, float],
+        distillation: DistillationReport | None = None,
     ) -> "TrainReport":
         """Measure the validation rows at the temperature that they chose. Arguments as the attributes."""
         temperature = selected.calibration.temperature
@@ -80,11 +84,13 @@ class TrainReport:
             file_bytes=file_bytes,
             interrupted=selected.interrupted,
             seconds=seconds,
+            distillation=distillation,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data, whose names stay from version to version."""
-        found = asdict(self) | {"held_out": self.held_out.as_json()}
+        distilled = None if self.distillation is None else self.distillation.to_json()
+        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled}
         return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
 
     @property

@@ -111,10 +111,13 @@ class StopsAfter:
     def phase(self, name: str, rows: int) -> None:
         pass
 
-    def step(self, rows: int, loss: float) -> None:
+    def step(self, rows: int, loss: float | None) -> None:
         self.steps -= 1
         if not self.steps:
             self.stop.requested = True
+
+    def note(self, text: str) -> None:
+        pass
 
     def epoch(self, number: int, score: EpochScore | None) -> None:
         pass

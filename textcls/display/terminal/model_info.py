@@ -1,6 +1,7 @@
 """What a model file says of itself, for the terminal."""
 
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -45,6 +46,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
             f"seed {training['seed']}, {plural(training['epochs'], 'epoch')}"
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
+        *([("taught by", _teaching(training["distillation"]))] if training.get("distillation") else []),
         ("held out", f"{plural(training['held_out_rows'], 'row')}, accuracy {training['held_out_accuracy']}"),
         ("temperature", f"{info.temperature:.3f}"),
         ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
@@ -54,6 +56,13 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
     ]
+
+
+def _teaching(told: dict[str, Any]) -> str:
+    """Return who has answered the unlabelled texts that the model has learned from."""
+    return (
+        f"{told['teacher']}, who answered {plural(told['rows'], 'unlabelled text')}, each of weight {told['weight']:g}"
+    )
 
 
 def _features(info: ModelInfo) -> list[str]:

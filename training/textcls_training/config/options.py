@@ -7,6 +7,7 @@ the default everywhere.
 import math
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -98,6 +99,22 @@ class Number:
             return float(text)
         except ValueError:
             return text
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name or a path."""
+
+    def checked(self, name: str, value: object) -> str:
+        """Return it."""
+        given = str(value) if isinstance(value, PathLike) else value
+        if not isinstance(given, str) or not given.strip():
+            raise ConfigError(f"{name} must be a name or a path, not {value!r}.")
+        return given
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
 
 
 @dataclass(frozen=True, slots=True)

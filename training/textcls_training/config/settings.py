@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
-from textcls_training.config.options import METADATA, Choice, Flag, Integer, NgramSizes, Number, Option, option
+from textcls_training.config.options import METADATA, Choice, Flag, Integer, Name, NgramSizes, Number, Option, option
 
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
 ClassWeight = Literal["none", "balanced"]
@@ -83,6 +83,19 @@ class TrainConfig:
         "How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
     )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
+    teacher: str | None = option(
+        Name(),
+        None,
+        "Who answers the unlabelled texts: the folder or the name of a sentence-transformers model.",
+        unset="the model itself",
+    )
+    unlabelled_rows: int = option(Integer(1), 20_000, "How many unlabelled texts are used at most.")
+    unlabelled_weight: float | None = option(
+        Number(0),
+        None,
+        "How much an unlabelled text counts, a labelled one counting 1.",
+        unset="0 or 1, by held-out rows",
+    )
     seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and data, same bytes.")
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
     model: "ModelConfig | None" = None

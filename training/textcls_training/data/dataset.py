@@ -1,4 +1,8 @@
-"""Labelled texts as training counts them, and their train-valid splits."""
+"""Texts with what training is to answer to them, and their train-valid splits.
+
+A target is a distribution over the labels, with a weight a row. A hard label, which is sure of one, is the special
+case, and is kept as its number alone. Shapes: R rows, B rows of a batch, C labels, T tokens of the longest one.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,23 +12,27 @@ from numpy.typing import NDArray
 
 from textcls.errors import InputError
 from textcls_training.data import rationales
-from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.arrays import Bools, Float32, Float64, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
 
 
 class Dataset(NamedTuple):
-    """Texts with the number of each one's label, and which of their tokens belong to its human rationale.
+    """Texts with the target of each one, and which of their tokens belong to its human rationale.
 
     Attributes:
         corpus: the tokens of the texts.
-        labels: the number of each text's label.
+        labels: the number of each text's label; of a soft target, that of its most probable one.
         rationale: one flag a token of `corpus`; None where there are no rationales.
+        probability_RC: the targets, each row summing to 1; None where all are hard, sure of their label.
+        weight_R: how much each row counts, at least 0; None where each counts 1.
     """
 
     corpus: Corpus
     labels: Int64
     rationale: Bools | None = None
+    probability_RC: Float32 | None = None
+    weight_R: Float32 | None = None
 
     @classmethod
     def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int) -> "Dataset":
@@ -50,8 +58,20 @@ class Dataset(NamedTuple):
 
     def select(self, which: Int64) -> "Dataset":
         """Return the rows `which`."""
-        rationale = None if self.rationale is None else self.rationale[self.corpus.places(which)]
-        return Dataset(self.corpus.select(which), self.labels[which], rationale)
+        return Dataset(
+            self.corpus.select(which),
+            self.labels[which],
+            None if self.rationale is None else self.rationale[self.corpus.places(which)],
+            None if self.probability_RC is None else self.probability_RC[which],
+            None if self.weight_R is None else self.weight_R[which],
+        )
+
+    def label_mass(self, classes: int) -> Float64:
+        """Return how many rows each label has [C]: a row counts its weight, shared out by its target."""
+        if self.probability_RC is None:
+            return np.bincount(self.labels, self.weight_R, minlength=classes).astype(np.float64)
+        weight_R = np.ones(len(self.labels)) if self.weight_R is None else self.weight_R.astype(np.float64)
+        return np.asarray(weight_R @ self.probability_RC.astype(np.float64))
 
     def split(self, valid: Bools) -> "Split":
         """Return the rows `valid` as validation rows, and the others to learn from."""

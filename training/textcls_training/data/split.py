@@ -17,9 +17,14 @@ SPLIT_SEED = 2021
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, 1500
 
 
+def hash_of(text: str) -> int:
+    """Return 32 bits of a text. Texts are copies when their tokens are the same."""
+    return mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False)
+
+
 def hashes_of(texts: Sequence[str]) -> Int64:
-    """Return 32 bits of each text. Texts are copies when their tokens are the same."""
-    return np.array([mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False) for text in texts], np.int64)
+    """Return the hash of each text."""
+    return np.array([hash_of(text) for text in texts], np.int64)
 
 
 def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
@@ -39,13 +44,17 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
 
 
 def validation_masks(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
+    """Yield masks of validation rows, as `masks_of` does of their hashes."""
+    yield from masks_of(hashes_of(texts), labels)
+
+
+def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
     """Yield masks of validation rows: one mask, or several when rows are few.
 
     A row is never held out when no other row would be left to teach its label.
     """
-    few = len(texts) < CROSS_FIT_BELOW
+    few = len(hashes) < CROSS_FIT_BELOW
     parts = CROSS_FIT_PARTS if few else PARTS
-    hashes = hashes_of(texts)
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i

@@ -11,8 +11,11 @@ class Callback(Protocol):
     def phase(self, name: str, rows: int) -> None:
         """A new pass begins: `rows` rows over all its epochs."""
 
-    def step(self, rows: int, loss: float) -> None:
-        """A step was taken."""
+    def step(self, rows: int, loss: float | None) -> None:
+        """A step was taken; what learns nothing has no loss."""
+
+    def note(self, text: str) -> None:
+        """Something happened that is worth a line."""
 
     def epoch(self, number: int, score: EpochScore | None) -> None:
         """An epoch is over; without validation rows it has no score."""
@@ -22,7 +25,10 @@ class _Nobody:
     def phase(self, name: str, rows: int) -> None:
         pass
 
-    def step(self, rows: int, loss: float) -> None:
+    def step(self, rows: int, loss: float | None) -> None:
+        pass
+
+    def note(self, text: str) -> None:
         pass
 
     def epoch(self, number: int, score: EpochScore | None) -> None:

@@ -32,11 +32,18 @@ class ProgressCallback:
         self.losses: list[float] = []
         self.progress.phase(name, rows)
 
-    def step(self, rows: int, loss: float) -> None:
+    def step(self, rows: int, loss: float | None) -> None:
         """Show the running loss."""
+        if loss is None:
+            self.progress.step(rows)
+            return
         self.losses.append(loss)
         self.running = loss if self.running is None else SMOOTHING * self.running + (1 - SMOOTHING) * loss
         self.progress.step(rows, f"loss {self.running:.3f}")
+
+    def note(self, text: str) -> None:
+        """Show the note."""
+        self.progress.note(text)
 
     def epoch(self, number: int, score: EpochScore | None) -> None:
         """Say how the epoch went."""
@@ -48,5 +55,5 @@ class ProgressCallback:
 @contextmanager
 def progress_on(console: Console) -> Iterator[ProgressCallback]:
     """Give a callback that tells of progress, by bars if `console` is a terminal, by lines if not."""
-    with progress.progress_on(console, "rows over all epochs", _Speed()) as shown:
+    with progress.progress_on(console, "rows in all", _Speed()) as shown:
         yield ProgressCallback(shown)

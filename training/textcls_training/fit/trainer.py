@@ -106,7 +106,7 @@ class Trainer:
         self.device = self.learners[0].device
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
         self.dense = dense_groups([learner.classifier for learner in self.learners], embeddings, config.optim)
-        self.class_weight_C = class_weights(dataset.labels, classes, config.class_weight).to(self.device)
+        self.class_weight_C = class_weights(dataset.label_mass(classes), config.class_weight).to(self.device)
         self.steps = config.epochs * -(-len(dataset.labels) // config.optim.batch_size)
         self.step_number = self.epochs = 0
 
@@ -171,17 +171,24 @@ class Trainer:
         return views
 
     def _loss(self, text_B: Int64, views: Sequence[ViewBatch]) -> Tensor:
-        """Return the loss of the labels and, where there are human rationales, that of the attention."""
+        """Return the loss of the targets and, where there are human rationales, that of the attention."""
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
-        label_B = torch.from_numpy(self.dataset.labels[text_B]).to(self.device)
-        loss = label_loss(logits_VBC, label_B, self.class_weight_C[label_B])
+        target, row_weight_B = self._targets(text_B)
+        loss = label_loss(logits_VBC, target, self.class_weight_C, row_weight_B)
         rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.numpy())
         if rationale_BT is not None:
             for learner, given in pairs:
                 distance = learner.rationale_loss(given, torch.from_numpy(rationale_BT))
                 loss = loss + self.config.rationale_weight * distance
         return loss
+
+    def _targets(self, text_B: Int64) -> tuple[Tensor, Tensor | None]:
+        """Return hard labels [B] or probabilities [B, C] of a batch, and what its rows count, if not 1."""
+        dataset = self.dataset
+        target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
+        weight_B = None if dataset.weight_R is None else torch.from_numpy(dataset.weight_R[text_B]).to(self.device)
+        return torch.from_numpy(target[text_B]).to(self.device), weight_B
 
     @torch.no_grad()
     def predict(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> Float32:

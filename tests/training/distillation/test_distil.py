@@ -1,0 +1,299 @@
+"""Students: a teacher knows no held-out label, held-out rows decide, and what is not used leaves no trace."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from tests.training.helpers import dataset_of
+from textcls import Classifier
+from textcls.errors import ConfigError, InputError
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import hashes_of, masks_of
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.distillation.distil import Answers, Fold, Pool, ask
+from textcls_training.distillation.report import HeldOutScore, wilson
+from textcls_training.distillation.teachers import GivenAnswers
+from textcls_training.fit.callbacks import NOBODY
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import EpochScore
+from textcls_training.pipeline import train
+from textcls_training.training_report import TrainReport
+
+SMALL = TrainConfig(dim=8, ngrams=(), epochs=3, device="cpu")
+WORDS = {
+    "billing": ["card", "payment", "refund", "bill", "invoice", "charge"],
+    "shipping": ["parcel", "courier", "delivery", "late", "track", "box"],
+    "account": ["login", "password", "account", "email", "name", "user"],
+}
+NAMES = sorted(WORDS)
+FILLER = [f"filler{i}" for i in range(60)]
+
+
+def made(rows: int, seed: int) -> LabelledTexts:
+    """Rows that name their label by one word, of which few rows have seen few."""
+    rng = np.random.default_rng(seed)
+    labels = [NAMES[i % 3] for i in range(rows)]
+    texts = [" ".join(rng.permutation([rng.choice(WORDS[label]), *rng.choice(FILLER, 6)])) for label in labels]
+    return LabelledTexts(texts=texts, labels=labels)
+
+
+LABELLED, MORE, TEST = made(60, 0), made(400, 1), made(300, 2)
+
+
+def answered(sure: float, labels: list[str]) -> UnlabelledTexts:
+    """The texts of `MORE`, with answers that give `labels` a probability of `sure`."""
+    rows = []
+    for text, label in zip(MORE.texts, labels, strict=True):
+        rows.append(UnlabelledText(text, [sure if name == label else (1 - sure) / 2 for name in NAMES]))
+    return UnlabelledTexts.sample(rows, 10_000, LABELLED.texts)
+
+
+def plain() -> UnlabelledTexts:
+    return UnlabelledTexts.sample(map(UnlabelledText, MORE.texts), 10_000, LABELLED.texts)
+
+
+def accuracy(path: Path) -> float:
+    answers = Classifier.load(path).predict(TEST.texts)
+    return float(np.mean([answer.label == label for answer, label in zip(answers, TEST.labels, strict=True)]))
+
+
+def fit(path: Path, unlabelled: UnlabelledTexts | None, **options: Any) -> TrainReport:
+    return train(LABELLED, path, replace(SMALL, **options), unlabelled=unlabelled)
+
+
+def pool_of(given: LabelledTexts, more: Sequence[str]) -> Pool:
+    texts = [*given.texts, *more]
+    dataset = dataset_of(LabelledTexts(texts=texts, labels=[*given.labels, *[NAMES[0]] * len(more)]))
+    labels, labelled = dataset.labels[: len(given.texts)], np.arange(len(given.texts))
+    masks = masks_of(hashes_of(given.texts), labels)
+    folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
+    return Pool(dataset.corpus, labels, labelled, np.arange(len(given.texts), len(texts)), folds, 3)
+
+
+class Witness:
+    """A teacher who writes down what he is taught and asked."""
+
+    name = "witness"
+
+    def __init__(self) -> None:
+        self.lessons: list[tuple[list[int], list[int], list[int]]] = []
+
+    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32:
+        self.lessons.append((text_T.tolist(), label_T.tolist(), asked_A.tolist()))
+        return softmax(np.zeros((len(asked_A), 3)), axis=1).astype(np.float32)
+
+
+def test_a_teacher_never_learns_from_the_rows_that_judge_him() -> None:
+    pool, witness = pool_of(LABELLED, MORE.texts[:20]), Witness()
+    found = ask(witness, pool, NOBODY, Stop())
+    assert isinstance(found, Answers)
+    assert len(witness.lessons) == 6
+    for fold, (taught, labels, asked) in zip(pool.folds, witness.lessons, strict=False):
+        assert not set(taught) & set(asked)
+        assert asked == [*fold.valid, *pool.unlabelled]
+        assert sorted([*taught, *fold.valid]) == [*range(60)]
+        assert labels == pool.labels[fold.train].tolist()
+    taught, _, asked = witness.lessons[-1]
+    assert (taught, asked) == ([*range(60)], pool.unlabelled.tolist())
+    assert found.held_out is not None
+    assert found.held_out.shape == (60, 3)
+
+
+def test_a_student_of_a_fold_never_learns_from_its_validation_rows() -> None:
+    pool = pool_of(LABELLED, MORE.texts[:20])
+    answer_UC = np.full((20, 3), 1 / 3, np.float32)
+    for fold in pool.folds:
+        lesson = pool.lesson(fold.train, answer_UC, 1.0)
+        texts = {
+            tuple(lesson.corpus.token[a:b]) for a, b in zip(lesson.corpus.start, lesson.corpus.start[1:], strict=False)
+        }
+        valid = pool.corpus.select(fold.valid)
+        held = {tuple(valid.token[a:b]) for a, b in zip(valid.start, valid.start[1:], strict=False)}
+        assert len(lesson.labels) == len(fold.train) + 20
+        assert not texts & held
+
+
+def test_a_lesson_is_sure_of_labels_and_as_sure_of_answers_as_the_teacher() -> None:
+    pool = pool_of(LABELLED, MORE.texts[:2])
+    answer_UC = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]], np.float32)
+    lesson = pool.lesson(np.array([4, 2]), answer_UC, 0.5)
+    assert lesson.probability_RC is not None
+    assert lesson.probability_RC[:2].tolist() == np.eye(3)[pool.labels[[4, 2]]].tolist()
+    np.testing.assert_array_equal(lesson.probability_RC[2:], answer_UC)
+    assert lesson.labels.tolist() == [*pool.labels[[4, 2]], 1, 2]
+    assert lesson.weight_R is not None
+    assert lesson.weight_R.tolist() == [1, 1, 0.5, 0.5]
+
+
+def test_right_answers_help_and_are_used(tmp_path: Path) -> None:
+    fit(tmp_path / "alone.onnx", None)
+    report = fit(tmp_path / "student.onnx", answered(0.9, list(MORE.labels))).distillation
+    assert report is not None
+    assert (report.weight, report.teacher, report.given) == (1, "given probabilities", 400)
+    assert accuracy(tmp_path / "student.onnx") > accuracy(tmp_path / "alone.onnx") + 0.2
+    assert [score.name for score in report.scores] == ["student", "labels alone"]
+    assert report.conclusion().startswith("The unlabelled texts changed the accuracy on held-out rows by +")
+    told = Classifier.load(tmp_path / "student.onnx").info.training
+    assert told["distillation"].keys() == {"teacher", "rows", "weight", "data_sha256"}
+    assert (told["rows"], told["distillation"]["rows"]) == (60, report.used)
+
+
+def test_wrong_answers_are_not_used_and_leave_no_trace(tmp_path: Path) -> None:
+    turned = [NAMES[(NAMES.index(label) + 1) % 3] for label in MORE.labels]
+    report = fit(tmp_path / "student.onnx", answered(0.9, turned)).distillation
+    fit(tmp_path / "alone.onnx", None)
+    assert report is not None
+    assert report.weight == 0
+    assert report.conclusion().startswith("The unlabelled texts did not help")
+    assert (tmp_path / "student.onnx").read_bytes() == (tmp_path / "alone.onnx").read_bytes()
+
+
+def test_a_weight_of_zero_is_a_training_without_unlabelled_texts(tmp_path: Path) -> None:
+    report = fit(tmp_path / "zero.onnx", answered(0.9, list(MORE.labels)), unlabelled_weight=0)
+    fit(tmp_path / "alone.onnx", None)
+    assert report.distillation is None
+    assert (tmp_path / "zero.onnx").read_bytes() == (tmp_path / "alone.onnx").read_bytes()
+
+
+def test_a_weight_that_is_told_is_not_chosen(tmp_path: Path) -> None:
+    turned = [NAMES[(NAMES.index(label) + 1) % 3] for label in MORE.labels]
+    report = fit(tmp_path / "student.onnx", answered(0.9, turned), unlabelled_weight=0.5).distillation
+    assert report is not None
+    assert report.weight == 0.5
+    student, alone = report.score("student"), report.score("labels alone")
+    assert student is not None
+    assert alone is not None
+    assert student.cross_entropy > alone.cross_entropy
+
+
+def test_the_model_teaches_itself_with_the_same_bytes_again(tmp_path: Path) -> None:
+    report = fit(tmp_path / "one.onnx", plain(), unlabelled_weight=1).distillation
+    fit(tmp_path / "two.onnx", plain(), unlabelled_weight=1)
+    assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "two.onnx").read_bytes()
+    assert report is not None
+    assert report.teacher == "itself"
+    assert [score.name for score in report.scores] == ["teacher", "student", "labels alone"]
+    assert {score.accuracy for score in report.scores} <= {i / 60 for i in range(61)}
+
+
+def test_the_order_of_unlabelled_texts_does_not_count(tmp_path: Path) -> None:
+    backwards = UnlabelledTexts.sample(map(UnlabelledText, MORE.texts[::-1]), 10_000, LABELLED.texts)
+    for name, unlabelled in (("one", plain()), ("two", backwards)):
+        fit(tmp_path / f"{name}.onnx", unlabelled, unlabelled_weight=1)
+    assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "two.onnx").read_bytes()
+
+
+def test_validation_rows_that_are_given_judge_teacher_and_student(tmp_path: Path) -> None:
+    report = train(LABELLED, tmp_path / "m.onnx", SMALL, valid=TEST, unlabelled=answered(0.9, list(MORE.labels)))
+    assert report.distillation is not None
+    assert (report.distillation.rows, report.distillation.weight, report.folds) == (300, 1, 1)
+
+
+def test_rationales_of_labelled_rows_are_kept_beside_unlabelled_ones(tmp_path: Path) -> None:
+    given = replace(LABELLED, rationales=[((0, 4),)] * 60)
+    report = train(given, tmp_path / "m.onnx", SMALL, unlabelled=answered(0.9, list(MORE.labels)))
+    assert report.distillation is not None
+    assert report.distillation.weight == 1
+    assert Classifier.load(tmp_path / "m.onnx").info.training["rationales"] == 60
+
+
+def test_where_no_row_can_be_held_out_nothing_speaks_for_a_student(tmp_path: Path) -> None:
+    three = LabelledTexts(texts=LABELLED.texts[:3], labels=LABELLED.labels[:3])
+    unlabelled = answered(0.9, list(MORE.labels))
+    report = train(three, tmp_path / "m.onnx", SMALL, unlabelled=unlabelled).distillation
+    assert report is not None
+    assert (report.rows, report.weight, [*report.scores]) == (0, 0, [])
+    assert report.conclusion().startswith("Whether the unlabelled texts help is not known, as no row could be held out")
+    told = train(three, tmp_path / "m.onnx", replace(SMALL, unlabelled_weight=1), unlabelled=unlabelled).distillation
+    assert told is not None
+    assert told.weight == 1
+    assert told.conclusion().startswith("The unlabelled texts were used; whether they helped is not known")
+    assert accuracy(tmp_path / "m.onnx") > 0.8
+
+
+class StopsAt:
+    """Requests a stop when a phase begins for the n-th time."""
+
+    def __init__(self, stop: Stop, name: str, time: int) -> None:
+        self.stop, self.name, self.time = stop, name, time
+
+    def phase(self, name: str, _rows: int) -> None:
+        self.time -= name == self.name
+        self.stop.requested = self.time <= 0
+
+    def step(self, rows: int, loss: float | None) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+    def epoch(self, number: int, score: EpochScore | None) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("phase", "time"), [("asking the teacher", 1), ("choosing 1/5", 2)])
+def test_a_stop_while_the_texts_are_at_work_keeps_the_model_without_them(phase: str, time: int, tmp_path: Path) -> None:
+    stop = Stop()
+    callback = StopsAt(stop, phase, time)
+    report = train(LABELLED, tmp_path / "m.onnx", SMALL, unlabelled=plain(), callback=callback, stop=stop)
+    assert (report.interrupted, report.rows, report.distillation) == (True, 60, None)
+    assert "distillation" not in Classifier.load(tmp_path / "m.onnx").info.training
+
+
+@pytest.mark.parametrize(
+    ("options", "unlabelled", "error", "said"),
+    [
+        ({"teacher": "x"}, None, ConfigError, "^A teacher answers unlabelled texts, and there are none; give some, or"),
+        (
+            {"teacher": "x"},
+            answered(0.9, list(MORE.labels)),
+            ConfigError,
+            "^The unlabelled texts have probabilities alr",
+        ),
+        (
+            {},
+            UnlabelledTexts.sample([], 9, []),
+            InputError,
+            "^There are no unlabelled texts that hold a word or a sign",
+        ),
+        (
+            {},
+            UnlabelledTexts.sample([UnlabelledText("a")], 9, ["a"]),
+            InputError,
+            "^There are no unlabelled texts, but copies of labelled ones; give others, or train without them",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_the_work(
+    options: dict[str, Any], unlabelled: UnlabelledTexts | None, error: type[Exception], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=said):
+        fit(tmp_path / "m.onnx", unlabelled, **options)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_given_answers_are_known_of_unlabelled_texts_alone() -> None:
+    teacher = GivenAnswers("x", np.eye(3, dtype=np.float32), 10)
+    nothing = np.zeros(0, np.int64)
+    found = teacher.answers(nothing, nothing, np.array([12, 10]))
+    assert found is not None
+    assert found.argmax(1).tolist() == [2, 0]
+    assert teacher.answers(nothing, nothing, np.array([9, 10])) is None
+
+
+def test_an_interval_is_that_of_wilson() -> None:
+    from scipy.stats import binomtest
+
+    for right, rows in ((0, 5), (65, 100), (300, 300)):
+        theirs = binomtest(right, rows).proportion_ci(0.95, "wilson")
+        assert wilson(right, rows) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+    score = HeldOutScore.of("student", np.array([[0.9, 0.1], [0.8, 0.2]], np.float32), np.array([0, 1]))
+    assert score.accuracy == 0.5
+    assert score.cross_entropy == pytest.approx(-(np.log(0.9) + np.log(0.2)) / 2, rel=1e-5)

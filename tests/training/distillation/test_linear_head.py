@@ -1,0 +1,54 @@
+"""The linear head of a teacher: it separates what can be separated, and is as sure as held-out rows allow."""
+
+import numpy as np
+import pytest
+
+from textcls_training.data.arrays import Float64, Int64
+from textcls_training.distillation import linear_head
+
+
+def clusters(rows: int, noise: float, seed: int = 0) -> tuple[Float64, Int64]:
+    rng = np.random.default_rng(seed)
+    label_R = np.arange(rows) % 3
+    x_RD = np.eye(8)[label_R] + noise * rng.standard_normal((rows, 8))
+    return x_RD / np.linalg.norm(x_RD, axis=1, keepdims=True), label_R
+
+
+def fifths(rows: int) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    part = np.arange(rows) // 3 % 5
+    return [part == i for i in range(5)]
+
+
+def test_it_tells_clusters_apart() -> None:
+    x_RD, label_R = clusters(150, 0.2)
+    head = linear_head.fit(x_RD, label_R, 3, fifths(150))
+    others_RD, right_R = clusters(300, 0.2, seed=1)
+    probability_RC = head.probabilities(others_RD)
+    assert (probability_RC.argmax(1) == right_R).mean() > 0.95
+    np.testing.assert_allclose(probability_RC.sum(1), 1, rtol=1e-5)
+
+
+def test_it_is_as_sure_as_it_is_right_on_rows_that_it_has_not_seen() -> None:
+    x_RD, label_R = clusters(300, 0.7)
+    head = linear_head.fit(x_RD, label_R, 3, fifths(300))
+    others_RD, right_R = clusters(3000, 0.7, seed=1)
+    probability_RC = head.probabilities(others_RD)
+    assert probability_RC.max(1).mean() == pytest.approx((probability_RC.argmax(1) == right_R).mean(), abs=0.04)
+
+
+def test_fine_but_sure_differences_get_a_stronger_head_than_noise() -> None:
+    _, label_R = clusters(150, 0)
+    fine_RD = np.concatenate([np.ones((150, 1)), 0.1 * np.eye(3)[label_R]], axis=1)
+    noisy_RD = np.eye(60)[label_R] + 0.5 * np.random.default_rng(0).standard_normal((150, 60))
+    fine, noisy = (linear_head.fit(x_RD, label_R, 3, fifths(150)) for x_RD in (fine_RD, noisy_RD))
+    assert fine.strength > noisy.strength
+
+
+def test_it_agrees_with_logistic_regression_of_scikit_learn() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    x_RD, label_R = clusters(150, 0.5)
+    head = linear_head.fit(x_RD, label_R, 3, [])
+    assert head.temperature == 1
+    theirs = LogisticRegression(C=head.strength, max_iter=1000, tol=1e-8).fit(x_RD, label_R)
+    np.testing.assert_allclose(head.probabilities(x_RD), theirs.predict_proba(x_RD), atol=2e-3)

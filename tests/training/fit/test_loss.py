@@ -1,0 +1,86 @@
+"""The cross-entropy against targets: a hard label is a special case of probabilities, and weights mean the same."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.helpers import dataset_of, fit_all, logits_of, resolved, same_weights
+from textcls_training.config.settings import ClassWeight
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.loss import class_weights, label_loss
+
+LOGITS_VBC = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
+LABEL_B = torch.tensor([0, 2, 1, 1, 0])
+ONE_HOT_BC = torch.nn.functional.one_hot(LABEL_B, 3).float()
+WEIGHT_C = torch.tensor([0.5, 1.0, 3.0])
+CORPUS = Corpus.of(["a", "b", "c"], 9)
+LABEL_R = np.array([1, 0, 1])
+
+
+def test_hard_labels_cost_what_their_probabilities_cost() -> None:
+    hard = label_loss(LOGITS_VBC, LABEL_B, WEIGHT_C)
+    soft = label_loss(LOGITS_VBC, ONE_HOT_BC, WEIGHT_C)
+    torch.testing.assert_close(hard, soft)
+    by_hand = -(WEIGHT_C * ONE_HOT_BC * LOGITS_VBC.log_softmax(2)).sum()
+    torch.testing.assert_close(hard, by_hand)
+
+
+def test_a_soft_row_costs_what_hard_rows_of_its_labels_cost_by_their_shares() -> None:
+    share_C = torch.tensor([0.2, 0.5, 0.3])
+    soft = label_loss(LOGITS_VBC[:, :1], share_C[None], WEIGHT_C)
+    hard = [label_loss(LOGITS_VBC[:, :1], torch.tensor([c]), WEIGHT_C) for c in range(3)]
+    torch.testing.assert_close(soft, sum(share * loss for share, loss in zip(share_C, hard, strict=True)))
+
+
+def test_a_row_of_weight_two_costs_as_much_as_the_row_twice() -> None:
+    twice = torch.tensor([0, 1, 2, 3, 4, 4])
+    weight_B = torch.tensor([1.0, 1, 1, 1, 2])
+    for target in (LABEL_B, ONE_HOT_BC):
+        weighted = label_loss(LOGITS_VBC, target, WEIGHT_C, weight_B)
+        torch.testing.assert_close(weighted, label_loss(LOGITS_VBC[:, twice], target[twice], WEIGHT_C))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("none", [1, 1, 1]), ("balanced", [4 / (3 * 2.5), 4 / (3 * 1.5), 4 / 3])]
+)
+def test_class_weights_count_rows_by_their_weights_and_targets(kind: ClassWeight, expected: list[float]) -> None:
+    probability_RC = np.array([[0.5, 0.5, 0], [1, 0, 0], [0.5, 0.5, 0]], np.float32)
+    dataset = Dataset(CORPUS, LABEL_R, None, probability_RC, np.array([1, 1, 2], np.float32))
+    mass_C = dataset.label_mass(3)
+    assert mass_C.tolist() == [2.5, 1.5, 0]
+    np.testing.assert_allclose(class_weights(mass_C, kind), expected, rtol=1e-6)
+
+
+def test_the_mass_of_hard_labels_is_how_many_rows_have_them() -> None:
+    assert Dataset(CORPUS, LABEL_R).label_mass(3).tolist() == [1, 2, 0]
+    assert Dataset(CORPUS, LABEL_R, weight_R=np.array([1, 2, 3], np.float32)).label_mass(2).tolist() == [2, 4]
+
+
+def test_targets_and_weights_stay_with_their_rows() -> None:
+    probability_RC = np.eye(3, dtype=np.float32)[LABEL_R]
+    part = Dataset(CORPUS, LABEL_R, None, probability_RC, np.array([1, 2, 3], np.float32)).select(np.array([2, 1]))
+    assert part.probability_RC is not None
+    assert part.probability_RC.argmax(1).tolist() == part.labels.tolist() == [1, 0]
+    assert part.weight_R is not None
+    assert part.weight_R.tolist() == [3, 2]
+
+
+def test_a_model_learns_the_probabilities_that_it_is_told() -> None:
+    told = {"red": [0.8, 0.2], "blue": [0.3, 0.7]}
+    texts = [*told] * 60
+    probability_RC = np.array([told[text] for text in texts], np.float32)
+    dataset = Dataset(Corpus.of(texts, 9), probability_RC.argmax(1), None, probability_RC)
+    learned = fit_all(dataset, resolved(dataset, epochs=20, ngrams=()))
+    (logits_RC,) = logits_of(learned, Corpus.of([*told], 9))
+    np.testing.assert_allclose(torch.from_numpy(logits_RC).softmax(1), [*told.values()], atol=0.03)
+
+
+def test_rows_of_weight_zero_teach_nothing(sample: LabelledTexts) -> None:
+    dataset = dataset_of(sample)
+    weight_R = (np.arange(150) % 2).astype(np.float32)
+    turned = np.where(weight_R > 0, dataset.labels, 0)
+    one, other = (dataset._replace(labels=labels, weight_R=weight_R) for labels in (dataset.labels, turned))
+    models = [fit_all(rows, resolved(dataset)).trained_model((0.5, 0.5)) for rows in (one, other)]
+    assert same_weights(*models)

@@ -1,0 +1,58 @@
+"""What `textcls train` prints of a training."""
+
+import shlex
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.terminal.evaluation import label_table, score_line
+from textcls.display.text import percent, plural
+from textcls_training.distillation.report import DistillationReport
+from textcls_training.training_report import TrainReport
+
+
+def summarise(console: Console, report: TrainReport, output: Path) -> None:
+    """Print what training found out, and the next command."""
+    held = report.held_out
+    counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
+    console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.")
+    if report.distillation is not None:
+        _distilled(console, report.distillation)
+    if held.rows:
+        how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
+        missing = [row.label for row in held.labels if not row.rows]
+        console.print(Text.assemble(how, score_line(held), f" (before calibration {report.ece_before:.3f})"))
+        console.print(label_table(held))
+        if missing:
+            names = ", ".join(map(repr, missing))
+            console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
+    if report.gate is not None:
+        console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
+    if report.temperature == 1:
+        console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few for it.", style="yellow")
+    size = f"{report.file_bytes / 1e6:.2f} MB"
+    console.print(
+        Text.assemble(
+            (str(output), "bold"), f", {size}. Next: textcls evaluate {shlex.quote(str(output))} heldout.csv"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _distilled(console: Console, found: DistillationReport) -> None:
+    """Print who answered how many unlabelled texts, and what held-out rows say of it."""
+    copies = f", {found.copies:,} of them left out as copies of labelled ones" if found.copies else ""
+    console.print(
+        Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} answered by {found.teacher}.")
+    )
+    if found.scores:
+        table = Table("on held-out rows", box=None, pad_edge=False)
+        for name in ("accuracy", "95 % interval", "cross-entropy"):
+            table.add_column(name, justify="right")
+        for score in found.scores:
+            interval = f"{percent(score.low, 1)} to {percent(score.high, 1)}"
+            table.add_row(score.name, percent(score.accuracy, 2), interval, f"{score.cross_entropy:.3f}")
+        console.print(table)
+    console.print(found.conclusion(), style="" if found.weight else "yellow")

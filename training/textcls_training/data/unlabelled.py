@@ -1,0 +1,88 @@
+"""Texts without labels: of however many, a bounded sample that hangs on the texts alone, and holds none twice."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappush, heappushpop
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from textcls.tokenizer import tokenize
+from textcls_training.data.arrays import Float32
+from textcls_training.data.split import hash_of
+
+
+class UnlabelledText(NamedTuple):
+    """A text without a label, and what somebody says of it: a probability for each label, or nothing."""
+
+    text: str
+    probabilities: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlabelledTexts:
+    """Texts without labels, each once.
+
+    Attributes:
+        texts: the texts.
+        probability_UC: what somebody says of them [texts, labels], labels in the order of their names, or None.
+        given: how many texts there were.
+        copies: how many of them were left out because labelled rows hold the same tokens.
+    """
+
+    texts: list[str]
+    probability_UC: Float32 | None
+    given: int
+    copies: int
+
+    @classmethod
+    def sample(cls, rows: Iterable[UnlabelledText], limit: int, labelled: Iterable[str]) -> Self:
+        """Keep at most `limit` of the texts: those of the smallest hashes, in the order of these.
+
+        So neither the order of the rows nor copies among them count, and of a million texts no more are in memory than
+        are kept. Texts without a token, and copies of labelled ones, are left out.
+
+        Args:
+            rows: the texts, read once.
+            limit: how many are kept at most.
+            labelled: texts that must not be among them: training and validation rows.
+        """
+        known = {hash_of(text) for text in labelled}
+        kept: dict[int, UnlabelledText] = {}
+        largest: list[int] = []  # a heap of negative hashes
+        given = copies = 0
+        for row in rows:
+            given += 1
+            number = hash_of(row.text)
+            if number in known:
+                copies += 1
+            elif number not in kept and _speaks(row.text):
+                if len(kept) < limit:
+                    heappush(largest, -number)
+                    kept[number] = row
+                elif number < -largest[0]:
+                    del kept[-heappushpop(largest, -number)]
+                    kept[number] = row
+        chosen = [kept[number] for number in sorted(kept)]
+        told = [row.probabilities for row in chosen if row.probabilities is not None]
+        return cls(
+            texts=[row.text for row in chosen],
+            probability_UC=np.array(told, np.float32) if told else None,
+            given=given,
+            copies=copies,
+        )
+
+    def sha256(self) -> str:
+        """Return a hash of the texts, and of what is said of them, in their order."""
+        digest = hashlib.sha256()
+        for text in self.texts:
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        if self.probability_UC is not None:
+            digest.update(self.probability_UC.astype("<f4").tobytes())
+        return digest.hexdigest()
+
+
+def _speaks(text: str) -> bool:
+    return bool(tokenize(text))

@@ -1,0 +1,63 @@
+"""Files of unlabelled texts, with somebody's probabilities in columns of them, or without."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from textcls.data import Bad, BadRows, ReadOptions, Table, no_rows, open_tables, texts_of
+from textcls_training.data import probabilities
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+
+
+def read_unlabelled(
+    paths: Sequence[Path],
+    text_columns: Sequence[str],
+    names: Sequence[str],
+    labelled: Sequence[str],
+    *,
+    limit: int,
+    pattern: str | None = None,
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+) -> tuple[UnlabelledTexts, list[str]]:
+    """Read the unlabelled files at `paths` row by row, and return a sample of them, with notes for people.
+
+    Args:
+        paths: the files; all must have the columns.
+        text_columns: the columns of the text, those of the labelled rows.
+        names: the labels, in the order of their numbers.
+        labelled: the texts that must not be in the sample.
+        limit: how many texts are kept at most.
+        pattern: what the columns of probabilities are called, with a `*` for the label; None if there are none.
+        options: how the files are read.
+        bad: what to do with rows that cannot be used.
+
+    Raises:
+        InputError: a file cannot be read, has not the columns or no rows.
+        ConfigError: the pattern makes no sense.
+    """
+    with open_tables(paths, options, bad) as table:
+        texts = table.choose(text_columns, "text", guess=False)
+        columns = None if pattern is None else _columns(table, texts, pattern, names)
+        found = UnlabelledTexts.sample(_rows(table, texts, columns), limit, labelled)
+    if not found.given:
+        raise no_rows(paths, bad)
+    return found, table.notes
+
+
+def _columns(table: Table, texts: Sequence[str], pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the column of each label; every file must have it."""
+    found: list[str] = []
+    for part in table.parts:
+        others = [name for name in part.columns if name not in texts]
+        found = probabilities.columns_of(others, pattern, names, part.file)
+    return found
+
+
+def _rows(table: Table, texts: Sequence[str], columns: Sequence[str] | None) -> Iterator[UnlabelledText]:
+    for text, row in texts_of(table, texts):
+        if columns is None:
+            yield UnlabelledText(text)
+        elif wrong := probabilities.problem(row.fields, columns):
+            table.bad.add(Bad(row.where, wrong))
+        else:
+            yield UnlabelledText(text, probabilities.of_row(row.fields, columns))

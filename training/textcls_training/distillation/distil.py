@@ -1,0 +1,187 @@
+"""Students: fits on labelled rows and a teacher's answers together, of which held-out labelled rows keep one or none.
+
+Shapes: R held-out rows, U unlabelled texts, C labels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.distillation.report import LABELS_ALONE, STUDENT, TEACHER, HeldOutScore
+from textcls_training.distillation.teachers import Teacher
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.cross_fit import cross_fit
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.threads import reproducible
+from textcls_training.models.ensemble import TrainedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A cross-fitted model.
+
+    Attributes:
+        selected: what validation rows chose, and their logits.
+        model: the model.
+        learned: the rows that it has learned from.
+        config: how it was trained.
+        folds: how many train-valid splits there were.
+    """
+
+    selected: SelectionResult
+    model: TrainedModel
+    learned: Dataset
+    config: ResolvedConfig
+    folds: int
+
+    @property
+    def held_out(self) -> Float32:
+        """The calibrated probabilities [R, C] of the validation rows."""
+        logits_RC = self.selected.logits.astype(np.float64)
+        return np.asarray(softmax(logits_RC / self.selected.calibration.temperature, axis=1), np.float32)
+
+
+class Fold(NamedTuple):
+    """A train-valid split of labelled texts, by their numbers in the pool."""
+
+    train: Int64
+    valid: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """All texts of a run: labelled ones, then validation rows that were given as such, then unlabelled ones.
+
+    Attributes:
+        corpus: the tokens of all.
+        labels: those of labelled texts and validation rows.
+        labelled: the labelled texts.
+        unlabelled: the unlabelled ones.
+        folds: the train-valid splits of the labelled texts.
+        classes: how many labels there are.
+        rationale: one flag a token of the labelled texts; None where there are no rationales.
+    """
+
+    corpus: Corpus
+    labels: Int64
+    labelled: Int64
+    unlabelled: Int64
+    folds: Sequence[Fold]
+    classes: int
+    rationale: NDArray[np.bool_] | None = None
+
+    def lesson(self, text_T: Int64, answer_UC: Float32, weight: float) -> Dataset:
+        """Return the labelled texts `text_T`, sure of their labels, and all unlabelled ones with their answers."""
+        which = np.concatenate([text_T, self.unlabelled])
+        corpus = self.corpus.select(which)
+        hard_TC = np.eye(self.classes, dtype=np.float32)[self.labels[text_T]]
+        labels = np.concatenate([self.labels[text_T], answer_UC.argmax(1)])
+        weight_R = np.repeat(np.array([1, weight], np.float32), [len(text_T), len(self.unlabelled)])
+        rationale = None
+        if self.rationale is not None:
+            marked = self.rationale[self.corpus.places(text_T)]
+            rationale = np.concatenate([marked, np.zeros(len(corpus.token) - len(marked), np.bool_)])
+        answers_RC = np.concatenate([hard_TC, answer_UC])
+        return Dataset(corpus, labels, rationale, answers_RC, None if weight == 1 else weight_R)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a teacher says.
+
+    Attributes:
+        of_fold: answers [U, C] of what has learned from the training rows of each fold alone.
+        of_all: of what has learned from all labelled rows.
+        held_out: of each fold's validation rows, end to end [R, C]; None if they are not known.
+    """
+
+    of_fold: Sequence[Float32]
+    of_all: Float32
+    held_out: Float32 | None
+
+
+def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Answers | None:
+    """Let a teacher answer once for each fold, knowing the labels of its training rows alone, and once for all.
+
+    None if a stop is requested meanwhile.
+    """
+    last = Fold(pool.labelled, pool.labelled[:0])
+    # Validation rows that stand beside the labelled texts take none of them away.
+    whole = len(pool.folds[-1].train) == len(pool.labelled)
+    lessons = pool.folds if whole else [*pool.folds, last]
+    callback.phase("asking the teacher", len(lessons) * len(pool.unlabelled))
+    found = []
+    for train, valid in lessons:
+        answers = _answers(teacher, pool, train, valid)
+        if answers is None or stop.requested:
+            return None
+        found.append(answers)
+        callback.step(len(pool.unlabelled), None)
+    of_folds = found[: len(pool.folds)]
+    known = [held_out for _, held_out in of_folds if held_out is not None]
+    scored = np.concatenate(known) if len(known) == len(of_folds) else None
+    return Answers([answer_UC for answer_UC, _ in of_folds], found[-1][0], scored)
+
+
+def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[Float32, Float32 | None] | None:
+    """Return the answers to the unlabelled texts, and those to validation rows, if the teacher can answer them."""
+    asked = np.concatenate([valid, pool.unlabelled])
+    found = teacher.answers(train, pool.labels[train], asked)
+    if found is not None:
+        return found[len(valid) :], found[: len(valid)]
+    found = teacher.answers(train, pool.labels[train], pool.unlabelled)
+    return None if found is None else (found, None)
+
+
+def fit_student(
+    pool: Pool, answers: Answers, weight: float, config: ResolvedConfig, callback: Callback, stop: Stop
+) -> Fitted:
+    """Cross-fit a student: of each fold, on its training rows and the answers of who knows no other labels."""
+    splits = []
+    for fold, answer_UC in zip(pool.folds, answers.of_fold, strict=True):
+        valid = Dataset(pool.corpus.select(fold.valid), pool.labels[fold.valid])
+        splits.append(Split(pool.lesson(fold.train, answer_UC, weight), valid))
+    learned = pool.lesson(pool.labelled, answers.of_all, weight)
+    with reproducible(config.seed):
+        selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop)
+    return Fitted(selected, model, learned, config, len(splits))
+
+
+def better(student: Fitted, alone: Fitted) -> bool:
+    """Return whether held-out labelled rows prefer the student: by their cross-entropy, in the mean.
+
+    Without such rows nothing speaks for him.
+    """
+    student_score, alone_score = (_score(STUDENT, fitted) for fitted in (student, alone))
+    if student_score is None or alone_score is None:
+        return False
+    return student_score.cross_entropy < alone_score.cross_entropy
+
+
+def _score(name: str, fitted: Fitted) -> HeldOutScore | None:
+    labels = fitted.selected.labels
+    return HeldOutScore.of(name, fitted.held_out, labels) if len(labels) else None
+
+
+def scores(answers: Answers, student: Fitted, alone: Fitted | None) -> list[HeldOutScore]:
+    """Return the scores of teacher, student and labels alone, as far as there are such, on the same rows."""
+    labels = student.selected.labels
+    if not len(labels):
+        return []
+    teacher = None if answers.held_out is None else HeldOutScore.of(TEACHER, answers.held_out, labels)
+    found = [teacher, _score(STUDENT, student), None if alone is None else _score(LABELS_ALONE, alone)]
+    return [score for score in found if score is not None]
+
+
+def interrupted(fitted: Fitted) -> Fitted:
+    """Return a whole fit as one whose successor was ended early."""
+    return replace(fitted, selected=replace(fitted.selected, interrupted=True))

@@ -1,0 +1,208 @@
+"""Sentence vectors of a sentence-transformers model, kept in a cache by content: no text is encoded twice.
+
+The cache has a folder for each model, named by a hash of its weights, and in it files of vectors, each with a hash of
+its text. Files are only added, and each appears whole or not at all, so runs side by side do not disturb each other,
+and a run that was interrupted goes on where it stopped.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import atomic_write
+from textcls.errors import InputError, SurroundingsError
+from textcls_training.data.arrays import Float64
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.interrupt import Stop
+
+Float16 = NDArray[np.float16]
+
+CACHE_VARIABLE: Final = "TEXTCLS_CACHE"
+# Texts of a file of the cache, and of them those that the model reads at once. They are sorted by length for that.
+CHUNK: Final = 1024
+BATCH: Final = 64
+# Of the hash of a text so many bytes are kept.
+KEY: Final = 16
+# A sentence encoder reads a few hundred tokens; what is far beyond them need not be split into word pieces.
+MOST_CHARACTERS: Final = 8000
+
+
+def cache_folder() -> Path:
+    """Return where vectors are kept: $TEXTCLS_CACHE, else `textcls` in the user's cache folder."""
+    told = os.environ.get(CACHE_VARIABLE)
+    if told:
+        return Path(told)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "textcls"
+
+
+def require() -> None:
+    """Find out before the work whether encoders can be loaded.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+    """
+    with optional_dependencies.needed_by("A teacher"):
+        optional_dependencies.look_for("sentence_transformers")
+
+
+class SentenceEncoder:
+    """A sentence-transformers model, by the folder or the name of it.
+
+    Attributes:
+        name: the last part of its path or name.
+        fingerprint: a hash of its weights and its vocabulary.
+        width: of a vector.
+    """
+
+    def __init__(self, place: str, device: str = "cpu") -> None:
+        """Load the model.
+
+        Args:
+            place: a folder, or the name of a model on the Hugging Face Hub.
+            device: where it computes, as PyTorch names it.
+
+        Raises:
+            MissingExtraError: sentence-transformers is not installed.
+            InputError: there is no such model, or it cannot be loaded.
+        """
+        self.name = Path(place).name or place
+        self._model = _loaded(place, device)
+        self.fingerprint = _fingerprint(self._model)
+        self.width = self._vectors([""]).shape[1]
+
+    def encode(
+        self, texts: Sequence[str], callback: Callback = NOBODY, stop: Stop | None = None, folder: Path | None = None
+    ) -> Float16:
+        """Return the vectors [texts, width], each of length 1; if a stop is requested meanwhile, zeros are among them.
+
+        Args:
+            texts: what to encode.
+            callback: told of progress.
+            stop: by which somebody may end it.
+            folder: where vectors are kept; by default `cache_folder()`.
+
+        Raises:
+            SurroundingsError: the cache cannot be written.
+        """
+        stop = stop or Stop()
+        folder = (folder or cache_folder()) / "sentence-vectors" / self.fingerprint[:16]
+        _make(folder)
+        rows_of: dict[bytes, list[int]] = {}
+        for i, text in enumerate(texts):
+            rows_of.setdefault(_key(text), []).append(i)
+        vectors = np.zeros((len(texts), self.width), np.float16)
+        callback.phase(f"encoding with {self.name}", len(rows_of))
+        missing = self._read(folder, rows_of, vectors)
+        callback.step(len(rows_of) - len(missing), None)
+        began = time.monotonic()
+        for first in range(0, len(missing), CHUNK):
+            if stop.requested:
+                break
+            keys = missing[first : first + CHUNK]
+            fresh = self._vectors([texts[rows_of[key][0]] for key in keys])
+            _keep(folder, keys, fresh)
+            for key, vector in zip(keys, fresh, strict=True):
+                vectors[rows_of[key]] = vector
+            callback.step(len(keys), None)
+            done = first + len(keys)
+            left = (len(missing) - done) * (time.monotonic() - began) / done
+            callback.note(f"{done:,} of {len(missing):,} new texts, {left:,.0f} s left")
+        return vectors
+
+    def _read(self, folder: Path, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
+        """Fill in the vectors that the cache has, and return the keys of the others, in the order of their texts."""
+        missing = dict.fromkeys(rows_of)
+        for path in sorted(folder.glob("*.npy")):
+            kept = _load(path, self.width)
+            for row, key in enumerate(kept["key"].tolist()):
+                if key in missing:
+                    vectors[rows_of[key]] = kept["vector"][row]
+                    del missing[key]
+        return list(missing)
+
+    def _vectors(self, texts: Sequence[str]) -> Float16:
+        cut = [text[:MOST_CHARACTERS] for text in texts]
+        found = self._model.encode(cut, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
+        return _unit(np.asarray(found, np.float32)).astype(np.float16)
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text[:MOST_CHARACTERS].encode("utf-8", "surrogatepass")).digest()[:KEY]
+
+
+def _layout(width: int) -> np.dtype[Any]:
+    return np.dtype([("key", f"V{KEY}"), ("vector", "<f2", (width,))])
+
+
+def _load(path: Path, width: int) -> NDArray[Any]:
+    """Return the keys and vectors of a file of the cache, which are read on use; none if it is damaged."""
+    try:
+        kept = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        kept = np.zeros(0)
+    return np.asarray(kept) if kept.dtype == _layout(width) and kept.ndim == 1 else np.zeros(0, _layout(width))
+
+
+def _keep(folder: Path, keys: Sequence[bytes], vectors: Float16) -> None:
+    """Add a file to the cache."""
+    rows = np.zeros(len(keys), _layout(vectors.shape[1]))
+    rows["key"] = np.frombuffer(b"".join(keys), f"V{KEY}")
+    rows["vector"] = vectors
+    name = hashlib.sha256(b"".join(keys)).hexdigest()
+    with atomic_write(folder / f"{name}.npy", f"make room, or set {CACHE_VARIABLE} to another folder") as file:
+        np.save(file, rows)
+
+
+def as_float64(vectors: Float16) -> Float64:
+    """Return vectors as the linear head reads them, of length 1 once more."""
+    return _unit(vectors.astype(np.float64))
+
+
+def _unit(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurroundingsError(
+            f"The cache {folder} cannot be made: {os.strerror(error.errno or 0)}; "
+            f"set {CACHE_VARIABLE} to another folder."
+        ) from error
+
+
+def _loaded(place: str, device: str) -> Any:
+    with optional_dependencies.needed_by("A teacher"):
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+    logging.disable_progress_bar()  # progress is told by the callback
+    try:
+        return SentenceTransformer(place, device=device)
+    # What loading may raise, of a file, the network or the library, is not written down anywhere.
+    except Exception as error:
+        why = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
+        raise InputError(
+            f"The teacher {place!r} is no folder with a sentence-transformers model and cannot be had by that name: "
+            f"{why}; give the folder of one."
+        ) from error
+
+
+def _fingerprint(model: Any) -> str:
+    """Return a hash of all that decides over a vector: layers, weights, vocabulary, and where texts are cut."""
+    digest = hashlib.sha256(repr((model, model.max_seq_length)).encode())
+    for name, weight in sorted(model.state_dict().items()):
+        array = weight.detach().cpu().contiguous()
+        digest.update(f"{name} {tuple(array.shape)} {array.dtype}".encode())
+        digest.update(array.reshape(-1).view(torch.uint8).numpy().tobytes())
+    vocabulary = getattr(model.tokenizer, "get_vocab", None)
+    digest.update(repr(sorted(vocabulary().items()) if vocabulary else None).encode())
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""What held-out labelled rows say of a teacher, of the student, and of the model without unlabelled texts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from textcls.evaluation import metrics
+from textcls_training.data.arrays import Float32, Int64
+
+# Of the normal distribution, for intervals of 95 %.
+_Z: Final = 1.959964
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutScore:
+    """How somebody does on held-out labelled rows, whose labels he does not know.
+
+    Attributes:
+        name: `teacher`, `student` (with unlabelled texts), or `labels alone`.
+        accuracy: share of right answers.
+        low: where its interval of 95 % begins (Wilson 1927).
+        high: where it ends.
+        cross_entropy: mean negative log-likelihood of the right labels, in nats.
+    """
+
+    name: str
+    accuracy: float
+    low: float
+    high: float
+    cross_entropy: float
+
+    @classmethod
+    def of(cls, name: str, probability_RC: Float32, label_R: Int64) -> "HeldOutScore":
+        """Score probabilities of held-out rows, of which there is at least one."""
+        right = probability_RC.argmax(1) == label_R
+        low, high = wilson(int(right.sum()), len(right))
+        loss = metrics.cross_entropy(probability_RC, label_R)
+        return cls(
+            name=name,
+            accuracy=float(right.mean()),
+            low=low,
+            high=high,
+            cross_entropy=math.inf if loss is None else loss,
+        )
+
+
+def wilson(right: int, rows: int) -> tuple[float, float]:
+    """Return the interval of 95 % of a share of `right` among `rows` (Wilson 1927)."""
+    share, spread = right / rows, _Z**2 / rows
+    centre = (share + spread / 2) / (1 + spread)
+    half = _Z / (1 + spread) * math.sqrt(share * (1 - share) / rows + spread / (4 * rows))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistillationReport:
+    """What unlabelled texts have brought.
+
+    Attributes:
+        teacher: who answered them.
+        given: unlabelled texts that were given.
+        copies: how many were left out because labelled rows hold the same tokens.
+        used: how many were answered.
+        weight: how much each counts, a labelled row counting 1; 0 where held-out rows preferred the model without them.
+        rows: held-out labelled rows.
+        scores: what they say.
+    """
+
+    teacher: str
+    given: int
+    copies: int
+    used: int
+    weight: float
+    rows: int
+    scores: Sequence[HeldOutScore]
+
+    def score(self, name: str) -> HeldOutScore | None:
+        """Return the score of that name."""
+        return next((score for score in self.scores if score.name == name), None)
+
+    def conclusion(self) -> str:
+        """Return what to think of it, in a sentence."""
+        teacher, student, alone = map(self.score, (TEACHER, STUDENT, LABELS_ALONE))
+        if not self.rows and not self.weight:
+            return (
+                "Whether the unlabelled texts help is not known, as no row could be held out: the model of the "
+                "labelled rows alone was saved; --unlabelled-weight 1 uses them all the same."
+            )
+        if not self.weight:
+            return (
+                "The unlabelled texts did not help: held-out rows prefer the model of the labelled rows alone, "
+                "which was saved."
+            )
+        if student is None or alone is None:
+            return "The unlabelled texts were used; whether they helped is not known, as no row could be held out."
+        gain = 100 * (student.accuracy - alone.accuracy)
+        helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
+        if teacher is not None and teacher.accuracy < alone.accuracy:
+            return f"{helped}, though the teacher itself is worse than the labelled rows alone."
+        return f"{helped}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {**asdict(self), "conclusion": self.conclusion()}
+
+
+TEACHER: Final = "teacher"
+STUDENT: Final = "student"
+LABELS_ALONE: Final = "labels alone"

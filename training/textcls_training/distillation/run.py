@@ -1,0 +1,169 @@
+"""From labelled and unlabelled texts to a student, if held-out labelled rows want one."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from textcls.errors import ConfigError, InputError
+from textcls_training.config.resolve import ResolvedConfig, resolve
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import hashes_of, masks_of
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.distillation import distil, encoder
+from textcls_training.distillation.distil import Fitted, Fold, Pool
+from textcls_training.distillation.encoder import SentenceEncoder
+from textcls_training.distillation.report import DistillationReport
+from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.device import fuses_metric_scores, resolve_device
+from textcls_training.fit.interrupt import Stop
+
+# What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
+WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of unlabelled texts.
+
+    Attributes:
+        fitted: the model to keep.
+        report: what held-out rows say; None if somebody has ended the training before.
+        metadata: what the file says of it; None if the model has not learned from them.
+    """
+
+    fitted: Fitted
+    report: DistillationReport | None
+    metadata: dict[str, Any] | None = None
+
+
+class Distillation:
+    """Unlabelled texts, and who answers them: made before the work, so that what is missing is told early."""
+
+    def __init__(self, unlabelled: UnlabelledTexts, config: TrainConfig) -> None:
+        """Check what was given, and load the teacher, if it is an encoder.
+
+        Raises:
+            ConfigError: there are both a teacher and probabilities.
+            InputError: there are no texts, or no such teacher.
+            MissingExtraError: sentence-transformers is not installed.
+        """
+        if not unlabelled.texts:
+            copies = ", but copies of labelled ones" if unlabelled.copies else " that hold a word or a sign"
+            raise InputError(f"There are no unlabelled texts{copies}; give others, or train without them.")
+        if config.teacher is not None and unlabelled.probability_UC is not None:
+            raise ConfigError(
+                "The unlabelled texts have probabilities already, and a teacher besides; leave one of them out."
+            )
+        self._unlabelled, self._config = unlabelled, config
+        self._encoder = None
+        if config.teacher is not None:
+            encoder.require()
+            self._encoder = SentenceEncoder(config.teacher, resolve_device(config.device).type)
+
+    def run(
+        self,
+        given: LabelledTexts,
+        valid: LabelledTexts | None,
+        dataset: Dataset,
+        alone: Fitted,
+        callback: Callback,
+        stop: Stop,
+    ) -> Outcome:
+        """Let the teacher answer and the student learn, and keep whom held-out rows prefer.
+
+        Args:
+            given: the labelled texts.
+            valid: validation rows that were given as such.
+            dataset: the labelled texts as training counts them.
+            alone: the model of the labelled texts alone.
+            callback: told of progress.
+            stop: by which somebody may end it; what is kept is then `alone`.
+
+        Raises:
+            ConfigError: training diverged.
+            SurroundingsError: the cache of sentence vectors cannot be written.
+        """
+        texts = [*given.texts, *(valid.texts if valid else ()), *self._unlabelled.texts]
+        pool, hashes = self._pool(texts, given, valid, dataset, alone)
+        teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop)
+        answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
+        if answers is None:
+            return Outcome(distil.interrupted(alone), None)
+        weight = self._config.unlabelled_weight or WEIGHT
+        student = distil.fit_student(pool, answers, weight, self._resolved(given, pool, alone), callback, stop)
+        if stop.requested:
+            return Outcome(distil.interrupted(alone), None)
+        kept = self._config.unlabelled_weight is not None or distil.better(student, alone)
+        unlabelled = self._unlabelled
+        report = DistillationReport(
+            teacher=teacher.name,
+            given=unlabelled.given,
+            copies=unlabelled.copies,
+            used=len(unlabelled.texts),
+            weight=weight if kept else 0.0,
+            rows=len(student.selected.labels),
+            scores=distil.scores(answers, student, alone),
+        )
+        return Outcome(student, report, self._metadata(report)) if kept else Outcome(alone, report)
+
+    def _pool(
+        self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
+    ) -> tuple[Pool, Int64]:
+        """Return all texts as the pool, and their hashes."""
+        hashes = hashes_of(texts)
+        rows, with_valid = len(given.texts), len(given.texts) + (len(valid.texts) if valid else 0)
+        number = {name: i for i, name in enumerate(given.label_names())}
+        known = [*given.labels, *(valid.labels if valid else ())]
+        labels = np.array([number[name] for name in known], np.int64)
+        labelled = np.arange(rows)
+        if valid is None:
+            masks = masks_of(hashes[:rows], labels)
+            folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
+        else:
+            folds = [Fold(labelled, np.arange(rows, with_valid))]
+        pool = Pool(
+            corpus=Corpus.of(texts, alone.config.max_tokens),
+            labels=labels,
+            labelled=labelled,
+            unlabelled=np.arange(with_valid, len(texts)),
+            folds=folds,
+            classes=len(number),
+            rationale=dataset.rationale,
+        )
+        return pool, hashes
+
+    def _teacher(
+        self, texts: list[str], pool: Pool, hashes: Int64, config: ResolvedConfig, callback: Callback, stop: Stop
+    ) -> Teacher:
+        if self._unlabelled.probability_UC is not None:
+            return GivenAnswers("given probabilities", self._unlabelled.probability_UC, int(pool.unlabelled[0]))
+        if self._encoder is not None:
+            vectors = self._encoder.encode(texts, callback, stop)
+            return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
+        return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop)
+
+    def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> ResolvedConfig:
+        """Decide by labelled and unlabelled texts together; by labelled ones alone, which n-grams are read."""
+        config = self._config
+        if alone.config.model.embedding == "rows":
+            config = replace(config, ngrams=alone.config.features.ngram_sizes)
+        texts = [*given.texts, *self._unlabelled.texts]
+        tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
+        return resolve(config, texts, tokens, pool.classes, fused_metric=fuses_metric_scores(config.device))
+
+    def _metadata(self, report: DistillationReport) -> dict[str, Any]:
+        """Return what the file says of the unlabelled texts it has learned from."""
+        encoded = {} if self._encoder is None else {"teacher_sha256": self._encoder.fingerprint}
+        return {
+            "teacher": report.teacher,
+            **encoded,
+            "rows": report.used,
+            "weight": report.weight,
+            "data_sha256": self._unlabelled.sha256(),
+        }
