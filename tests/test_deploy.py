@@ -21,7 +21,7 @@ from tests.service.server import listening
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.processes.probes import probes
 from textcls.server.service import Service
@@ -285,13 +285,13 @@ def test_probes_and_prometheus_ask_the_port_that_is_theirs_and_nobody_else_can()
 def test_the_health_check_of_the_image_asks_the_port_that_is_set(model_path: Path, tmp_path: Path) -> None:
     (line,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     _, *arguments = json.loads(line)
-    shelf = Shelf(tmp_path, [str(model_path)], Settings())
-    shelf.publish()
+    store = GenerationStore(tmp_path, [str(model_path)], Settings())
+    store.publish()
     counts = metrics.Counts(tmp_path)
     counts.set(metrics.GENERATION, 1)
-    counts.set(metrics.PULSE, time.monotonic() + 60)
+    counts.set(metrics.HEARTBEAT, time.monotonic() + 60)
     found = free_port()
-    with probes(shelf, Settings(probe_port=found)):
+    with probes(store, Settings(probe_port=found)):
         for port, healthy in ((found, True), (1, False)):
             environment = {**os.environ, "TEXTCLS_SERVE_PROBE_PORT": str(port), "no_proxy": "127.0.0.1"}
             done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=False)

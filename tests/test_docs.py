@@ -20,6 +20,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+# What engineers are shown the way through.
+PARTS = ("textcls", "training", "kernels", "tests", "benchmarks", "scripts", "deploy", "docs", "examples")
 DOCUMENTS = {"README.md": README} | {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))
 }
@@ -133,6 +135,16 @@ def test_the_exit_codes_are_those_of_the_table() -> None:
 def test_every_local_link_leads_somewhere(name: str) -> None:
     links = re.findall(r"\]\((?!http)([^)#]+)", DOCUMENTS[name])
     assert [link for link in links if not ((ROOT / name).parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_is_named_to_engineers_exists(name: str) -> None:
+    files = [path.relative_to(ROOT).as_posix() for part in PARTS for path in (ROOT / part).rglob("*")]
+    files += [path.name for path in ROOT.iterdir()]
+    named = re.findall(r"`([\w./-]+(?:/|\.(?:py|md|txt|csv)))`", (ROOT / name).read_text(encoding="utf-8"))
+    assert len(named) > 5
+    missing = [each for each in named if not any(f"/{path}/".endswith(f"/{each.strip('/')}/") for path in files)]
+    assert missing == []
 
 
 def test_the_readme_leads_to_every_guide() -> None:

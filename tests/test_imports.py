@@ -1,4 +1,4 @@
-"""Who may import whom: `textcls` runs without PyTorch, the kernels stand alone, rooms import downwards, no circles.
+"""Who may import whom: `textcls` runs without PyTorch, the kernels stand alone, parts import downwards, no circles.
 
 What a module imports is read from its source: at its top or late, by statement or by call, for types or at run time.
 """
@@ -103,24 +103,30 @@ def test_kernels_import_nothing_of_ours() -> None:
         assert not {"textcls", "textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
 
 
-# Rooms of the training package, from the bottom up: each may import those before it.
-ROOMS = ("config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
-ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_summary": "cli", "cli_options": "config"}
+# Phases of training, from the bottom up: each may import those before it.
+PHASES = ("config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+PHASE_OF = {
+    "training_report": "pipeline",
+    "api": "cli",
+    "sklearn": "cli",
+    "cli_summary": "cli",
+    "cli_options": "config",
+}
 # Fitting, with a teacher or without, and exporting know nothing of each other.
 NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}
 
 
-def training_room(module: str) -> str:
-    return ROOM_OF.get(module, module)
+def training_phase(module: str) -> str:
+    return PHASE_OF.get(module, module)
 
 
 @pytest.mark.parametrize("path", files(TRAINING), ids=lambda path: path.relative_to(TRAINING).as_posix())
-def test_rooms_of_training_import_only_downwards_and_fit_and_export_never_each_other(path: Path) -> None:
-    room = training_room(path.relative_to(TRAINING).with_suffix("").parts[0])
+def test_parts_of_training_import_only_downwards_and_fit_and_export_never_each_other(path: Path) -> None:
+    part = training_phase(path.relative_to(TRAINING).with_suffix("").parts[0])
     for module in training_modules(path.read_text(encoding="utf-8")):
-        other = training_room(module)
-        assert ROOMS.index(other) <= ROOMS.index(room), f"{room} imports {module}"
-        assert (room, other) not in NEVER
+        other = training_phase(module)
+        assert PHASES.index(other) <= PHASES.index(part), f"{part} imports {module}"
+        assert (part, other) not in NEVER
 
 
 def training_modules(source: str) -> Iterator[str]:
@@ -181,10 +187,10 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
     assert json.loads(second)["label"] == "billing"
 
 
-# The rooms of textcls, and those of its service
+# The parts of textcls, and those of its service
 
-# From the ground up: a room is a module or a folder, and imports from its own floor's folder and from floors below.
-ROOMS_OF_TEXTCLS = (
+# From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
+LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast"),
     ("_util", "labels", "sequences", "tokenizer"),
     ("features", "explanation"),
@@ -200,7 +206,7 @@ ROOMS_OF_TEXTCLS = (
     ("cli",),
     ("__main__",),
 )
-ROOMS_OF_THE_SERVICE = (
+LAYERS_OF_THE_SERVICE = (
     ("__init__", "settings", "problems", "monitoring"),
     ("system", "admission"),
     ("models",),
@@ -210,7 +216,7 @@ ROOMS_OF_THE_SERVICE = (
     ("http",),
     ("processes",),
 )
-FLOORS = {RUN_TIME: ROOMS_OF_TEXTCLS, RUN_TIME / "server": ROOMS_OF_THE_SERVICE}
+LAYERS = {RUN_TIME: LAYERS_OF_TEXTCLS, RUN_TIME / "server": LAYERS_OF_THE_SERVICE}
 # Notebooks ask an answer to show itself: the one way up, taken when it is asked.
 HOOK = "_repr_html_"
 
@@ -290,29 +296,29 @@ def reachable(graph: Graph, start: str) -> set[str]:
     return seen
 
 
-def room_of(module: str, house: Path) -> str:
+def part_of(module: str, package: Path) -> str:
     """The part of a package to which a module belongs: a folder, or a file beside the folders."""
-    inside = module.removeprefix(module_name(RUN_TIME, house / "__init__.py")).removeprefix(".")
+    inside = module.removeprefix(module_name(RUN_TIME, package / "__init__.py")).removeprefix(".")
     return inside.partition(".")[0] or "__init__"
 
 
-@pytest.mark.parametrize("house", FLOORS, ids=lambda house: house.name)
-def test_every_room_has_its_floor(house: Path) -> None:
-    rooms = {path.relative_to(house).parts[0].removesuffix(".py") for path in files(house)}
-    assert rooms == {room for floor in FLOORS[house] for room in floor}
+@pytest.mark.parametrize("package", LAYERS, ids=lambda package: package.name)
+def test_every_part_has_its_layer(package: Path) -> None:
+    parts = {path.relative_to(package).parts[0].removesuffix(".py") for path in files(package)}
+    assert parts == {part for layer in LAYERS[package] for part in layer}
 
 
 @pytest.mark.parametrize(
-    ("house", "path"),
-    [(house, path) for house in FLOORS for path in files(house)],
+    ("package", "path"),
+    [(package, path) for package in LAYERS for path in files(package)],
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
-def test_a_room_imports_from_the_floors_below_alone(house: Path, path: Path) -> None:
-    floor_of = {room: number for number, floor in enumerate(FLOORS[house]) for room in floor}
-    room, within = room_of(module_name(RUN_TIME, path), house), module_name(RUN_TIME, house / "__init__.py")
+def test_a_part_imports_from_the_layers_below_alone(package: Path, path: Path) -> None:
+    layer_of = {part: number for number, layer in enumerate(LAYERS[package]) for part in layer}
+    part, within = part_of(module_name(RUN_TIME, path), package), module_name(RUN_TIME, package / "__init__.py")
     inside = {module for module in graph_of(RUN_TIME)[module_name(RUN_TIME, path)] if module.startswith(within)}
-    others = {room_of(module, house) for module in inside} - {room}
-    assert {other for other in others if floor_of[other] >= floor_of[room]} == set()
+    others = {part_of(module, package) for module in inside} - {part}
+    assert {other for other in others if layer_of[other] >= layer_of[part]} == set()
 
 
 # Circles
@@ -329,14 +335,14 @@ def test_no_modules_of_textcls_import_each_other_in_a_circle() -> None:
 
 
 def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
-    package = tmp_path / "house"
+    package = tmp_path / "package"
     package.mkdir()
-    (package / "a.py").write_text("from house import b\n")
-    (package / "b.py").write_text("def late():\n    from house.a import name\n")
-    (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from house import a\n")
+    (package / "a.py").write_text("from package import b\n")
+    (package / "b.py").write_text("def late():\n    from package.a import name\n")
+    (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from package import a\n")
     graph = graph_of(package)
-    assert graph == {"house.a": {"house.b"}, "house.b": {"house.a"}, "house.c": set()}
-    assert circles(graph) == [{"house.a", "house.b"}]
+    assert graph == {"package.a": {"package.b"}, "package.b": {"package.a"}, "package.c": set()}
+    assert circles(graph) == [{"package.a", "package.b"}]
 
 
 @pytest.mark.parametrize(

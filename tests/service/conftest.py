@@ -11,7 +11,7 @@ import pytest
 from tests.service.server import SlowClassifier, serving
 from textcls import Classifier
 from textcls.server.models import registry
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -31,12 +31,12 @@ def model(model_path: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shelf(model: Path, tmp_path: Path) -> Shelf:
+def store(model: Path, tmp_path: Path) -> GenerationStore:
     """The small model, published once."""
     (tmp_path / "run").mkdir()
-    shelf = Shelf(tmp_path / "run", [str(model)], Settings())
-    shelf.publish()
-    return shelf
+    store = GenerationStore(tmp_path / "run", [str(model)], Settings())
+    store.publish()
+    return store
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.service.processes import PATIENCE, command, until
 from tests.service.server import NAMED, lines, service, serving
 from textcls import Classifier, ConfigError
 from textcls.server.admission.auth import Keys
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import audit
 from textcls.server.service import Service
 from textcls.server.settings import Settings
@@ -104,10 +104,10 @@ def test_a_flood_of_refused_keys_is_some_lines_and_one_that_counts_the_others(
 
 
 def test_each_exchange_leaves_a_line_of_who_asked_and_what_is_served_now(
-    shelf: Shelf, tmp_path: Path, trail: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    store: GenerationStore, tmp_path: Path, trail: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEXTCLS_ADMIN_KEY", f"anna:{ADMIN}")
-    served = Service(shelf.load().generation, Settings(), admin_keys=Keys([f"anna:{ADMIN}"]), shelf=shelf)
+    served = Service(store.load().generation, Settings(), admin_keys=Keys([f"anna:{ADMIN}"]), store=store)
     with serving(served) as client:
         assert client.post("/v1/admin/reload", headers=bearer(ADMIN)).status_code == 200
         (tmp_path / "tickets.onnx").write_bytes(b"no model")
@@ -116,7 +116,7 @@ def test_each_exchange_leaves_a_line_of_who_asked_and_what_is_served_now(
     done, refused = lines(trail)
     assert (done["by"], done["key"], done["client"], done["result"]) == ("http", "anna", "127.0.0.1", "done")
     assert done["generation"] == 2
-    assert done["models"] == {"tickets": shelf.load().generation.get(None).sha256}
+    assert done["models"] == {"tickets": store.load().generation.get(None).sha256}
     assert (refused["by"], refused["key"], refused["result"]) == ("http", "anna", "refused")
     assert "tickets.onnx" in refused["reason"]
     assert found['textcls_key_requests_total{key="anna",status="409"}'] == 1

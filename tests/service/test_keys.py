@@ -16,7 +16,7 @@ from tests.service.sockets import connect
 from textcls import Classifier, ConfigError
 from textcls.server.admission import auth
 from textcls.server.admission.auth import Keys
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.settings import Settings, check_exposure
 
 
@@ -171,12 +171,12 @@ def test_names_stand_before_a_colon_in_file_and_environment_and_several_keys_may
 
 
 def test_the_names_are_those_of_the_workers_as_well(
-    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: GenerationStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEXTCLS_API_KEYS", f"desk:{KEYS[0]}")
-    shelf.publish()
-    assert shelf.load().keys.name(KEYS[0].encode()) == "desk"
-    assert KEYS[0] not in "".join(path.read_text(errors="replace") for path in shelf.folder.glob("*.json"))
+    store.publish()
+    assert store.load().keys.name(KEYS[0].encode()) == "desk"
+    assert KEYS[0] not in "".join(path.read_text(errors="replace") for path in store.folder.glob("*.json"))
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,8 @@ def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
     }
     content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
     route, names = table(Settings()).find("POST", path)
-    assert route.asks is not None
-    form = route.asks([], **names)
+    assert route.reader is not None
+    form = route.reader([], **names)
 
     def ask() -> tuple[WatchedClassifier, Any]:
         classifier = WatchedClassifier.load(model_path)

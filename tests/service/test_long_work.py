@@ -15,7 +15,7 @@ from tests.service.clients import client_of, numbers
 from tests.service.server import listening, service
 from textcls import Classifier, tokenizer
 from textcls.server.inference import answers
-from textcls.server.inference.gathering import TURN, Gathering
+from textcls.server.inference.micro_batching import TURN, MicroBatcher
 from textcls.server.models import registry
 from textcls.server.settings import Settings
 
@@ -146,8 +146,8 @@ def test_a_batch_takes_no_longer_than_a_turn_and_the_loop_turns_between_two(
             await asyncio.sleep(0)
 
     async def ask() -> Any:
-        gathering = Gathering(10, together=together, connections=lambda: 0)
-        asked = [gathering.answer(request, request.microseconds) for _ in range(60)]
+        batcher = MicroBatcher(10, together=together, connections=lambda: 0)
+        asked = [batcher.answer(request, request.microseconds) for _ in range(60)]
         return (await asyncio.gather(*asked, tick(500)))[:-1]
 
     with ThreadPoolExecutor(1) as pool:  # another test may have a loop in this thread
@@ -169,8 +169,8 @@ def test_who_waits_too_long_for_a_turn_is_told_so(many_labels: Classifier) -> No
     request = read(many_labels, inputs="a")
 
     async def ask() -> Any:
-        gathering = Gathering(-1, together=True, connections=lambda: 0)
-        return await asyncio.gather(gathering.answer(request, request.microseconds), return_exceptions=True)
+        batcher = MicroBatcher(-1, together=True, connections=lambda: 0)
+        return await asyncio.gather(batcher.answer(request, request.microseconds), return_exceptions=True)
 
     with ThreadPoolExecutor(1) as pool:
         (found,) = pool.submit(asyncio.run, ask()).result()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.processes import PATIENCE, command, free_port, until, workers
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.processes import probes as module
@@ -44,26 +44,26 @@ def probed(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], int,
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, model_path: Path) -> Shelf:
-    made = Shelf(tmp_path, [f"tickets={model_path}"], Settings())
+def store(tmp_path: Path, model_path: Path) -> GenerationStore:
+    made = GenerationStore(tmp_path, [f"tickets={model_path}"], Settings())
     made.publish()
     return made
 
 
 @pytest.fixture
-def counts(shelf: Shelf) -> Iterator[Counts]:
+def counts(store: GenerationStore) -> Iterator[Counts]:
     """Those of a worker that is ready, however long the test takes."""
-    found = Counts(shelf.folder)
+    found = Counts(store.folder)
     found.set(metrics.GENERATION, 1)
-    found.set(metrics.PULSE, time.monotonic() + 600)
+    found.set(metrics.HEARTBEAT, time.monotonic() + 600)
     yield found
     found.close()
 
 
 @pytest.fixture
-def port(shelf: Shelf) -> Iterator[int]:
+def port(store: GenerationStore) -> Iterator[int]:
     found = free_port()
-    with probes(shelf, Settings(probe_port=found)):
+    with probes(store, Settings(probe_port=found)):
         yield found
 
 
@@ -88,7 +88,7 @@ def test_a_worker_whose_event_loop_stands_still_is_not_ready_and_then_not_live(
     monkeypatch: pytest.MonkeyPatch, port: int, counts: Counts
 ) -> None:
     assert [ask(port, path)[0] for path in ("/livez", "/readyz")] == [200, 200]
-    counts.set(metrics.PULSE, time.monotonic() - module.READY_SECONDS - 1)
+    counts.set(metrics.HEARTBEAT, time.monotonic() - module.READY_SECONDS - 1)
     assert [ask(port, path)[0] for path in ("/livez", "/readyz")] == [200, 503]
     assert "ready within the last 5 seconds" in ask(port, "/readyz")[1]
     # The first sign of life is that of the start.
@@ -97,7 +97,7 @@ def test_a_worker_whose_event_loop_stands_still_is_not_ready_and_then_not_live(
     status, said = ask(port, "/livez")
     assert status == 503
     assert "No worker has got round to anything for" in said
-    counts.set(metrics.PULSE, time.monotonic() + 60)
+    counts.set(metrics.HEARTBEAT, time.monotonic() + 60)
     assert ask(port, "/livez")[0] == 200
 
 
@@ -146,10 +146,10 @@ def test_a_service_that_is_busy_with_all_its_connections_answers_probes(model_pa
         assert [ask(probe_port, path)[0] for path in ("/livez", "/readyz", "/metrics")] == [200, 200, 200]
 
 
-def test_probes_end_with_the_service(shelf: Shelf) -> None:
+def test_probes_end_with_the_service(store: GenerationStore) -> None:
     before = threading.active_count()
     port = free_port()
-    with probes(shelf, Settings(probe_port=port)), connect(port):
+    with probes(store, Settings(probe_port=port)), connect(port):
         assert ask(port, "/livez")[0] == 200
     assert threading.active_count() == before
     with pytest.raises(ConnectionRefusedError, match="Connection refused"):

@@ -14,8 +14,8 @@ from tests.service.reloading import LABELS, REFUSED, change_metadata, served
 from tests.service.server import service, serving
 from textcls import Classifier, SurroundingsError
 from textcls.server.admission.auth import Keys
-from textcls.server.models import intake
-from textcls.server.models.reload import Shelf
+from textcls.server.models import loading
+from textcls.server.models.reload import GenerationStore
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -82,9 +82,9 @@ def test_whatever_the_new_file_is_the_old_model_goes_on_answering(model: Path, m
 
 KILLER = f"""
 import os, sys
-from textcls.server.models import intake
+from textcls.server.models import loading
 # What a damaged graph may do to whoever runs it.
-intake._CODE = "import os; os.kill(os.getpid(), 11)"
+loading._CODE = "import os; os.kill(os.getpid(), 11)"
 {MAIN}
 """
 
@@ -102,9 +102,9 @@ def test_a_file_that_kills_whoever_tests_it_kills_nobody_who_answers(model: Path
 
 @pytest.mark.parametrize("content", [b"", b"no model", None], ids=["empty", "garbage", "truncated"])
 def test_a_bad_file_leaves_the_old_model_answering_and_says_why(
-    shelf: Shelf, tmp_path: Path, model_path: Path, content: bytes | None
+    store: GenerationStore, tmp_path: Path, model_path: Path, content: bytes | None
 ) -> None:
-    served = Service(shelf.load().generation, Settings(), admin_keys=Keys([ADMIN]), shelf=shelf)
+    served = Service(store.load().generation, Settings(), admin_keys=Keys([ADMIN]), store=store)
     with serving(served) as client:
         before = post(client)
         (tmp_path / "tickets.onnx").write_bytes(model_path.read_bytes()[:-5000] if content is None else content)
@@ -114,15 +114,15 @@ def test_a_bad_file_leaves_the_old_model_answering_and_says_why(
         after = post(client)
         assert (after.json(), after.headers["x-model"]) == (before.json(), before.headers["x-model"])
         # A worker that starts now serves what the others serve, not the bad file.
-        assert shelf.load().generation.get(None).sha256 in after.headers["x-model"]
+        assert store.load().generation.get(None).sha256 in after.headers["x-model"]
         assert numbers(client)['textcls_reloads_total{result="refused"}'] == 1
 
 
 # Who asks for it
 
 
-def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(shelf: Shelf) -> None:
-    served = Service(shelf.load().generation, Settings(), keys=Keys(KEYS), admin_keys=Keys([ADMIN]), shelf=shelf)
+def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(store: GenerationStore) -> None:
+    served = Service(store.load().generation, Settings(), keys=Keys(KEYS), admin_keys=Keys([ADMIN]), store=store)
     with serving(served) as client:
         assert client.post("/v1/admin/reload").status_code == 401
         assert client.post("/v1/admin/reload", headers=bearer(KEYS[0])).status_code == 401
@@ -170,16 +170,16 @@ def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
 
 def test_an_order_comes_to_the_process_as_it_was_given(tmp_path: Path) -> None:
     settings = Settings(api_keys_file=tmp_path / "keys", cors_origin=("https://a", "https://b"), load_seconds=7)
-    order = intake.Order(("a=b.onnx", "c\udcff.onnx"), settings, tmp_path)
-    assert intake.Order.from_json(order.to_json()) == order
+    order = loading.LoadRequest(("a=b.onnx", "c\udcff.onnx"), settings, tmp_path)
+    assert loading.LoadRequest.from_json(order.to_json()) == order
 
 
 def test_an_exchange_waits_for_another_and_not_for_ever(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    shelf = Shelf(folder, [str(model)], Settings(load_seconds=0.2))
-    with shelf._alone(0.2), pytest.raises(SurroundingsError, match="Another exchange of the models is still under way"):
-        shelf.publish()
+    store = GenerationStore(folder, [str(model)], Settings(load_seconds=0.2))
+    with store._alone(0.2), pytest.raises(SurroundingsError, match="Another exchange of the models is still under way"):
+        store.publish()
 
 
 # Labels that change
@@ -198,10 +198,10 @@ def test_a_reload_that_changes_the_labels_says_so_in_its_answer_and_in_the_log(m
 def test_labels_in_another_order_are_the_same_labels(model: Path, model_path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    shelf = Shelf(folder, [str(model)], Settings(same_labels=True))
-    shelf.publish()
+    store = GenerationStore(folder, [str(model)], Settings(same_labels=True))
+    store.publish()
     change_metadata(model_path, model, labels=LABELS[::-1])
-    assert shelf.publish() == (2, ())
+    assert store.publish() == (2, ())
 
 
 @pytest.mark.parametrize("count", ["1", "2"])

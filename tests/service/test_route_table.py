@@ -80,7 +80,7 @@ def ask(client: httpx.Client, route: Route, key: str | None = None) -> httpx.Res
     if route.path == "/models/{name}":
         body = {"inputs": "my card"}
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return client.request(route.method, path_of(route), json=body if route.asks else None, headers=headers)
+    return client.request(route.method, path_of(route), json=body if route.reader else None, headers=headers)
 
 
 def counted(client: httpx.Client) -> dict[str, float]:
@@ -98,7 +98,7 @@ def test_a_route_is_found_by_its_path_and_has_one_who_answers(route: Route) -> N
     found, names = TABLE.find(route.method, path_of(route))
     assert found is route
     assert list(names) == NAME.findall(route.path)
-    assert (route.asks is None) != (route.tells is None)
+    assert (route.reader is None) != (route.handler is None)
 
 
 def test_no_two_routes_are_the_same() -> None:
@@ -115,7 +115,7 @@ def test_the_description_names_the_key_that_is_asked_for(client: httpx.Client) -
     paths = client.get("/openapi.json").json()["paths"]
     wanted: dict[Access, list[dict[str, list[str]]]] = {"key": [{"key": []}], "admin": [{"admin key": []}]}
     for route in TABLE.routes:
-        if route.about is not None:
+        if route.doc is not None:
             assert paths[route.path][route.method.lower()].get("security") == wanted.get(route.access), route.path
 
 

@@ -58,7 +58,7 @@ def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> N
     own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
     assert set(document["paths"]) == own | {route.path for module in wire.MODULES for route in module.ROUTES}
     classify = document["paths"]["/v1/classify"]["post"]
-    refused = {"401", "404", "408", "413", "422", "429", "500", "503", "504"}
+    refused = {"401", "403", "404", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(classify["responses"]) == {"200", *refused}
     for status in refused:
         schema = classify["responses"][status]["content"]["application/json"]["schema"]

@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import signal
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tests.service.clients import client_of, numbers, post
 from tests.service.processes import PATIENCE, command, until
 from textcls import SurroundingsError
 from textcls.cli import main
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.settings import Settings
 
 
@@ -46,7 +47,7 @@ def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_an
 
 
 def test_models_that_are_refused_after_they_were_copied_leave_no_copy(
-    shelf: Shelf, tmp_path: Path, whole_tokens_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: GenerationStore, tmp_path: Path, whole_tokens_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replace = Path.replace
 
@@ -58,27 +59,27 @@ def test_models_that_are_refused_after_they_were_copied_leave_no_copy(
     monkeypatch.setattr(Path, "replace", full)
     shutil.copy(whole_tokens_path, tmp_path / "tickets.onnx")
     with pytest.raises(SurroundingsError, match=r"generation\.json cannot be written: No space left on device"):
-        shelf.publish()
-    assert not list(shelf.folder.glob("generation.*[0-9]"))
-    assert shelf.number() == 1
-    assert len(list(shelf.folder.glob("*.onnx"))) == 1
+        store.publish()
+    assert not list(store.folder.glob("generation.*[0-9]"))
+    assert store.number() == 1
+    assert len(list(store.folder.glob("*.onnx"))) == 1
 
 
 def test_copies_of_models_that_nobody_serves_any_more_are_removed(
-    shelf: Shelf, tmp_path: Path, model_path: Path
+    store: GenerationStore, tmp_path: Path, model_path: Path
 ) -> None:
     for _ in range(3):
-        shelf.publish()
-    assert len(list(shelf.folder.glob("*.onnx"))) == 1
+        store.publish()
+    assert len(list(store.folder.glob("*.onnx"))) == 1
 
 
 def test_copies_that_were_begun_by_a_process_that_was_killed_are_removed(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    shelf = Shelf(folder, [str(model)], Settings())
-    shelf.publish()
+    store = GenerationStore(folder, [str(model)], Settings())
+    store.publish()
     (folder / "0123.onnx.99.part").write_bytes(b"half")
-    shelf.publish()
+    store.publish()
     assert not list(folder.glob("*.part"))
 
 
@@ -106,8 +107,11 @@ def test_what_a_killed_service_left_is_removed_by_the_next_and_what_a_living_one
     with command(*options) as (killed, _):
         killed.kill()
         killed.wait(PATIENCE)
+    (dead,) = tmp_path.iterdir()
+    # However long the next one takes to start, the dead one is too young to be removed.
+    os.utime(dead / "owner", (time.time() + PATIENCE,) * 2)
     with command(*options):
-        dead, living = sorted(tmp_path.iterdir(), key=lambda folder: folder.stat().st_mtime)
+        (living,) = set(tmp_path.iterdir()) - {dead}
         for folder in (dead, living):
             os.utime(folder / "owner", (0, 0))
         with command(*options):

@@ -41,7 +41,7 @@ def test_a_service_whose_workers_cannot_start_fails(model_path: Path) -> None:
 from textcls.server.processes.supervisor import Supervisor
 start = Supervisor.init_processes
 def without_models(self):
-    for path in self._shelf.folder.glob("*.onnx"):
+    for path in self._store.folder.glob("*.onnx"):
         path.unlink()
     start(self)
 Supervisor.init_processes = without_models

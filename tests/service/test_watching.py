@@ -16,7 +16,7 @@ from tests.service.processes import PATIENCE, command, until, workers
 from tests.service.server import serving
 from textcls import Classifier
 from textcls.server.models import file_stamps, registry, watching
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import audit
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
@@ -162,12 +162,12 @@ def test_when_the_worker_that_watches_dies_another_does(models: Volume, whole_to
         until(lambda: count("textcls_generation") == 2)
 
 
-def test_without_being_told_nobody_looks_at_files(shelf: Shelf, tmp_path: Path, model_path: Path) -> None:
+def test_without_being_told_nobody_looks_at_files(store: GenerationStore, tmp_path: Path, model_path: Path) -> None:
     assert Settings().watch_seconds == 0
-    before = shelf.number()
+    before = store.number()
     shutil.copy(model_path, tmp_path / "tickets.onnx")
-    assert shelf.files() != shelf.published_files()
-    assert shelf.number() == before
+    assert store.files() != store.published_files()
+    assert store.number() == before
 
 
 def test_a_folder_without_models_is_a_change_and_no_error(tmp_path: Path, model_path: Path) -> None:
@@ -187,13 +187,13 @@ def test_files_that_cannot_be_looked_at_are_told_and_hold_up_nothing(
 ) -> None:
     (tmp_path / "run").mkdir()
     settings = Settings(watch_seconds=0.1)
-    shelf = Shelf(tmp_path / "run", [str(models.path)], settings)
-    shelf.publish()
+    store = GenerationStore(tmp_path / "run", [str(models.path)], settings)
+    store.publish()
     hangs = threading.Event()
     monkeypatch.setattr(watching, "_HANGS_SECONDS", 0.1)
-    monkeypatch.setattr(Shelf, "files", lambda self: hangs.wait(PATIENCE) and [])
+    monkeypatch.setattr(GenerationStore, "files", lambda self: hangs.wait(PATIENCE) and [])
     try:
-        with serving(Service.of(shelf, settings)) as client:
+        with serving(Service.of(store, settings)) as client:
             until(lambda: "their file system does not answer" in caplog.text)
             assert post(client).status_code == 200
     finally:
@@ -217,7 +217,7 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
     asked: list[int] = []
     served = 0
 
-    class Shelf:
+    class GenerationStore:
         folder = tmp_path
 
         def files(self) -> list[int]:
@@ -238,5 +238,5 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
         served = seen[-1]
 
     with pytest.raises(EOFError, match="no more looks"):
-        asyncio.run(watching.follow(Shelf(), 0.001, reload))  # type: ignore[arg-type]
+        asyncio.run(watching.follow(GenerationStore(), 0.001, reload))  # type: ignore[arg-type]
     assert asked == asked_at

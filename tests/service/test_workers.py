@@ -10,7 +10,7 @@ import uvicorn
 
 from tests.service.clients import Load, client_of, numbers
 from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
 
@@ -58,8 +58,8 @@ class LoadingWorker(Worker):
         time.sleep(1000)
 
 
-def test_a_worker_that_still_loads_its_models_is_not_taken_for_one_that_hangs(shelf: Shelf) -> None:
-    worker = LoadingWorker(shelf, Settings(), uvicorn.Config(""), [])
+def test_a_worker_that_still_loads_its_models_is_not_taken_for_one_that_hangs(store: GenerationStore) -> None:
+    worker = LoadingWorker(store, Settings(), uvicorn.Config(""), [])
     worker.start()
     assert [worker.is_alive(timeout=0) for _ in range(3)] == [True] * 3
     worker.kill()

@@ -14,12 +14,12 @@ from textcls.server.admission.auth import Keys
 from textcls.server.admission.budget import FOR_BODIES, Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
 from textcls.server.admission.origins import Origins
-from textcls.server.inference import answers, gathering
-from textcls.server.inference.answers import Answer, Form, Request
-from textcls.server.inference.gathering import Gathering
-from textcls.server.models import intake
+from textcls.server.inference import answers, micro_batching
+from textcls.server.inference.answers import Answer, Request, RequestReader
+from textcls.server.inference.micro_batching import MicroBatcher
+from textcls.server.models import loading
 from textcls.server.models.registry import Generation
-from textcls.server.models.reload import Exchange, Shelf, counted
+from textcls.server.models.reload import GenerationStore, ReloadResult, counted
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
 from textcls.server.monitoring.metrics import Counts
@@ -57,7 +57,7 @@ class Received:
     settings: Settings
     body: bytes
     content_type: bytes
-    form: Form
+    form: RequestReader
     share: Share
     texts: Sequence[str] = ()
 
@@ -84,7 +84,7 @@ class Service:
         *,
         keys: Keys | None = None,
         admin_keys: Keys | None = None,
-        shelf: Shelf | None = None,
+        store: GenerationStore | None = None,
     ) -> None:
         self.generation = generation
         self.settings = settings
@@ -93,7 +93,7 @@ class Service:
         self.origins = Origins(settings)
         self.key_limits = KeyLimits.of(settings)
         self.refusals = Refusals()
-        self.shelf = shelf
+        self.store = store
         self.counts = Counts(self.folder)
         self.counts.set(metrics.GENERATION, generation.number)
         self.tracing = Tracing() if settings.tracing else None
@@ -102,7 +102,7 @@ class Service:
         # The requests that uvicorn has begun, and its connections; the server puts its own sets here.
         self.tasks: Sized = ()
         self.connections: Sized = ()
-        self._gathering = Gathering(
+        self._batcher = MicroBatcher(
             settings.request_seconds, together=settings.batching, connections=lambda: len(self.connections)
         )
         self._jobs = 0
@@ -110,21 +110,21 @@ class Service:
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
 
     @classmethod
-    def of(cls, shelf: Shelf, settings: Settings) -> "Service":
-        """Return a service of what `shelf` holds.
+    def of(cls, store: GenerationStore, settings: Settings) -> "Service":
+        """Return a service of what `store` holds.
 
         Raises:
             ArtifactError: a model cannot be used.
             MissingExtraError: spans are asked for, and what sends them is not installed.
-            SurroundingsError: the folder of the shelf cannot be used.
+            SurroundingsError: the folder of the store cannot be used.
         """
-        generation, keys, admin_keys = shelf.load()
-        return cls(generation, settings, keys=keys, admin_keys=admin_keys, shelf=shelf)
+        generation, keys, admin_keys = store.load()
+        return cls(generation, settings, keys=keys, admin_keys=admin_keys, store=store)
 
     @property
     def folder(self) -> Path | None:
         """The folder that the workers share, if there is one."""
-        return None if self.shelf is None else self.shelf.folder
+        return None if self.store is None else self.store.folder
 
     async def answer(self, received: Received) -> Answer:
         """Answer a request within the deadline: here if it is short, else in a thread.
@@ -138,10 +138,10 @@ class Service:
             if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
                 request = received.read()
                 microseconds = request.microseconds
-                if microseconds > (gathering.TURN_ALONE if alone else gathering.TURN):
+                if microseconds > (micro_batching.TURN_ALONE if alone else micro_batching.TURN):
                     return await self._in_thread(lambda: request, received.share)
-                answer = self._gathering.answer_alone(request) if alone else None
-                return answer or await self._gathering.answer(request, microseconds)
+                answer = self._batcher.answer_alone(request) if alone else None
+                return answer or await self._batcher.answer(request, microseconds)
             received.share.hold(size, FOR_BODIES)
             return await self._in_thread(received.read, received.share)
         except TimeoutError:
@@ -200,18 +200,18 @@ class Service:
         Raises:
             SurroundingsError: the folder that the workers share is gone.
         """
-        shelf = self.shelf
+        store = self.store
         # Unequal to any stamp: what was published between the start and now is taken up as well.
         seen: object = None
         while True:
             self._count_held()
-            if shelf is not None:
-                self.draining = self.draining or shelf.draining
-                stamp = shelf.stamp()
+            if store is not None:
+                self.draining = self.draining or store.draining
+                stamp = store.stamp()
                 if stamp != seen:
                     seen = stamp
-                    if shelf.number() != self.generation.number:
-                        await self._take_up(shelf)
+                    if store.number() != self.generation.number:
+                        await self._take_up(store)
             await asyncio.sleep(_POLL_SECONDS)
 
     def _count_held(self) -> None:
@@ -219,9 +219,9 @@ class Service:
         before, self._lines_dropped = self._lines_dropped, logs.dropped()
         self.counts.add(metrics.LINES_DROPPED, by=self._lines_dropped - before)
 
-    async def _take_up(self, shelf: Shelf) -> None:
+    async def _take_up(self, store: GenerationStore) -> None:
         try:
-            generation, keys, admin_keys = await asyncio.to_thread(shelf.load)
+            generation, keys, admin_keys = await asyncio.to_thread(store.load)
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return
@@ -232,11 +232,11 @@ class Service:
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self.counts.set(metrics.GENERATION, generation.number)
-        memory.tidy()
+        memory.trim()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
 
-    async def reload(self, caller: Caller = SIGNAL) -> tuple[Exchange, int]:
+    async def reload(self, caller: Caller = SIGNAL) -> tuple[ReloadResult, int]:
         """Exchange the models of all workers; return what was exchanged and how many workers serve it.
 
         Args:
@@ -245,11 +245,11 @@ class Service:
         Raises:
             RefusalError: the new models cannot be used, and the old ones go on answering.
         """
-        if self.shelf is None:
+        if self.store is None:
             raise RefusalError(409, "This service has no files to read anew.")
         try:
-            with counted(self.counts, self.shelf, caller):
-                done = await asyncio.wrap_future(intake.in_thread(self.shelf.publish))
+            with counted(self.counts, self.store, caller):
+                done = await asyncio.wrap_future(loading.in_thread(self.store.publish))
         except TextclsError as error:
             # The name of a file may have no UTF-8 form.
             said = str(error).encode(errors="backslashreplace").decode()

@@ -44,7 +44,10 @@ class Settings(Limits):
         most=65535,
     )
     workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
-    threads: int = _setting(1, "Threads of a worker for long requests; those of up to 2 ms stay on the event loop.")
+    threads: int = _setting(
+        1,
+        "Threads of a worker for long requests; those of up to 2 ms (4 if alone) stay on the event loop.",
+    )
     batching: bool = _setting(
         True,
         "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may differ "

@@ -89,7 +89,10 @@ def test_probabilities_that_were_rounded_are_made_to_sum_to_one(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([("text", "p_no"), ("good", "1")], r"a\.csv has no column 'p_yes' for the label 'yes'; it has 'p_no'\.$"),
+        (
+            [("text", "p_no"), ("good", "1")],
+            r"a\.csv has no column 'p_yes' for the label 'yes'; beside the text it has 'p_no'\.$",
+        ),
         (
             [(*ANSWERED[0], "p_maybe"), ("good", "0.1", "0.9", "0")],
             r"a\.csv: the column 'p_maybe' is that of a label that no training row has; remove it",

@@ -12,10 +12,10 @@ from textcls.errors import TextclsError, http_status
 from textcls.server import problems
 from textcls.server.admission import auth
 from textcls.server.admission.budget import FOR_BODIES, UNCOUNTED, Share
-from textcls.server.inference.answers import Answer, Form
+from textcls.server.inference.answers import Answer, RequestReader
 from textcls.server.monitoring import audit, logs
 from textcls.server.problems import RefusalError
-from textcls.server.routes.routing import Access, Asked, Headers, Names, Reply, Route
+from textcls.server.routes.routing import Access, Headers, Names, Reply, RequestContext, Route
 from textcls.server.service import Received, Service
 
 if TYPE_CHECKING:
@@ -79,19 +79,19 @@ class Exchange:
 
     async def _answer(self) -> Reply:
         route = self.route
-        if route.asks is not None:
-            answer = await self._classify(route.asks(self.scope["headers"], **self.names))
+        if route.reader is not None:
+            answer = await self._classify(route.reader(self.scope["headers"], **self.names))
             return Reply(200, answer.body, answer.kind, [answer.served.header, *answer.headers])
-        if route.tells is None:
+        if route.handler is None:
             raise TypeError(f"{route.path} has nobody who answers")
         scope, caller = self.scope, audit.Caller("http", self.key, self.client)
-        asked = Asked(self.service, scope["method"], scope["path"], scope["headers"], caller)
-        reply = await route.tells(asked, **self.names)
+        asked = RequestContext(self.service, scope["method"], scope["path"], scope["headers"], caller)
+        reply = await route.handler(asked, **self.names)
         if len(reply.body) > UNCOUNTED:
             self._share.hold(len(reply.body))
         return reply
 
-    async def _classify(self, form: Form) -> Answer:
+    async def _classify(self, form: RequestReader) -> Answer:
         service, share = self.service, self._share
         content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
         received = Received(service.generation, service.settings, await self._read(), content_type, form, share)

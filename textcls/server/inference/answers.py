@@ -86,7 +86,7 @@ class Request(NamedTuple):
 
 
 # From the bytes of a request and its content type to what it asks.
-Form = Callable[[Generation, Limits, bytes, bytes], Request]
+RequestReader = Callable[[Generation, Limits, bytes, bytes], Request]
 
 
 def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.server.admission.auth import Keys
-from textcls.server.models import file_stamps, intake, registry
+from textcls.server.models import file_stamps, loading, registry
 from textcls.server.models.registry import Generation
 from textcls.server.monitoring import audit, logs, metrics
 from textcls.server.monitoring.metrics import Counts
@@ -44,7 +44,7 @@ class Change(NamedTuple):
         return f"{self.model}: {_counted('added', self.added)}, {_counted('removed', self.removed)}"
 
 
-class Exchange(NamedTuple):
+class ReloadResult(NamedTuple):
     """A generation that has been written down: its number, and the models whose set of labels it changed."""
 
     number: int
@@ -59,8 +59,8 @@ class Published(NamedTuple):
     admin_keys: Keys
 
 
-class Shelf:
-    """The shared folder, as a shelf of generations."""
+class GenerationStore:
+    """The shared folder, as a store of generations."""
 
     def __init__(self, folder: Path, arguments: Sequence[str], settings: Settings) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Shelf:
         self._settings = settings
         self._manifest = folder / _MANIFEST
 
-    def publish(self) -> Exchange:
+    def publish(self) -> ReloadResult:
         """Read the operator's models and keys anew, test them, and let them be served.
 
         Raises:
@@ -78,12 +78,12 @@ class Shelf:
             SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
                 exchange is still under way; nothing has changed.
         """
-        order = intake.Order(self._arguments, self._settings, self.folder)
+        request = loading.LoadRequest(self._arguments, self._settings, self.folder)
         with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
             before = self._read()
             try:
                 # Nobody is served yet at the start: what a file does then, it does to itself.
-                found = (intake.take_in_process if before["number"] else intake.take_in_thread)(order)
+                found = (loading.load_in_process if before["number"] else loading.load_in_thread)(request)
                 changes = _changes(before["models"], found["models"])
                 if changes and self._settings.same_labels:
                     raise ArtifactError(
@@ -97,7 +97,7 @@ class Shelf:
                 self._forget()
         for change in changes:
             _LOGGER.warning("The labels are others than before, of %s", change)
-        return Exchange(manifest["number"], changes)
+        return ReloadResult(manifest["number"], changes)
 
     def number(self) -> int:
         """Return the number of the generation that is written down; 0 before the first.
@@ -232,7 +232,7 @@ class Shelf:
 
 
 @contextmanager
-def counted(counts: Counts, shelf: Shelf, caller: audit.Caller) -> Iterator[None]:
+def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
     """Count a try to exchange the models, tell who asked for it, and log why it is refused.
 
     Raises:
@@ -252,7 +252,7 @@ def counted(counts: Counts, shelf: Shelf, caller: audit.Caller) -> Iterator[None
         _LOGGER.error("%s The old models go on answering.", said, extra={"where": logs.places(error)})
         raise SurroundingsError(said) from error
     counts.add(metrics.RELOADS, "done")
-    audit.reloaded(caller, *shelf.models())
+    audit.reloaded(caller, *store.models())
 
 
 class Reloader:
@@ -261,8 +261,8 @@ class Reloader:
     One exchange at a time; if another is asked for meanwhile, one more follows, since files may have changed again.
     """
 
-    def __init__(self, shelf: Shelf, counts: Counts) -> None:
-        self._shelf, self._counts = shelf, counts
+    def __init__(self, store: GenerationStore, counts: Counts) -> None:
+        self._store, self._counts = store, counts
         self._asked = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -278,8 +278,8 @@ class Reloader:
         while self._asked.wait():
             self._asked.clear()
             # A refusal has been logged and counted.
-            with suppress(TextclsError), counted(self._counts, self._shelf, audit.SIGNAL):
-                self._shelf.publish()
+            with suppress(TextclsError), counted(self._counts, self._store, audit.SIGNAL):
+                self._store.publish()
 
 
 def _changes(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> tuple[Change, ...]:

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from textcls.server.models import intake
+from textcls.server.models import loading
 from textcls.server.models.file_stamps import Stamps
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring.audit import WATCH, Caller
 from textcls.server.problems import RefusalError
 from textcls.server.system import shared_folder
@@ -21,18 +21,18 @@ _LOGGER: Final = logging.getLogger(__name__)
 _HANGS_SECONDS: Final = 30.0
 
 
-async def follow(shelf: Shelf, seconds: float, reload: Callable[[Caller], Awaitable[object]]) -> None:
+async def follow(store: GenerationStore, seconds: float, reload: Callable[[Caller], Awaitable[object]]) -> None:
     """Reload whenever files have been replaced, until cancelled. Of several workers one does.
 
     Args:
-        shelf: what is served, and the files that it was read from.
+        store: what is served, and the files that it was read from.
         seconds: from one look at the files to the next.
         reload: exchanges models and keys, or raises RefusalError.
 
     Raises:
         SurroundingsError: the folder that the workers share is gone.
     """
-    with (shelf.folder / "watching").open("w") as file:
+    with (store.folder / "watching").open("w") as file:
         before: Stamps | None = None
         refused: Stamps | None = None
         while True:
@@ -40,8 +40,8 @@ async def follow(shelf: Shelf, seconds: float, reload: Callable[[Caller], Awaita
             # Held as long as the process lives; then another worker takes over.
             if not shared_folder.try_lock(file.fileno()):
                 continue
-            found = await _looked_up(shelf.files)
-            if found == await _looked_up(shelf.published_files):
+            found = await _looked_up(store.files)
+            if found == await _looked_up(store.published_files):
                 refused = None
             # A file that changes from one look to the next is still being written.
             elif found == before and found != refused:
@@ -53,7 +53,7 @@ async def follow(shelf: Shelf, seconds: float, reload: Callable[[Caller], Awaita
 
 
 async def _looked_up(look: Callable[[], Stamps]) -> Stamps:
-    done = asyncio.wrap_future(intake.in_thread(look))
+    done = asyncio.wrap_future(loading.in_thread(look))
     await asyncio.wait([done], timeout=_HANGS_SECONDS)
     if not done.done():
         _LOGGER.error("Model and key files cannot be looked at: their file system does not answer.")

@@ -73,8 +73,8 @@ GENERATION: Final = Family("textcls_generation", "Generation of the models, the 
 
 # When the event loop of a worker last went round, by the clock that all processes share. It stands first in the file,
 # and GENERATION behind it: a probe finds them without reading the others.
-PULSE: Final = Family("textcls_pulse", "", gauge=True)
-_PULSE: Final = struct.Struct("dd")
+HEARTBEAT: Final = Family("textcls_heartbeat", "", gauge=True)
+_HEARTBEAT: Final = struct.Struct("dd")
 
 _FAMILIES: Final = (
     REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED, LIMITED,
@@ -98,7 +98,7 @@ class Counts:
             self._map = mmap.mmap(self._file, 8 * _NUMBERS)
             self._numbers = memoryview(self._map).cast("d")
             self._places, self._used = _places(self._path)
-        for family in (PULSE, GENERATION, IN_PROGRESS, QUEUE, HELD):
+        for family in (HEARTBEAT, GENERATION, IN_PROGRESS, QUEUE, HELD):
             self.set(family, 0)
         for family in (OVERLOADED, LIMITED, LINES_DROPPED):
             self.add(family, by=0)
@@ -182,7 +182,7 @@ def read_all(folder: Path | None, own: Counts | None) -> tuple[list[dict[_Key, l
     return living + dead, len(living)
 
 
-class Pulse(NamedTuple):
+class Heartbeat(NamedTuple):
     """A sign of life: of a worker's event loop.
 
     Attributes:
@@ -194,15 +194,15 @@ class Pulse(NamedTuple):
     lives: bool
 
 
-def pulses(folder: Path) -> list[Pulse]:
+def heartbeats(folder: Path) -> list[Heartbeat]:
     """Return the last sign of life of each worker, living or not."""
     found = []
     for path in folder.glob("*.counts"):
         with path.open("rb", buffering=0) as file:
-            data = file.read(_PULSE.size)
-            if len(data) == _PULSE.size:
-                seconds, generation = _PULSE.unpack(data)
-                found.append(Pulse(seconds, generation > 0 and _locked(file.fileno())))
+            data = file.read(_HEARTBEAT.size)
+            if len(data) == _HEARTBEAT.size:
+                seconds, generation = _HEARTBEAT.unpack(data)
+                found.append(Heartbeat(seconds, generation > 0 and _locked(file.fileno())))
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from textcls.server import problems
 from textcls.server.http.listening import listen
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import logs, metrics
 from textcls.server.settings import Settings
 
@@ -34,7 +34,7 @@ _JSON: Final = "application/json"
 
 
 @contextmanager
-def probes(shelf: Shelf, settings: Settings) -> Iterator[None]:
+def probes(store: GenerationStore, settings: Settings) -> Iterator[None]:
     """Answer probes as long as this block lasts, if there is a port for them.
 
     Raises:
@@ -48,7 +48,7 @@ def probes(shelf: Shelf, settings: Settings) -> Iterator[None]:
         loop = asyncio.new_event_loop()
         stopping = asyncio.Event()
         thread = threading.Thread(
-            target=loop.run_until_complete, args=(_Probes(shelf).run(listener, stopping),), name="textcls-probes"
+            target=loop.run_until_complete, args=(_Probes(store).run(listener, stopping),), name="textcls-probes"
         )
         thread.start()
         try:
@@ -62,8 +62,8 @@ def probes(shelf: Shelf, settings: Settings) -> Iterator[None]:
 class _Probes:
     """What is answered, and to how many at once."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: GenerationStore) -> None:
+        self._store = store
         self._begun = time.monotonic()
         # The longest open one first.
         self._open: dict[asyncio.Task[None] | None, None] = {}
@@ -123,21 +123,23 @@ class _Probes:
             return self._live()
         if path == b"/readyz":
             return self._ready()
-        content = metrics.exposition(self._shelf.folder, None, self._shelf.named())
+        content = metrics.exposition(self._store.folder, None, self._store.named())
         return 200, "text/plain; version=0.0.4; charset=utf-8", content
 
     def _live(self) -> _Answer:
         # Of dead workers, too, whose place another takes: that needs its time.
-        latest = max([self._begun, *(pulse.seconds for pulse in metrics.pulses(self._shelf.folder))])
+        latest = max([self._begun, *(heartbeat.seconds for heartbeat in metrics.heartbeats(self._store.folder))])
         if (age := time.monotonic() - latest) > LIVE_SECONDS:
             return _problem(503, f"No worker has got round to anything for {age:.0f} seconds: start the service anew.")
         return 200, _JSON, b'{"status":"live"}'
 
     def _ready(self) -> _Answer:
-        if self._shelf.draining:
+        if self._store.draining:
             return _problem(503, "The service is stopping; ask another.")
         since = time.monotonic() - READY_SECONDS
-        if not any(pulse.lives and pulse.seconds > since for pulse in metrics.pulses(self._shelf.folder)):
+        if not any(
+            heartbeat.lives and heartbeat.seconds > since for heartbeat in metrics.heartbeats(self._store.folder)
+        ):
             return _problem(503, f"No worker has been ready within the last {READY_SECONDS:.0f} seconds.")
         return 200, _JSON, b'{"status":"ready"}'
 

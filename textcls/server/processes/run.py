@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from textcls.server.admission import auth
 from textcls.server.http import listening
 from textcls.server.http.listening import listen
-from textcls.server.models.reload import Shelf
+from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.tracing import Tracing
 from textcls.server.processes.probes import probes
@@ -46,13 +46,13 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         shared_folder(settings.runtime_dir) as folder,
         listen(settings.host, settings.port) as listener,
     ):
-        shelf = Shelf(folder, models, settings)
-        shelf.publish()
-        memory.check_limit(settings, shelf.model_bytes())
+        store = GenerationStore(folder, models, settings)
+        store.publish()
+        memory.check_limit(settings, store.model_bytes())
         url = listening.url(settings.host, listener)
-        with probes(shelf, settings):
+        with probes(store, settings):
             if settings.workers == 1:
-                server = Server(Service.of(shelf, settings), drain_seconds=settings.drain_seconds)
+                server = Server(Service.of(store, settings), drain_seconds=settings.drain_seconds)
                 with stopped_by_signals(server):
                     ready(url)
                     server.run(sockets=[listener])
@@ -60,4 +60,4 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
                 if settings.tracing:
                     # What every worker would fail of is told once, and before any is started.
                     Tracing().close()
-                Supervisor(shelf, settings, listener, lambda: ready(url)).run()
+                Supervisor(store, settings, listener, lambda: ready(url)).run()

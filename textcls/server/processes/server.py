@@ -67,16 +67,16 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, to sweep and to watch."""
-        self.service.counts.set(metrics.PULSE, time.monotonic())
+        self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
         self._begin(self._sweep())
         self._begin(self.service.watch())
-        shelf, seconds = self.service.shelf, self.service.settings.watch_seconds
-        if shelf is not None and seconds:
-            self._begin(watching.follow(shelf, seconds, self.service.reload))
+        store, seconds = self.service.store, self.service.settings.watch_seconds
+        if store is not None and seconds:
+            self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
             signals.release()
-        memory.tidy()
+        memory.trim()
         # None for uvicorn to listen on.
         await super().startup([])
         # What `protocol` returned, whatever uvicorn declares it to be.
@@ -91,13 +91,13 @@ class Server(uvicorn.Server):
             Exception: what ended a task in the background, and so the service.
         """
         self.service.draining = True
-        if self._supervisor is None and self.service.shelf is not None:
+        if self._supervisor is None and self.service.store is not None:
             with suppress(SurroundingsError):  # It is gone, which is why the service stops.
-                self.service.shelf.drain()
+                self.service.store.drain()
         await self._until(lambda: False, self._drain_seconds)
         # A worker that is replaced leaves the listener to the others.
-        shelf = self.service.shelf
-        last = self._supervisor is None or shelf is None or shelf.draining
+        store = self.service.store
+        last = self._supervisor is None or store is None or store.draining
         await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)
@@ -140,7 +140,7 @@ class Server(uvicorn.Server):
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
-            self.service.counts.set(metrics.PULSE, time.monotonic())
+            self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
             if self._supervisor is not None and os.getppid() != self._supervisor:
                 # The supervisor was killed: nobody would replace or stop this worker any more.
                 self.should_exit = True

@@ -16,7 +16,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server.models.reload import Reloader, Shelf
+from textcls.server.models.reload import GenerationStore, Reloader
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.processes.server import Server
@@ -35,22 +35,24 @@ _HUNG_SECONDS: Final = 5.0
 class Supervisor(multiprocess.Multiprocess):
     """uvicorn's supervisor, which replaces workers that die, with what this service does at signals."""
 
-    def __init__(self, shelf: Shelf, settings: Settings, listener: socket.socket, ready: Callable[[], None]) -> None:
-        self._shelf, self._settings, self._ready = shelf, settings, ready
+    def __init__(
+        self, store: GenerationStore, settings: Settings, listener: socket.socket, ready: Callable[[], None]
+    ) -> None:
+        self._store, self._settings, self._ready = store, settings, ready
         # uvicorn looks the process class up under this module attribute; there is no other hook.
-        multiprocess.Process = partial(Worker, shelf, settings)  # type: ignore[assignment,misc]
+        multiprocess.Process = partial(Worker, store, settings)  # type: ignore[assignment,misc]
         config = uvicorn.Config(
             "", workers=settings.workers, log_config=None, timeout_worker_healthcheck=_START_SECONDS
         )
         super().__init__(config, [listener])
         self.should_exit = self._stopping = Stopping()  # type: ignore[assignment]
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stopping.hear)
+            signal.signal(number, self._stopping.on_signal)
         # Workers that have been replaced and finish what they began.
         self._leaving: list[multiprocess.Process] = []
         # From the start, while there is room: a reload may be refused because there is none.
-        self._counts = Counts(shelf.folder)
-        self._reloader = Reloader(shelf, self._counts)
+        self._counts = Counts(store.folder)
+        self._reloader = Reloader(store, self._counts)
         signals.release()
 
     def run(self) -> None:
@@ -104,7 +106,7 @@ class Supervisor(multiprocess.Multiprocess):
     def terminate_all(self) -> None:
         """Stop the workers. From then on connections are refused rather than left to wait."""
         if self._stopping.told:
-            self._shelf.drain()
+            self._store.drain()
             self._stopping.sleep(self._settings.drain_seconds)
         for process in self._leaving:
             process.terminate()
@@ -126,7 +128,7 @@ class Stopping:
         self._set = self._hurry = False
         self.told = False
 
-    def hear(self, number: int, _frame: object) -> None:
+    def on_signal(self, number: int, _frame: object) -> None:
         """Stop; at Ctrl-C, or at a second signal, without draining."""
         self._hurry = self._hurry or number == signal.SIGINT or self.told
         self._set = self.told = True
@@ -156,8 +158,10 @@ class Stopping:
 class Worker(multiprocess.Process):
     """One worker process under the supervisor."""
 
-    def __init__(self, shelf: Shelf, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
-        self._shelf, self._settings = shelf, settings
+    def __init__(
+        self, store: GenerationStore, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]
+    ) -> None:
+        self._store, self._settings = store, settings
         self._begun, self._loading, self._told = time.monotonic(), True, False
         super().__init__(config, sockets)
 
@@ -197,7 +201,7 @@ class Worker(multiprocess.Process):
         logs.configure(self._settings.log_level)
         memory.return_large()
         try:
-            self._server = Server(Service.of(self._shelf, self._settings), drain_seconds=0, supervisor=os.getppid())
+            self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervisor=os.getppid())
         except TextclsError as error:
             _LOGGER.error("The worker cannot start: %s", error)
             sys.exit(STARTUP_FAILURE)

@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING
 
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Form
+from textcls.server.inference.answers import RequestReader
 from textcls.server.monitoring import metrics
 from textcls.server.problems import RefusalError
-from textcls.server.routes.routing import Asked, Headers, Reply
+from textcls.server.routes.routing import Headers, Reply, RequestContext
 from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-def classify(headers: Headers) -> Form:
+def classify(headers: Headers) -> RequestReader:
     """Classify one text or a batch; with `explain`, also split each logit exactly over the tokens.
 
     The split is the accounting of this model's answer, not a claim about causes. The header `x-model` says which model
@@ -22,7 +22,7 @@ def classify(headers: Headers) -> Form:
     return answers.read
 
 
-async def models(asked: Asked) -> Reply:
+async def models(asked: RequestContext) -> Reply:
     """Say which models answer, which labels they know, and how they were calibrated."""
     generation = asked.service.generation
     cards = [
@@ -43,7 +43,7 @@ async def models(asked: Asked) -> Reply:
     return _reply(Models(generation=generation.number, models=cards))
 
 
-async def reload(asked: Asked) -> Reply:
+async def reload(asked: RequestContext) -> Reply:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
     Needs the admin key. Keys are read anew as well. A model whose set of labels is another than before is told of, or
@@ -57,19 +57,19 @@ async def reload(asked: Asked) -> Reply:
     return _reply(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
 
 
-async def livez(asked: Asked) -> Reply:
+async def livez(asked: RequestContext) -> Reply:
     """Answer as long as the process can."""
     return _reply(Health(status="live"))
 
 
-async def readyz(asked: Asked) -> Reply:
+async def readyz(asked: RequestContext) -> Reply:
     """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
     if asked.service.draining:
         raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
     return _reply(Health(status="ready"))
 
 
-async def exposition(asked: Asked) -> Reply:
+async def exposition(asked: RequestContext) -> Reply:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service
     named = [(model.name, model.version, model.sha256) for model in service.generation.models.values()]

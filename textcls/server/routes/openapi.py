@@ -16,7 +16,7 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 
 from textcls import __version__
-from textcls.server.routes.routing import NAME, About, Route
+from textcls.server.routes.routing import NAME, Route, RouteDoc
 from textcls.server.settings import Limits
 
 _KEYS: Final = {
@@ -51,29 +51,30 @@ def document(routes: Iterable[Route], limits: Limits) -> dict[str, Any]:
         summary="Text classification that says what each token added to the answer.",
         description=(
             f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
-            f'{limits.max_body_bytes:,} bytes a body. Every error is `{{"error": {{"type", "message"}}}}`.'
+            f"{limits.max_body_bytes:,} bytes a body. Errors of the service's own routes are "
+            '`{"error": {"type", "message"}}`; other formats have forms of their own.'
         ),
-        routes=[_described(route, route.about) for route in routes if route.about is not None],
+        routes=[_described(route, route.doc) for route in routes if route.doc is not None],
     )
 
 
-def _described(route: Route, about: About) -> APIRoute:
-    answers: Any = route.asks or route.tells
-    name = about.name or answers.__name__
+def _described(route: Route, doc: RouteDoc) -> APIRoute:
+    answers: Any = route.reader or route.handler
+    name = doc.name or answers.__name__
     key = _KEYS.get(route.access)
     return APIRoute(
         route.path,
-        _endpoint(about.body),
+        _endpoint(doc.body),
         methods=[route.method],
         name=name,
         generate_unique_id_function=lambda described: described.name,
-        summary=about.summary,
-        description=inspect.cleandoc(answers.__doc__ or "") if about.text is None else about.text,
-        tags=None if about.tag is None else [about.tag],
-        response_model=about.answer,
-        responses=dict(about.responses),
+        summary=doc.summary,
+        description=inspect.cleandoc(answers.__doc__ or "") if doc.text is None else doc.text,
+        tags=None if doc.tag is None else [doc.tag],
+        response_model=doc.answer,
+        responses=dict(doc.responses),
         dependencies=None if key is None else [Security(key)],
-        openapi_extra=_extra(route.path, about.body),
+        openapi_extra=_extra(route.path, doc.body),
     )
 
 

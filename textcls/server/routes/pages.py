@@ -7,7 +7,7 @@ from typing import Final
 from textcls.display.html import site
 from textcls.server import problems
 from textcls.server.problems import RefusalError
-from textcls.server.routes.routing import Asked, Reply
+from textcls.server.routes.routing import Reply, RequestContext
 
 # Beyond what the page forbids itself: nobody may frame it, and no type is guessed.
 HEADERS: Final = (
@@ -28,7 +28,7 @@ _KINDS: Final = {
 _files = cache(site.served)
 
 
-async def index(asked: Asked) -> Reply:
+async def index(asked: RequestContext) -> Reply:
     """Return the page to a browser, and that the service is alive to a program (as the KServe protocol has it)."""
     accepted = next((value for name, value in asked.headers if name == b"accept"), b"")
     if b"text/html" in accepted:
@@ -36,7 +36,7 @@ async def index(asked: Asked) -> Reply:
     return Reply(200, b'{"status":"alive"}', headers=[_VARY])
 
 
-async def asset(asked: Asked, name: str) -> Reply:
+async def asset(asked: RequestContext, name: str) -> Reply:
     """Return a file of the page."""
     return _file(f"page/{name}")
 

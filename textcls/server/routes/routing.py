@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from textcls.server import problems
-from textcls.server.inference.answers import Form
+from textcls.server.inference.answers import RequestReader
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
 
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
     headers: Headers = ()
 
 
-class Asked(NamedTuple):
+class RequestContext(NamedTuple):
     """A request that is not about texts.
 
     Attributes:
@@ -61,12 +61,12 @@ class Asked(NamedTuple):
     caller: "Caller"
 
 
-# From an `Asked`, and the names in the path as keywords.
-Tell = Callable[..., Awaitable[Reply]]
+# From a `RequestContext`, and the names in the path as keywords.
+Handler = Callable[..., Awaitable[Reply]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class RouteDoc:
     """What the service's description says of a route.
 
     Attributes:
@@ -90,29 +90,29 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path, who may ask, who answers, and what is said of it.
+    """A method and a path, who may ask, who answers, and what its documentation says.
 
-    Either `asks` or `tells` is there.
+    Either `reader` or `handler` is there.
 
     Attributes:
         method: of HTTP; HEAD is answered as GET.
         path: may hold {names}, each of which stands for a part between slashes.
         access: who may ask.
-        asks: from the headers and the names in the path to what reads the texts that are asked about.
-        tells: answers anything else, from an `Asked` and the names in the path.
+        reader: from the headers and the names in the path to what reads the texts to classify from a body.
+        handler: answers anything else, from a `RequestContext` and the names in the path.
         problem: writes an error, from status and message to status and body.
         label: what requests count as; empty for the path.
-        about: what the description says; None leaves it out.
+        doc: what the description says; None leaves it out.
     """
 
     method: str
     path: str
     access: Access = "key"
-    asks: Callable[..., Form] | None = None
-    tells: Tell | None = None
+    reader: Callable[..., RequestReader] | None = None
+    handler: Handler | None = None
     problem: Callable[[int, str], tuple[int, bytes]] = problems.own
     label: str = ""
-    about: About | None = None
+    doc: RouteDoc | None = None
 
 
 class Table:
@@ -130,6 +130,8 @@ class Table:
         self._exact: dict[tuple[str, str], tuple[Route, Names]] = {}
         self._named: defaultdict[str, list[tuple[re.Pattern[str], Route]]] = defaultdict(list)
         for route in self.routes:
+            if (route.method, route.path) in self._exact:
+                raise ValueError(f"{route.method} {route.path} is answered twice: put one of them below a prefix.")
             if NAME.search(route.path):
                 self._named[route.method].append((re.compile(NAME.sub(r"(?P<\1>[^/]+)", route.path)), route))
             else:
@@ -160,9 +162,9 @@ class Table:
         return sorted(found)
 
     def _refusing(self, route: Route) -> Route:
-        return replace(route, asks=None, tells=self._refuse, label=route.label or route.path)
+        return replace(route, reader=None, handler=self._refuse, label=route.label or route.path)
 
-    async def _refuse(self, asked: Asked) -> Reply:
+    async def _refuse(self, asked: RequestContext) -> Reply:
         if methods := ", ".join(self.methods(asked.path)):
             raise RefusalError(405, f"This path answers {methods}, not {asked.method}.", allow=methods)
         raise RefusalError(404, problems.NO_PATH)

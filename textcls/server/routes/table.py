@@ -11,18 +11,19 @@ from typing import Any, Final
 
 from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
 from textcls.server.routes import native, pages, wire
-from textcls.server.routes.routing import About, Asked, Reply, Route, Table, Tell
+from textcls.server.routes.routing import Handler, Reply, RequestContext, Route, RouteDoc, Table
 from textcls.server.routes.schemas import ErrorAnswer, Health, Models, Reloaded
 from textcls.server.settings import Limits, Settings
 
 _HTML: Final = b"text/html; charset=utf-8"
 _ERRORS: Final = {
     401: "A key is needed",
-    403: "Administration is switched off",
+    403: "Administration is switched off, or the page of another origin asks a service without keys",
     404: "There is no such model",
     408: "The request did not arrive in time",
     409: "The new models cannot be used; the old ones go on answering",
     413: "Too many texts, too long a text, too large a body, or too large an explained answer",
+    421: "The service does not answer to this host",
     422: "No valid JSON, or not the fields documented here",
     429: "Too busy; try again after Retry-After seconds",
     500: "An error inside the server",
@@ -35,7 +36,7 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer, "description": _ERRORS[status]} for status in statuses}
 
 
-def _description(described: Sequence[Route], limits: Limits) -> Tell:
+def _description(described: Sequence[Route], limits: Limits) -> Handler:
     """Return what answers with the description of these routes, which is written when it is first asked for."""
 
     @cache
@@ -44,19 +45,19 @@ def _description(described: Sequence[Route], limits: Limits) -> Tell:
 
         return openapi.written(described, limits)
 
-    async def tell(asked: Asked) -> Reply:
+    async def tell(asked: RequestContext) -> Reply:
         return Reply(200, await asyncio.to_thread(written))
 
     return tell
 
 
-async def _docs(asked: Asked) -> Reply:
+async def _docs(asked: RequestContext) -> Reply:
     from textcls.server.routes import openapi
 
     return Reply(200, openapi.page(), _HTML)
 
 
-async def _docs_redirect(asked: Asked) -> Reply:
+async def _docs_redirect(asked: RequestContext) -> Reply:
     from textcls.server.routes import openapi
 
     return Reply(200, openapi.redirect(), _HTML)
@@ -66,56 +67,56 @@ _NATIVE: Final = (
     Route(
         "POST",
         "/v1/classify",
-        asks=native.classify,
-        about=About(
+        reader=native.classify,
+        doc=RouteDoc(
             summary="Classify texts",
             body=ClassifyRequest,
             answer=ClassifyAnswer,
-            responses=_errors(401, 404, 408, 413, 422, 429, 500, 503, 504),
+            responses=_errors(401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504),
         ),
     ),
     Route(
         "GET",
         "/v1/models",
-        tells=native.models,
-        about=About(summary="List the models served", answer=Models, responses=_errors(401, 500)),
+        handler=native.models,
+        doc=RouteDoc(summary="List the models served", answer=Models, responses=_errors(401, 421, 500)),
     ),
     Route(
         "POST",
         "/v1/admin/reload",
         "admin",
-        tells=native.reload,
-        about=About(summary="Read the model files anew", answer=Reloaded, responses=_errors(401, 403, 409, 500)),
+        handler=native.reload,
+        doc=RouteDoc(summary="Read the model files anew", answer=Reloaded, responses=_errors(401, 403, 409, 421, 500)),
     ),
     Route(
         "GET",
         "/livez",
         "probe",
-        tells=native.livez,
-        about=About(summary="Is the process alive?", answer=Health),
+        handler=native.livez,
+        doc=RouteDoc(summary="Is the process alive?", answer=Health),
     ),
     Route(
         "GET",
         "/readyz",
         "probe",
-        tells=native.readyz,
-        about=About(summary="Can texts be classified?", answer=Health, responses=_errors(503)),
+        handler=native.readyz,
+        doc=RouteDoc(summary="Can texts be classified?", answer=Health, responses=_errors(503)),
     ),
-    Route("GET", "/metrics", "metrics", tells=native.exposition),
+    Route("GET", "/metrics", "metrics", handler=native.exposition),
 )
 _PAGE: Final = (
     Route(
         "GET",
         "/",
         "public",  # It holds no secret: it asks for a key itself.
-        tells=pages.index,
-        about=About(summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}}),
+        handler=pages.index,
+        doc=RouteDoc(summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}}),
     ),
-    Route("GET", "/page/{name}", "public", tells=pages.asset, label="/"),
+    Route("GET", "/page/{name}", "public", handler=pages.asset, label="/"),
 )
 _DOCS: Final = (
-    Route("GET", "/docs", tells=_docs),
-    Route("GET", "/docs/oauth2-redirect", tells=_docs_redirect, label="/docs"),
+    Route("GET", "/docs", handler=_docs),
+    Route("GET", "/docs/oauth2-redirect", handler=_docs_redirect, label="/docs"),
 )
 # What stands below these paths is guarded as they are, whether it is there or not.
 _AREAS: Final = (
@@ -127,7 +128,7 @@ _AREAS: Final = (
 def table(settings: Settings) -> Table:
     """Return all routes of a service with these settings."""
     described = [*_NATIVE, *(_PAGE if settings.page else ()), *wire.routes()]
-    document = Route("GET", "/openapi.json", tells=_description(described, settings))
+    document = Route("GET", "/openapi.json", handler=_description(described, settings))
     return Table(
         [*described, document, *(_DOCS if settings.docs else ())],
         own=[*_NATIVE, *_PAGE, document, *_DOCS],

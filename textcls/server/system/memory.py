@@ -76,7 +76,7 @@ def return_large() -> None:
         mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
 
 
-def tidy() -> None:
+def trim() -> None:
     """Return freed memory to the system, and keep long-lived objects out of the garbage collector's passes.
 
     Loading a model of 1 MB leaves 20 MB of free memory that glibc would keep.
@@ -85,6 +85,6 @@ def tidy() -> None:
     gc.freeze()
     # A request makes no cycles: looking for some every 700 objects takes 3 % of the time of a short one.
     gc.set_threshold(_GARBAGE_OBJECTS)
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -34,8 +34,8 @@ def columns_of(columns: Sequence[str], pattern: str, names: Sequence[str], file:
     lacking = next((name for name, column in zip(names, wanted, strict=True) if column not in columns), None)
     if lacking is not None:
         raise InputError(
-            f"{file} has no column {before + lacking + after!r} for the label {lacking!r}; it has "
-            f"{', '.join(map(repr, columns))}."
+            f"{file} has no column {before + lacking + after!r} for the label {lacking!r}; beside the text it has "
+            f"{', '.join(map(repr, columns)) or 'none'}."
         )
     room = len(before) + len(after)
     odd = next((c for c in columns if _matches(c, before, after, room) and c not in wanted), None)

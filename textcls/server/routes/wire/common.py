@@ -9,7 +9,7 @@ from textcls.server.inference import answers
 from textcls.server.inference.answers import Answer, Outcome, Request
 from textcls.server.inference.parsing import load_json
 from textcls.server.models.registry import Served
-from textcls.server.routes.routing import Asked, Reply, Tell
+from textcls.server.routes.routing import Handler, Reply, RequestContext
 from textcls.server.settings import Limits
 
 T = TypeVar("T")
@@ -25,14 +25,14 @@ def schema_of(required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": [required], "properties": properties}
 
 
-def telling(what: Callable[..., tuple[int, Any]]) -> Tell:
+def handler_for(what: Callable[..., tuple[int, Any]]) -> Handler:
     """Return what answers a question about a model or the service.
 
     Args:
         what: from the models, whether the service is stopping, and the names in the path, to a status and plain data.
     """
 
-    async def tell(asked: Asked, **names: str) -> Reply:
+    async def tell(asked: RequestContext, **names: str) -> Reply:
         status, found = what(asked.service.generation, asked.service.draining, **names)
         return Reply(status, answers.encode(found))
 
@@ -124,6 +124,6 @@ def ask(
     return answers.checked(Request(served, texts, write, explain, None, top_k), limits)
 
 
-def said(message: str) -> bytes:
+def error_body(message: str) -> bytes:
     """Return an error as most formats write it."""
     return answers.encode({"error": message})

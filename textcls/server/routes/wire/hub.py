@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from textcls.errors import InputError
 from textcls.prediction import Prediction
-from textcls.server.inference.answers import Form, Request
+from textcls.server.inference.answers import Request, RequestReader
 from textcls.server.models.registry import Generation
 from textcls.server.routes.routing import Headers, Route
 from textcls.server.routes.wire import common
@@ -29,15 +29,15 @@ REQUEST: Final = common.schema_of(
 )
 
 
-def _asking(headers: Headers, name: str) -> Form:
+def _reader(headers: Headers, name: str) -> RequestReader:
     return partial(_read, name)
 
 
 def _problem(status: int, message: str) -> tuple[int, bytes]:
-    return status, common.said(message)
+    return status, common.error_body(message)
 
 
-ROUTES: Final = (Route("POST", "/models/{name}", asks=_asking, problem=_problem),)
+ROUTES: Final = (Route("POST", "/models/{name}", reader=_reader, problem=_problem),)
 
 
 def _read(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -11,7 +11,7 @@ import orjson
 from textcls.errors import InputError
 from textcls.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Form, Request
+from textcls.server.inference.answers import Request, RequestReader
 from textcls.server.models.registry import Generation
 from textcls.server.routes.routing import Headers, Route
 from textcls.server.routes.wire import common
@@ -29,10 +29,10 @@ REQUEST: Final = common.schema_of(
 
 def problem(status: int, message: str) -> tuple[int, bytes]:
     """Write an error as KServe does, which knows 400 but not 422."""
-    return 400 if status == 422 else status, common.said(message)
+    return 400 if status == 422 else status, common.error_body(message)
 
 
-def _asking(headers: Headers, name: str, *, explain: bool) -> Form:
+def _reader(headers: Headers, name: str, *, explain: bool) -> RequestReader:
     return partial(_read, name, explain)
 
 
@@ -41,9 +41,9 @@ def _model(generation: Generation, draining: bool, name: str) -> tuple[int, Any]
 
 
 ROUTES: Final = (
-    Route("POST", "/v1/models/{name}:predict", asks=partial(_asking, explain=False), problem=problem),
-    Route("POST", "/v1/models/{name}:explain", asks=partial(_asking, explain=True), problem=problem),
-    Route("GET", "/v1/models/{name}", tells=common.telling(_model), problem=problem),
+    Route("POST", "/v1/models/{name}:predict", reader=partial(_reader, explain=False), problem=problem),
+    Route("POST", "/v1/models/{name}:explain", reader=partial(_reader, explain=True), problem=problem),
+    Route("GET", "/v1/models/{name}", handler=common.handler_for(_model), problem=problem),
 )
 
 

@@ -14,7 +14,7 @@ from textcls import __version__
 from textcls.errors import InputError, NotFoundError
 from textcls.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Answer, Form, Outcome, Request
+from textcls.server.inference.answers import Answer, Outcome, Request, RequestReader
 from textcls.server.models.registry import Generation, Served
 from textcls.server.routes.routing import Headers, Route
 from textcls.server.routes.wire import common
@@ -106,20 +106,20 @@ def _get(generation: Generation, name: str, version: str | None) -> Served:
 # Texts
 
 
-def _asking(headers: Headers, name: str, version: str | None = None) -> Form:
+def _reader(headers: Headers, name: str, version: str | None = None) -> RequestReader:
     return partial(_read, name, version, headers)
 
 
 _MODEL: Final = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
 _told: Final = partial(Route, "GET", problem=problem)
 ROUTES: Final = (
-    _told("/v2", tells=common.telling(_service)),
+    _told("/v2", handler=common.handler_for(_service)),
     # As /livez and /readyz: whoever asks these has no key.
-    _told("/v2/health/live", "public", tells=common.telling(_live)),
-    _told("/v2/health/ready", "public", tells=common.telling(_ready)),
-    *(_told(path, tells=common.telling(_model)) for path in _MODEL),
-    *(_told(f"{path}/ready", tells=common.telling(_model_ready)) for path in _MODEL),
-    *(Route("POST", f"{path}/infer", asks=_asking, problem=problem) for path in _MODEL),
+    _told("/v2/health/live", "public", handler=common.handler_for(_live)),
+    _told("/v2/health/ready", "public", handler=common.handler_for(_ready)),
+    *(_told(path, handler=common.handler_for(_model)) for path in _MODEL),
+    *(_told(f"{path}/ready", handler=common.handler_for(_model_ready)) for path in _MODEL),
+    *(Route("POST", f"{path}/infer", reader=_reader, problem=problem) for path in _MODEL),
 )
 
 

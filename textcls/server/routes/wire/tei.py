@@ -35,7 +35,7 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 _PATHS: Final = ("/predict", "/", "/invocations")
-ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
+ROUTES: Final = tuple(Route("POST", path, reader=lambda headers: _read, problem=_problem) for path in _PATHS)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -29,7 +29,7 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 _PATHS: Final = ("/vllm/classify", "/vllm/v1/classify")
-ROUTES: Final = tuple(Route("POST", path, asks=lambda headers: _read, problem=_problem) for path in _PATHS)
+ROUTES: Final = tuple(Route("POST", path, reader=lambda headers: _read, problem=_problem) for path in _PATHS)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -32,11 +32,11 @@ from textcls.server.system import shared_folder, signals
 
 # What the process may need to start and to end beside its work.
 _GRACE_SECONDS: Final = 5
-_CODE: Final = "import sys; sys.path[:] = {path!r}; from textcls.server.models import intake; intake.main({lifeline})"
+_CODE: Final = "import sys; sys.path[:] = {path!r}; from textcls.server.models import loading; loading.main({lifeline})"
 Result = TypeVar("Result")
 
 
-class Order(NamedTuple):
+class LoadRequest(NamedTuple):
     """What is to be taken in: the models that `arguments` name, and the keys that `settings` name, into `folder`."""
 
     arguments: tuple[str, ...]
@@ -44,11 +44,11 @@ class Order(NamedTuple):
     folder: Path
 
     def to_json(self) -> bytes:
-        """Return the order as `from_json` reads it."""
+        """Return the request as `from_json` reads it."""
         return json.dumps([self.arguments, asdict(self.settings), self.folder], default=str).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> "Order":
+    def from_json(cls, data: bytes) -> "LoadRequest":
         """Return what `to_json` has made into `data`."""
         arguments, settings, folder = json.loads(data)
         for field in fields(Settings):
@@ -60,11 +60,11 @@ class Order(NamedTuple):
         return cls(tuple(arguments), Settings(**settings), Path(folder))
 
 
-def take(order: Order, now: Callable[[str], None] = lambda path: None) -> dict[str, Any]:
-    """Read and test what is ordered, and keep copies of the models; return what the manifest says of them.
+def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -> dict[str, Any]:
+    """Read and test what is requested, and keep copies of the models; return what the manifest says of them.
 
     Args:
-        order: what to take in.
+        request: what to load.
         now: told which file is worked on.
 
     Raises:
@@ -72,29 +72,29 @@ def take(order: Order, now: Callable[[str], None] = lambda path: None) -> dict[s
         ConfigError: models cannot be named so, or the keys cannot be used.
         SurroundingsError: there is no room for the copies.
     """
-    now(" ".join(order.arguments))
+    now(" ".join(request.arguments))
     # Before the files are read: what is replaced meanwhile differs from it, and is looked at once more.
-    files = file_stamps.stamps(order.arguments, order.settings)
+    files = file_stamps.stamps(request.arguments, request.settings)
     now("the keys")
-    keys, admin_keys = auth.load(order.settings)
-    now(" ".join(order.arguments))
+    keys, admin_keys = auth.load(request.settings)
+    now(" ".join(request.arguments))
     try:
-        sources = registry.resolve(order.arguments)
+        sources = registry.resolve(request.arguments)
     except OSError as error:
         raise ArtifactError(f"{error.filename} cannot be read: {os.strerror(error.errno or 0)}.") from error
     models = []
     for source in sources:
         now(str(source.path))
-        models.append(_copy(source, order))
+        models.append(_copy(source, request))
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
 
-def _copy(source: Source, order: Order) -> dict[str, Any]:
-    most = min(order.settings.max_model_bytes, artifact.MOST_BYTES)
+def _copy(source: Source, request: LoadRequest) -> dict[str, Any]:
+    most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
     labels = Classifier.from_bytes(data, source.path).labels
     digest = sha256(data).hexdigest()
-    copy = order.folder / f"{digest}.onnx"
+    copy = request.folder / f"{digest}.onnx"
     if not copy.exists():
         shared_folder.write(copy, data)
     return {
@@ -113,37 +113,37 @@ def in_thread(work: Callable[[], Result]) -> "Future[Result]":
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=run, name="textcls-intake", daemon=True).start()
+    threading.Thread(target=run, name="textcls-loading", daemon=True).start()
     return done
 
 
-def take_in_thread(order: Order) -> dict[str, Any]:
-    """Take in what is ordered, in a thread of this process.
+def load_in_thread(request: LoadRequest) -> dict[str, Any]:
+    """Load what is requested, in a thread of this process.
 
     Raises:
-        As `take` does, and SurroundingsError: it is not done within `load_seconds`.
+        As `load` does, and SurroundingsError: it is not done within `load_seconds`.
     """
     at: list[str] = []
     try:
-        return in_thread(lambda: take(order, at.append)).result(order.settings.load_seconds)
+        return in_thread(lambda: load(request, at.append)).result(request.settings.load_seconds)
     except TimeoutError as error:
-        raise _too_slow(at, order.settings) from error
+        raise _too_slow(at, request.settings) from error
 
 
-def take_in_process(order: Order) -> dict[str, Any]:
-    """Take in what is ordered, in a process of its own.
+def load_in_process(request: LoadRequest) -> dict[str, Any]:
+    """Load what is requested, in a process of its own.
 
     Raises:
-        As `take` does, and SurroundingsError: the process is not done within `load_seconds`, or dies.
+        As `load` does, and SurroundingsError: the process is not done within `load_seconds`, or dies.
     """
     with _lifeline() as theirs:
         process = _start(theirs)
         try:
-            said, _ = process.communicate(order.to_json(), order.settings.load_seconds)
+            said, _ = process.communicate(request.to_json(), request.settings.load_seconds)
         except subprocess.TimeoutExpired as error:
             # It is not waited for: a call to a file system that hangs does not always end with its process.
             process.kill()
-            raise _too_slow(_lines(error.output or b"")[0], order.settings) from error
+            raise _too_slow(_lines(error.output or b"")[0], request.settings) from error
     at, found = _lines(said)
     if found is None:
         raise SurroundingsError(
@@ -214,19 +214,19 @@ def _end(status: int) -> str:
 
 
 def main(lifeline: int) -> None:
-    """Take in what standard input orders; tell on standard output, in lines of JSON, each file, and last the result."""
+    """Load what standard input requests; tell on standard output, in lines of JSON, each file, and last the result."""
     threading.Thread(target=_end_with, args=[lifeline], daemon=True).start()
-    order = Order.from_json(sys.stdin.buffer.read())
+    request = LoadRequest.from_json(sys.stdin.buffer.read())
     # The system keeps this promise, whatever a model does to the interpreter.
-    signal.alarm(math.ceil(order.settings.load_seconds) + _GRACE_SECONDS)
-    at = ["The order"]
+    signal.alarm(math.ceil(request.settings.load_seconds) + _GRACE_SECONDS)
+    at = ["The request"]
 
     def now(path: str) -> None:
         at.append(path)
         _say(path)
 
     try:
-        found = take(order, now)
+        found = load(request, now)
     except TextclsError as error:
         found = {"error": type(error).__name__, "message": str(error)}
     except Exception as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from textcls import Classifier
 from textcls.server.inference import answers
-from textcls.server.inference.gathering import Gathering
+from textcls.server.inference.micro_batching import MicroBatcher
 from textcls.server.models import registry
 from textcls.server.settings import Settings
 
@@ -31,8 +31,8 @@ def gathered(classifier: Classifier, *requests: dict[str, Any]) -> list[Any]:
     read = [answers.read(generation, Settings(), body, b"application/json") for body in bodies]
 
     async def ask() -> list[Any]:
-        gathering = Gathering(10, together=True, connections=lambda: 0)
-        asked = [gathering.answer(each, each.microseconds) for each in read]
+        batcher = MicroBatcher(10, together=True, connections=lambda: 0)
+        asked = [batcher.answer(each, each.microseconds) for each in read]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     # In a thread of its own: a browser that another test drives has a loop in this one.

@@ -44,7 +44,7 @@ class _Waiting(NamedTuple):
         return len(self.request.texts[0])
 
 
-class Gathering:
+class MicroBatcher:
     """Requests that wait for their turn.
 
     Args:
@@ -57,15 +57,15 @@ class Gathering:
         self._seconds, self._together, self._connections = seconds, together, connections
         self._arrived: list[_Waiting] = []
         self._batches: deque[list[_Waiting]] = deque()
-        self._count = self._heard = 0
+        self._count = self._arrivals_before = 0
         # When it will have listened for as long as it should.
-        self._even = 0.0
+        self._listen_until = 0.0
 
     async def answer(self, request: Request, microseconds: float) -> Answer:
         """Answer together with whoever comes in this turn.
 
         Args:
-            request: no longer than a turn.
+            request: no longer than a turn, or two if it is alone.
             microseconds: how long it takes.
 
         Raises:
@@ -82,17 +82,17 @@ class Gathering:
     def answer_alone(self, request: Request) -> Answer | None:
         """Answer at once, or return None if it is time to listen."""
         begun = perf_counter()
-        if self._even - begun > _DUE_SECONDS:
+        if self._listen_until - begun > _DUE_SECONDS:
             return None
         answer = answers.complete(request)
-        self._even = max(self._even, begun) + (1 + _LISTEN) * (perf_counter() - begun)
+        self._listen_until = max(self._listen_until, begun) + (1 + _LISTEN) * (perf_counter() - begun)
         return answer
 
     def _turn(self) -> None:
         """Answer what fits into a turn; the rest waits, those that come meanwhile behind it."""
         loop = asyncio.get_running_loop()
         begun = perf_counter()
-        if self._even - begun > _DUE_SECONDS and self._hears():
+        if self._listen_until - begun > _DUE_SECONDS and self._new_arrivals():
             loop.call_soon(self._turn)
             return
         if not self._batches:
@@ -102,14 +102,14 @@ class Gathering:
         while self._batches and (not spent or spent + _sum(self._batches[0]) <= TURN):
             spent += _sum(self._batches[0])
             _answer(self._batches.popleft(), begun - self._seconds)
-        self._even = begun + (1 + _LISTEN) * (perf_counter() - begun)
+        self._listen_until = begun + (1 + _LISTEN) * (perf_counter() - begun)
         if self._batches or self._arrived:
             loop.call_soon(self._turn)
 
-    def _hears(self) -> bool:
+    def _new_arrivals(self) -> bool:
         """Say whether the last turn brought something, so that the next may bring more."""
-        before, self._heard = self._heard, self._count + self._connections()
-        return self._heard != before
+        before, self._arrivals_before = self._arrivals_before, self._count + self._connections()
+        return self._arrivals_before != before
 
 
 def _sum(batch: list[_Waiting]) -> float:
