@@ -1,15 +1,15 @@
 """Requests per second and latency over loopback, beside a FastAPI route that does nothing and two peers.
 
-python benchmarks/serving.py MODEL.onnx TRAIN.csv [--rounds 5] [--without-peers]
+python benchmarks/serving.py MODEL.onnx TRAIN.csv [--rounds 5] [--without-peers] [--before CHECKOUT]
 
 Load comes from h2load (Debian: nghttp2-client), one thread. All servers run at once and are asked in turn, round after
 round, so that a busy moment of the machine hits all alike; figures are medians of rounds, ratios medians of the ratios
-within a round. CPU time a request is what a busy machine changes least. Writes serving.json; prints a table.
+within a round. CPU time a request is what a busy machine changes least. Writes serving.json; prints a table. With
+--before, another checkout's `textcls serve` is one of the servers: what a change has done to the speed.
 """
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +21,7 @@ from typing import Any
 
 import click
 import numpy as np
+from running import ROOT, command, environment
 
 from textcls import Classifier
 
@@ -29,6 +30,7 @@ CONNECTIONS = (1, 16, 64)
 SECONDS = 1.5
 LISTED = 64
 SERVERS = ("textcls", "noop", "sklearn", "fasttext")
+BEFORE = "textcls before"
 Round = dict[str, float]
 
 
@@ -84,17 +86,12 @@ def in_process(model: Classifier, texts: list[str]) -> float:
     return count / (time.perf_counter() - start)
 
 
-def start(name: str, port: int, model: Path, work: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, str(HERE / "serving_apps.py"), name, str(port), str(work)]
-    if name == "textcls":
-        code = "from textcls.cli import main; main()"
-        command = [sys.executable, "-c", code, "serve", str(model), "--port", str(port)]
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": f"{HERE.parent}:{os.environ.get('PYTHONPATH', '')}",
-    }
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+def start(name: str, port: int, model: Path, work: Path, tree: Path) -> "subprocess.Popen[bytes]":
+    """Start a server; `tree` is the checkout whose code it runs."""
+    line = [sys.executable, str(HERE / "serving_apps.py"), name, str(port), str(work)]
+    if name in ("textcls", BEFORE):
+        line = command("serve", str(model), "--port", str(port))
+    return subprocess.Popen(line, env=environment(tree) | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
 
 
 def wait(port: int, body: bytes) -> None:
@@ -107,7 +104,9 @@ def wait(port: int, body: bytes) -> None:
     raise SystemExit(f"nothing answers on port {port}")
 
 
-def measure(model_path: Path, train: Path, rounds: int, servers: tuple[str, ...], base: int = 8700) -> dict[str, Any]:
+def measure(
+    model_path: Path, train: Path, rounds: int, servers: tuple[str, ...], before: Path = ROOT, base: int = 8700
+) -> dict[str, Any]:
     with train.open(encoding="utf-8", newline="") as file:
         texts = [row["text"] for row in csv.DictReader(file)]
     bodies, model = payloads(texts), Classifier.load(model_path)
@@ -116,12 +115,13 @@ def measure(model_path: Path, train: Path, rounds: int, servers: tuple[str, ...]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "train.csv").symlink_to(train.resolve())
-        processes = [start("textcls", ports["textcls"], model_path, work)]
+        processes = [start("textcls", ports["textcls"], model_path, work, ROOT)]
         try:
             wait(ports["textcls"], bodies["one text"])
             (work / "sizes").write_text(" ".join(str(len(ask(ports["textcls"], body))) for body in bodies.values()))
             for name in servers[1:]:
-                processes.append(start(name, ports[name], model_path, work))
+                tree = before if name == BEFORE else ROOT
+                processes.append(start(name, ports[name], model_path, work, tree))
                 wait(ports[name], bodies["one text"])
             pids = {name: process.pid for name, process in zip(servers, processes, strict=True)}
             for kind, body in bodies.items():
@@ -129,7 +129,8 @@ def measure(model_path: Path, train: Path, rounds: int, servers: tuple[str, ...]
                 path.write_bytes(body)
                 for connections in CONNECTIONS:
                     # Peers that explain nothing are not asked to.
-                    names = [name for name in servers if kind != "one text, explained" or name in ("textcls", "noop")]
+                    explaining = ("textcls", BEFORE, "noop")
+                    names = [name for name in servers if kind != "one text, explained" or name in explaining]
                     cell: dict[str, list[Round]] = {name: [] for name in names}
                     local = []
                     for _ in range(rounds):
@@ -155,6 +156,9 @@ def summary(cell: dict[str, list[Round]], local: list[float]) -> dict[str, Any]:
     ours = cell["textcls"]
     said["of noop"] = [round(a["rate"] / b["rate"], 3) for a, b in zip(ours, cell["noop"], strict=True)]
     said["of noop, CPU"] = [round(b["cpu_us"] / a["cpu_us"], 3) for a, b in zip(ours, cell["noop"], strict=True)]
+    if BEFORE in cell:
+        said["of before"] = [round(a["rate"] / b["rate"], 3) for a, b in zip(ours, cell[BEFORE], strict=True)]
+        said["of before, CPU"] = [round(b["cpu_us"] / a["cpu_us"], 3) for a, b in zip(ours, cell[BEFORE], strict=True)]
     said["p99/p50"] = round(median(each["p99"] / each["p50"] for each in ours), 2)
     if local:
         said["of in-process"] = [round(a["rate"] * LISTED / b, 3) for a, b in zip(ours, local, strict=True)]
@@ -164,18 +168,19 @@ def summary(cell: dict[str, list[Round]], local: list[float]) -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     lines = [
         "| request | connections | textcls /s | of no-op | CPU µs (of no-op) | p50 ms | p99 ms | p99/p50 | no-op /s | "
-        "scikit-learn /s | fastText /s | of in-process |",
-        "|" + "---|" * 12,
+        "scikit-learn /s | fastText /s | of in-process | of before (CPU) |",
+        "|" + "---|" * 13,
     ]
     for kind, rows in found.items():
         for connections, cell in rows.items():
             ours = cell["textcls"]
             peers = [f"{cell[name]['rate']:,.0f}" if name in cell else "" for name in ("noop", "sklearn", "fasttext")]
             share = f"{median(cell['of in-process']):.0%}" if "of in-process" in cell else ""
+            before = f"{median(cell['of before']):.2f} ({median(cell['of before, CPU']):.2f})" if BEFORE in cell else ""
             lines.append(
                 f"| {kind} | {connections} | {ours['rate']:,.0f} | {median(cell['of noop']):.0%} | "
                 f"{ours['cpu_us']:.0f} ({median(cell['of noop, CPU']):.0%}) | {ours['p50']:.2f} | "
-                f"{ours['p99']:.2f} | {cell['p99/p50']:.1f} | {' | '.join(peers)} | {share} |"
+                f"{ours['p99']:.2f} | {cell['p99/p50']:.1f} | {' | '.join(peers)} | {share} | {before} |"
             )
     return "\n".join(lines)
 
@@ -185,8 +190,10 @@ def table(found: dict[str, Any]) -> str:
 @click.argument("train", type=click.Path(exists=True, path_type=Path))
 @click.option("--rounds", default=5)
 @click.option("--without-peers", is_flag=True, help="Only the route that does nothing.")
-def main(model: Path, train: Path, rounds: int, without_peers: bool) -> None:
-    results = measure(model, train, rounds, SERVERS[:2] if without_peers else SERVERS)
+@click.option("--before", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Another checkout.")
+def main(model: Path, train: Path, rounds: int, without_peers: bool, before: Path | None) -> None:
+    servers = SERVERS[:2] if without_peers else SERVERS
+    results = measure(model, train, rounds, servers if before is None else (*servers, BEFORE), before or ROOT)
     path = HERE / "serving.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     kept["beside the no-op" if without_peers else "beside the peers"] = results
