@@ -27,6 +27,8 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.training_report import TrainReport
+from textcls_training.vectors.file import load
+from textcls_training.vectors.word_vectors import WordVectors
 
 VERSIONS_OF: Final = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
@@ -74,7 +76,7 @@ def run(
             it stands: without `valid` it has not learned from the validation rows.
 
     Raises:
-        InputError: nothing can be learned from the rows.
+        InputError: nothing can be learned from the rows, or the vectors cannot be read.
         ConfigError: training diverged, or not a single row fits into the size.
         SurroundingsError: `output` cannot be written.
         ArtifactError: the exported model does not answer as PyTorch does.
@@ -83,9 +85,10 @@ def run(
     metrics.require()
     clock = _Clock()
     config = config or TrainConfig()
+    vectors = None if config.vectors is None else load(config.vectors)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
-    resolved = _resolved(config, given, dataset, len(names))
+    resolved = _resolved(config, given, dataset, len(names), vectors)
     with reproducible(resolved.seed):
         clock.lap("preparing")
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
@@ -134,9 +137,11 @@ def _datasets(
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
 
 
-def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int) -> ResolvedConfig:
+def _resolved(
+    config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int, vectors: WordVectors | None
+) -> ResolvedConfig:
     fused = fuses_metric_scores(config.device)
-    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused)
+    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused, vectors=vectors)
 
 
 def _model_info(

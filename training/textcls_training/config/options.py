@@ -5,8 +5,10 @@ the default everywhere.
 """
 
 import math
+import os
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -134,6 +136,21 @@ class NgramSizes:
 
     def parsed(self, text: str) -> object:
         """Return `text`, which is checked as it is."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The name of a file that is read."""
+
+    def checked(self, name: str, value: object) -> Path:
+        """Return it as a path."""
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+            raise ConfigError(f"{name} must be the name of a file, not {value!r}.")
+        return Path(os.fsdecode(value))
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
         return text
 
 
