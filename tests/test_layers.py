@@ -100,7 +100,7 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 
 # Rooms of the training package, from the bottom up: each may import those before it.
-ROOMS = ("config", "data", "models", "fit", "export", "pipeline", "studies", "cli")
+ROOMS = ("vectors", "config", "data", "models", "fit", "export", "pipeline", "studies", "cli")
 ROOM_OF = {"training_report": "pipeline", "api": "cli", "sklearn": "cli", "cli_options": "config"}
 # Fitting and exporting know nothing of each other.
 NEVER = {("export", "fit"), ("fit", "export")}

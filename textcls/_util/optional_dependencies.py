@@ -28,6 +28,7 @@ EXTRA_OF_PACKAGE: Final = {
     "uvicorn": "serve",
     "opentelemetry": "otel",
     "pyarrow": "parquet",
+    "sentence_transformers": "teacher",
 }
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry",)

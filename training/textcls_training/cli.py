@@ -41,6 +41,7 @@ from textcls_training.cli_options import train_options
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans, parse
+from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
     from textcls_training.training_report import TrainReport
@@ -211,6 +212,8 @@ def run_training(
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
+    if config.vectors is not None:
+        check(config.vectors)
 
     from textcls_training import pipeline
     from textcls_training.fit.interrupt import stopped_by_ctrl_c
@@ -244,6 +247,8 @@ def _summarise(console: Console, report: "TrainReport", output: Path) -> None:
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
+    if report.vectors is not None:
+        console.print(report.vectors.sentence(), soft_wrap=True, markup=False, highlight=False)
     if report.gate is not None:
         console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
     if report.temperature == 1:

@@ -26,7 +26,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.training_report import TrainReport
+from textcls_training.training_report import TrainReport, VectorsReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -95,7 +95,8 @@ def run(
         clock.lap("training")
         learned = splits[0].train if selected.interrupted else dataset
         tables = tables_of(model, learned.corpus, resolved.size)
-        info = _model_info(given, names, resolved, selected, model, len(learned.labels))
+        known = VectorsReport.of(model, learned.corpus)
+        info = _model_info(given, names, resolved, selected, model, len(learned.labels), known)
         save(model, tables, selected.calibration.temperature, info, output)
         clock.lap("saving")
     report = TrainReport.of(
@@ -105,6 +106,7 @@ def run(
         rows=len(learned.labels),
         folds=1 if selected.interrupted else len(splits),
         file_bytes=output.stat().st_size,
+        vectors=known,
         seconds=clock.seconds,
     )
     return TrainingRun(report, model, tables)
@@ -151,6 +153,7 @@ def _model_info(
     selected: SelectionResult,
     model: TrainedModel,
     rows: int,
+    vectors: VectorsReport | None,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     right = selected.logits.argmax(1) == selected.labels
@@ -178,5 +181,6 @@ def _model_info(
             "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
             **({"interrupted": True} if selected.interrupted else {}),
+            **({"vectors": asdict(vectors)} if vectors else {}),
         },
     )

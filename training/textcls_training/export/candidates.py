@@ -101,8 +101,9 @@ class CandidateKinds(NamedTuple):
 
     def take(self, which: Sequence[Bools]) -> "CandidateKinds":
         """Return of each kind that there is the features marked."""
-        marks = iter(which)
-        return CandidateKinds(*(None if kind is None else kind.take(next(marks)) for kind in self))
+        there = [name for name, kind in self._asdict().items() if kind is not None]
+        kinds = [kind.take(marked) for kind, marked in zip(self.all, which, strict=True)]
+        return self._replace(**dict(zip(there, kinds, strict=True)))
 
 
 def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
@@ -131,17 +132,12 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
 def _unseen_words(
     views: Sequence["_WeightedRows"], space: VectorSpace, types: Sequence[str], tokens: int
 ) -> Candidates:
-    """Words of a file of vectors that are none of `types`, each worth as often as it is expected in texts like these."""
+    """Words that are none of `types` but have vectors, worth as often as they are expected in so many tokens."""
     new = np.ones(len(space.vectors.words), np.bool_)
     number_N = space.vectors.numbers(types)
     new[number_N[number_N >= 0]] = False
-    words = [space.vectors.words[i] for i in np.flatnonzero(new)]
+    words = [space.vectors.words[i] for i in np.flatnonzero(new).tolist()]
     return _words(views, words, space.expected_counts(tokens)[new], 4)
-
-
-def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
-    found, count = np.unique(hashes, return_counts=True)
-    return found, count
 
 
 class _WeightedRows:

@@ -71,7 +71,7 @@ def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:
     number = [np.cumsum(kind_N[order] == i) for i in range(len(kinds))]
     size = sum(n * kind.bytes_each for n, kind in zip(number, kinds, strict=True))
     indexed = len(every.indexed)
-    size = size + PerfectHash.size(sum(number[:indexed]))
+    size = size + PerfectHash.size(np.sum(number[:indexed], axis=0))
     for ngrams in number[indexed:]:
         size = size + PerfectHash.size(ngrams)
     kept = np.zeros(len(order), np.bool_)

@@ -40,7 +40,7 @@ class ViewBatch(NamedTuple):
 
     Attributes:
         batch: what the embedding makes of them.
-        x_BTD: token vectors, of which a gradient is wanted.
+        x_BTD: token vectors.
         squared_norm_BT1: squared feature norms.
         mask_BT: True at real tokens.
     """
@@ -173,11 +173,11 @@ class Trainer:
         return mean
 
     def _read(self, text_B: Int64) -> list[ViewBatch]:
-        """Read a batch in each view, token vectors with a gradient."""
+        """Read a batch in each view; token vectors of embeddings that learn have a gradient."""
         views = []
         for learner, encoded in zip(self.learners, self.encoded, strict=True):
             given = learner.read(encoded, text_B)
-            given.x_BTD.requires_grad_()
+            given.x_BTD.requires_grad_(learner.embedding.learns)
             views.append(given)
         return views
 

@@ -1,8 +1,9 @@
 """A trained model: an ensemble of views of a text, each a classifier of its own, whose logits are added up.
 
-The view "words" reads words and bigrams, the view "vectors" words by their vectors from a file, if there is one, the
-view "pieces" words and their character n-grams. Each is normalised by itself, as two blocks of TF-IDF features would be, and each learns from the labels by itself; the ensemble weights,
-which say how much each counts in the sum, are fitted on validation rows, together with the temperature.
+The view "words" reads words and bigrams, the view "vectors" words by their vectors from a file, if one is given, and
+the view "pieces" words and their character n-grams. Each is normalised by itself, as blocks of TF-IDF features would
+be, and each learns from the labels by itself; the ensemble weights, which say how much each counts in the sum, are
+fitted on validation rows, together with the temperature.
 """
 
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ class VectorView:
     classifier: ViewClassifier
 
     @property
-    def table_VD(self) -> Tensor:
+    def table_VD(self) -> Tensor:  # noqa: N802
         """A vector for each row of `space`, before its weight: all of one length but row 0, which is zero."""
         row_VD = np.pad(self.space.vectors.row_VD, ((1, 0), (0, 0)))
         weight_V1 = np.maximum(self.space.weight, np.finfo(np.float32).tiny)[:, None]

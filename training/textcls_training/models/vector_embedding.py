@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from textcls_training.config.settings import ModelConfig
+from textcls_training.config.settings import Attention, ModelConfig
 from textcls_training.data.arrays import Bools, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.vector_space import EncodedWords, VectorSpace
@@ -39,6 +39,11 @@ class VectorEmbedding:
 
     def __init__(self, vectors: WordVectors) -> None:
         self.space = VectorSpace.of(vectors)
+
+    @property
+    def learns(self) -> bool:
+        """No."""
+        return False
 
     @property
     def dense(self) -> list[Tensor]:
@@ -81,6 +86,6 @@ def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) ->
         vectors: what it reads.
         labels: how many there are.
     """
-    attention = "norm" if config.attention == "norm" else "softmax"
+    attention: Attention = "norm" if config.attention == "norm" else "softmax"
     own = replace(config, dim=vectors.dim, mixing="none", values="token", attention=attention, metric=False)
     return ViewClassifier(own, labels, from_zero=True)

@@ -1,4 +1,4 @@
-"""From raw vectors to those that training reads: words that texts are cut into, fewer numbers, frequent words made light.
+"""From raw vectors to those that training reads: usable words, fewer numbers, frequent words made light.
 
 Shapes as in `textcls_training.vectors`; E width of the raw vectors.
 """
@@ -76,7 +76,7 @@ def without_zeros(words: Sequence[str], x_VD: Float32) -> tuple[list[str], Float
 
 
 def principal_components(x_VE: Float32, dims: int) -> Float32:
-    """Return the first `dims` principal components of centred rows, with the sign that makes each axis' sum positive."""
+    """Return the first `dims` principal components of centred rows, each axis turned so that its sum is positive."""
     if dims >= x_VE.shape[1]:
         return x_VE
     covariance_EE = x_VE.T.astype(np.float64) @ x_VE.astype(np.float64)

@@ -75,7 +75,7 @@ def load(path: Path) -> WordVectors:
     arrays, header = safetensors.read(path, "words", "rows", "scales", most_bytes=MOST_BYTES)
     _check_header(path, header)
     words = _words(path, arrays["words"])
-    step_VD = arrays["rows"] if arrays["rows"].dtype == np.int8 else _unpacked(arrays["rows"])
+    step_VD = _unpacked(arrays["rows"]) if arrays["rows"].dtype == np.uint8 else arrays["rows"]
     row_VD = step_VD.astype(np.float32) * arrays["scales"].astype(np.float32)[:, None]
     if len(words) != len(row_VD):
         raise damaged(path, f"it has {len(words):,} words and {len(row_VD):,} vectors")
@@ -126,4 +126,5 @@ def _packed(step_VD: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 def _unpacked(byte_VH: NDArray[np.uint8]) -> NDArray[np.int8]:
     half_VH2 = np.stack([byte_VH >> 4, byte_VH & 15], 2).astype(np.int8) - np.int8(8)
-    return half_VH2.reshape(len(byte_VH), -1)
+    step_VD: NDArray[np.int8] = half_VH2.reshape(len(byte_VH), -1)
+    return step_VD

@@ -1,4 +1,4 @@
-"""A vector for each of some words: what training reads of a file of vectors. Shapes as in `textcls_training.vectors`."""
+"""A vector for each of some words: what training reads of a file. Shapes as in `textcls_training.vectors`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class WordVectors:
     @property
     def dim(self) -> int:
         """Width D of a vector."""
-        return self.row_VD.shape[1]
+        return int(self.row_VD.shape[1])
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return the number of each of `words`; -1 for one that has no vector."""
