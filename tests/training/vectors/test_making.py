@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_vectors_that_are_all_alike_or_words_that_do_not_exist_are_told() -> Non
         build.prepared([], np.ones((0, 4), np.float32), 4)
 
 
-def model2vec_folder(folder: Path, model: dict[str, object], **arrays: np.ndarray) -> Path:
+def model2vec_folder(folder: Path, model: Mapping[str, object], **arrays: np.ndarray) -> Path:
     folder.mkdir()
     (folder / "tokenizer.json").write_text(json.dumps({"model": model}))
     with (folder / "model.safetensors").open("wb") as opened:

@@ -96,7 +96,7 @@ def test_a_fresh_view_of_vectors_says_nothing_and_attends_alike(vectors: WordVec
     x_btd, squared_norm_bt1 = embedding.read(batch)
     logits, attention, _ = classifier.explain(x_btd, squared_norm_bt1, batch.mask_BT)
     assert not logits.detach().numpy().any()
-    np.testing.assert_allclose(attention.detach().numpy(), [[0.25] * 4, [1, 0, 0, 0]])
+    np.testing.assert_allclose(attention.detach().numpy(), np.array([[0.25] * 4, [1, 0, 0, 0]]))
     assert x_btd[0, 2].norm().item() == pytest.approx(10 * squared_norm_bt1[0, 2].sqrt().item())
     assert not x_btd[0, 3].numpy().any()
     assert not x_btd[1, 1:].numpy().any()

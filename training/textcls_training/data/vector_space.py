@@ -47,7 +47,8 @@ class VectorSpace:
 
     def vectors_of(self, rows: Int64) -> Float32:
         """Return the vector of each of `rows`, of any shape [..., D]; zero for row 0."""
-        return np.where((rows > 0)[..., None], self.vectors.row_VD[rows - 1], np.float32(0))
+        found_XD: Float32 = np.where((rows > 0)[..., None], self.vectors.row_VD[rows - 1], np.float32(0))
+        return found_XD
 
     def word_rows(self, words: Sequence[str]) -> Int32:
         """Return the row of each word [N, 1]; 0 for one without a vector."""

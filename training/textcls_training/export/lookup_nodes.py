@@ -121,7 +121,9 @@ def _rows_of_view(g: GraphBuilder, tables: LookupTables, kind: int, view: int) -
     if rows is None:
         zero = g.constant(0, quantize.LOADED_TYPE)
         return g.node("Expand", zero, g.integers(tables.index.kinds[kind], *tables.view_shape))
-    names = {(0, len(tables.kinds[0]) - 1): "piece", (0, 0): "word", (1, 0): "bigram"}
+    names = {(0, 0): "word", (1, 0): "bigram"}
+    if tables.ngram_index is not None:
+        names[0, len(tables.kinds[0]) - 1] = "piece"
     return dequantized_rows(g, rows, names.get((kind, view), f"rows_{kind}_{view}"))
 
 

@@ -120,8 +120,7 @@ def _words(path: Path, data: NDArray[np.uint8]) -> list[str]:
 
 def _packed(step_VD: NDArray[np.float32]) -> NDArray[np.uint8]:
     even_VD = np.pad(step_VD + 8, ((0, 0), (0, step_VD.shape[1] % 2)), constant_values=8).astype(np.uint8)
-    packed: NDArray[np.uint8] = even_VD[:, ::2] << 4 | even_VD[:, 1::2]
-    return packed
+    return (even_VD[:, ::2] << 4 | even_VD[:, 1::2]).astype(np.uint8)
 
 
 def _unpacked(byte_VH: NDArray[np.uint8]) -> NDArray[np.int8]:

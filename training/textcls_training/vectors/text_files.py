@@ -89,7 +89,7 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _decoded(path: Path, file: IO[bytes]) -> Iterator[str]:
+def _decoded(path: Path, file: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
     number = 0
     while line := file.readline(LINE_BYTES):
         number += 1
