@@ -47,7 +47,8 @@ class VectorSpace:
 
     def vectors_of(self, rows: Int64) -> Float32:
         """Return the vector of each of `rows`, of any shape [..., D]; zero for row 0."""
-        found_XD: Float32 = np.where((rows > 0)[..., None], self.vectors.row_VD[rows - 1], np.float32(0))
+        found_XD: Float32 = self.vectors.row_VD[rows - 1]
+        found_XD[rows == 0] = 0
         return found_XD
 
     def word_rows(self, words: Sequence[str]) -> Int32:
@@ -61,4 +62,5 @@ class VectorSpace:
     def expected_counts(self, tokens: int) -> Float32:
         """Return how often each word is to be expected among so many tokens [V], by Zipf's law of ranks."""
         rank_V = np.arange(1, len(self.vectors.words) + 1)
-        return (tokens / rank_V / max(1.0, (1 / rank_V).sum())).astype(np.float32)
+        expected_V: Float32 = (tokens / rank_V / max(1.0, float((1 / rank_V).sum()))).astype(np.float32)
+        return expected_V
