@@ -21,6 +21,7 @@ from textcls_training.export.prune import lookup_tables
 from textcls_training.export.save import build_graph
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
+from textcls_training.studies.explanations.gradients import SavedHead
 from textcls_training.vectors import file
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -181,6 +182,12 @@ def test_the_file_says_where_its_vectors_come_from(with_vectors: Trained, model:
     assert report.vectors is not None
     assert report.vectors.ensemble_weight == pytest.approx(report.ensemble_weights[1], abs=1e-6)
     assert report.to_json()["vectors"]["sha256"] == found["sha256"]
+
+
+def test_the_scoring_head_can_be_rebuilt_for_gradients(model: Classifier) -> None:
+    head = SavedHead(model)  # Which compares its answers with those of the file.
+    token_1tgx = head.token_sums("please remunerate my refund")
+    assert token_1tgx.shape[2] == 3
 
 
 def test_without_vectors_nothing_of_them_stands_in_the_file(trained: Trained) -> None:
