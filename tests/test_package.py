@@ -135,6 +135,7 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["ablate"]) - {"textcls", *requirements["train"]} == {"matplotlib"}
+    assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}
     assert set().union(*(requirements[extra] for extra in ("serve", "train", "parquet", "kernels"))) == HEAVY

@@ -9,7 +9,7 @@ page) spell again those of the names that they use.
             tokens         string [B, T]     lower-cased; "" where padded
             attention      float  [B, T]     attention probability: sums to 1, or is 0 for an empty text
             contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
-            known          bool   [B, T]     false out of vocabulary: training has not seen the word, or it was pruned
+            known          bool   [B, T]     false out of vocabulary: neither training nor vectors have it, or pruned
 
 A file whose rows are logits of labels (`textcls.sub_token_attribution`) gives them, too:
 
@@ -64,7 +64,9 @@ class ModelInfo:
         label_column: the column of the labels.
         training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
             `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
-            weights, which `explain-benchmark` reads. Other keys may come and go.
+            weights, which `explain-benchmark` reads. Where word vectors were given, `vectors` tells of them: `source`,
+            `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Other keys may come and
+            go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: what kind of answer it is; later versions may add others.
         format_version: version of this layout.

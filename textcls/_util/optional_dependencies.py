@@ -17,6 +17,7 @@ EXTRA_OF_PACKAGE: Final = {
     "onnxscript": "train",
     "numba": "train",
     "scipy": "train",
+    "safetensors": "train",
     "sklearn": "train",
     "threadpoolctl": "train",
     "sentence_transformers": "teacher",

@@ -19,6 +19,7 @@ BROKEN_PIPE: Final = 141
 COMMANDS: Final = {
     "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
+    "vectors": "textcls_training.vectors.cli:vectors",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
     "explain": "textcls.cli.explain:explain",
@@ -106,6 +107,7 @@ def main() -> None:
     \u0008
     textcls check tickets.csv
     textcls train tickets.csv --output tickets.onnx
+    textcls vectors import glove.txt --output glove.vectors
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv
     textcls explain tickets.onnx "my card was charged twice"

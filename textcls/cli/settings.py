@@ -34,9 +34,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     """Give `command` its option --config, and each of its options a variable; a second time does nothing."""
     if command.name is None or any(option.name == "config" for option in command.params):
         return
-    for option in command.params:
-        if isinstance(option, click.Option) and option.envvar is None:
-            option.envvar = variable_of(command.name, option)
+    _add_variables(command, command.name)
 
     def read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
         found = path if path is not None else Path(NAME) if Path(NAME).is_file() else None
@@ -58,6 +56,16 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     )
 
 
+def _add_variables(command: click.Command, name: str) -> None:
+    """Give each option of `command`, and of the commands below it, its variable."""
+    for option in command.params:
+        if isinstance(option, click.Option) and option.envvar is None:
+            option.envvar = variable_of(name, option)
+    if isinstance(command, click.Group):
+        for below, inner in command.commands.items():
+            _add_variables(inner, f"{name}_{below}")
+
+
 def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dict[str, Any]:
     """Return what the file at `path` says of the options of a command, by the names of its parameters.
 
@@ -71,13 +79,24 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
             raise ConfigError(f"{path}: there is no command {name!r}{_meant(name, commands)}")
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {name!r} is no table; write [{name}], and its options below.")
+    return _of_table(path, context, command, command.name or "", tables.get(command.name or "", {}))
+
+
+def _of_table(
+    path: Path, context: click.Context, command: click.Command, name: str, table: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a table, called `name` in the file, says of the options of a command and of those below it."""
     options = {key_of(option): option for option in command.params if _is_settable(option)}
-    found = {}
-    for key, value in tables.get(command.name or "", {}).items():
+    below = command.commands if isinstance(command, click.Group) else {}
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in below and isinstance(value, dict):
+            found[key] = _of_table(path, context, below[key], f"{name}.{key}", value)
+            continue
         option = options.get(key.replace("_", "-"))
         if option is None:
-            raise ConfigError(f"{path}, [{command.name}]: there is no option {key!r}{_meant(key, list(options))}")
-        where = f"{path}, [{command.name}] {key}"
+            raise ConfigError(f"{path}, [{name}]: there is no option {key!r}{_meant(key, [*options, *below])}")
+        where = f"{path}, [{name}] {key}"
         found[option.name or ""] = _value(option, value, where)
         try:
             option.process_value(context, found[option.name or ""])

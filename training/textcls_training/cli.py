@@ -39,6 +39,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
+from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
     from textcls_training.training_report import TrainReport
@@ -262,6 +263,8 @@ def run_training(
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
+    if config.vectors is not None:
+        check(config.vectors)
 
     from textcls_training import pipeline
     from textcls_training.fit.interrupt import stopped_by_ctrl_c

@@ -11,7 +11,7 @@ from textcls_training.config.settings import OPTIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL"}
+_METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL", "vectors": "FILE"}
 
 
 def train_option(name: str) -> Callable[[Command], Command]:

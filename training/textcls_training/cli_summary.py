@@ -28,6 +28,8 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
+    if report.vectors is not None:
+        console.print(report.vectors.sentence(), soft_wrap=True, markup=False, highlight=False)
     if report.gate is not None:
         console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
     if report.temperature == 1:

@@ -28,7 +28,9 @@ from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.training_report import TrainReport
+from textcls_training.training_report import TrainReport, VectorsReport
+from textcls_training.vectors.file import load
+from textcls_training.vectors.word_vectors import WordVectors
 
 VERSIONS_OF: Final = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
@@ -82,7 +84,7 @@ def run(
             it is the whole model without them.
 
     Raises:
-        InputError: nothing can be learned from the rows, or there is no such teacher.
+        InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read.
         ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, and nothing to
             answer.
         MissingExtraError: the teacher needs a package that is not installed.
@@ -94,9 +96,10 @@ def run(
     clock = _Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled)
+    vectors = None if config.vectors is None else load(config.vectors)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
-    resolved = _resolved(config, given, dataset, len(names))
+    resolved = _resolved(config, given, dataset, len(names), vectors)
     clock.lap("preparing")
     with reproducible(resolved.seed):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
@@ -111,7 +114,8 @@ def run(
     fitted = outcome.fitted
     with reproducible(resolved.seed):
         tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
-        info = _model_info(given, names, outcome, rows)
+        known = VectorsReport.of(fitted.model, fitted.learned.corpus)
+        info = _model_info(given, names, outcome, rows, known)
         save(fitted.model, tables, fitted.selected.calibration.temperature, info, output)
         clock.lap("saving")
     report = TrainReport.of(
@@ -121,6 +125,7 @@ def run(
         rows=rows,
         folds=fitted.folds,
         file_bytes=output.stat().st_size,
+        vectors=known,
         seconds=clock.seconds,
         distillation=outcome.report,
     )
@@ -163,12 +168,16 @@ def _datasets(
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
 
 
-def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int) -> ResolvedConfig:
+def _resolved(
+    config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int, vectors: WordVectors | None
+) -> ResolvedConfig:
     fused = fuses_metric_scores(config.device)
-    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused)
+    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused, vectors=vectors)
 
 
-def _model_info(given: LabelledTexts, names: Sequence[str], outcome: Outcome, rows: int) -> ModelInfo:
+def _model_info(
+    given: LabelledTexts, names: Sequence[str], outcome: Outcome, rows: int, vectors: VectorsReport | None
+) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     right = selected.logits.argmax(1) == selected.labels
@@ -197,5 +206,6 @@ def _model_info(given: LabelledTexts, names: Sequence[str], outcome: Outcome, ro
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
+            **({"vectors": asdict(vectors)} if vectors else {}),
         },
     )

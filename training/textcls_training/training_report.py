@@ -7,9 +7,63 @@ from typing import Any
 from scipy.special import softmax
 
 from textcls.evaluation import metrics
+from textcls_training.data.corpus import Corpus
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.models.ensemble import TrainedModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorsReport:
+    """Where the vectors of a training come from, and what they bring.
+
+    Attributes:
+        source: their name.
+        licence: what they may be used for.
+        how: what was done to make them.
+        sha256: of their file.
+        words: how many words have a vector.
+        dim: numbers of a vector.
+        known_tokens: share of the training tokens that have one.
+        ensemble_weight: how much their view counts.
+    """
+
+    source: str
+    licence: str
+    how: str
+    sha256: str
+    words: int
+    dim: int
+    known_tokens: float
+    ensemble_weight: float
+
+    @classmethod
+    def of(cls, model: TrainedModel, corpus: Corpus) -> "VectorsReport | None":
+        """Return the report of the vectors that a model was trained with; None if there were none.
+
+        Args:
+            model: the trained model.
+            corpus: the texts that it was trained on.
+        """
+        view = model.vector_view
+        if view is None:
+            return None
+        found = view.space.vectors
+        return cls(
+            **{name: found.about.get(name, "not stated") for name in ("source", "licence", "how")},
+            sha256=found.sha256,
+            words=len(found.words),
+            dim=found.dim,
+            known_tokens=round(view.space.encode(corpus).known_share(), 6),
+            ensemble_weight=round(model.ensemble_weights[model.views.index(view)], 6),
+        )
+
+    def sentence(self) -> str:
+        """Return what people are told of it."""
+        return (
+            f"The vectors of {self.source} (licence: {self.licence}) know {self.known_tokens:.0%} of the tokens, "
+            f"and count {self.ensemble_weight:.2f} of 1 in the ensemble."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +79,15 @@ class TrainReport:
         folds: 1 where these are held-out or separate rows; more where few rows were cross-fitted in so many parts.
         epochs: passes over the data.
         temperature: 1 when too few rows were held out to fit it.
-        ensemble_weights: how much each view counts: words, and pieces of words if they are read.
+        ensemble_weights: how much each view counts: words, vectors if there are any, and pieces of words if they are
+            read.
         held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
         ece_before: expected calibration error without it.
         gate: what the mixing layer's gate has become, None without mixing.
         parameters: how many numbers were learned in all.
         mixing_parameters: how many of them are the mixing layer's.
         file_bytes: size of the saved model.
+        vectors: where the vectors come from and what they bring; None without any.
         interrupted: whether somebody has ended the training early.
         seconds: how long each step took.
         distillation: what unlabelled texts have brought; None without any.
@@ -49,6 +105,7 @@ class TrainReport:
     parameters: int
     mixing_parameters: int
     file_bytes: int
+    vectors: "VectorsReport | None" = None
     interrupted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
@@ -64,6 +121,7 @@ class TrainReport:
         folds: int,
         file_bytes: int,
         seconds: Mapping[str, float],
+        vectors: VectorsReport | None = None,
         distillation: DistillationReport | None = None,
     ) -> "TrainReport":
         """Measure the validation rows at the temperature that they chose. Arguments as the attributes."""
@@ -82,6 +140,7 @@ class TrainReport:
             parameters=model.parameters,
             mixing_parameters=model.mixing_parameters,
             file_bytes=file_bytes,
+            vectors=vectors,
             interrupted=selected.interrupted,
             seconds=seconds,
             distillation=distillation,

@@ -1,5 +1,6 @@
 """What a model file says of itself, for the terminal."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
         # The configuration holds the gate's start; what it has become stands with the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
+        *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
     ]
@@ -62,6 +64,15 @@ def _teaching(told: dict[str, Any]) -> str:
     """Return who has answered the unlabelled texts that the model has learned from."""
     return (
         f"{told['teacher']}, who answered {plural(told['rows'], 'unlabelled text')}, each of weight {told['weight']:g}"
+    )
+
+
+def _vectors(found: Mapping[str, Any]) -> str:
+    """Return where the vectors of a training come from, and what they brought."""
+    return (
+        f"{found['source']} (licence: {found['licence']}), sha256 {found['sha256'][:12]}, "
+        f"{plural(found['words'], 'word')}, {found['known_tokens']:.0%} of the training tokens, "
+        f"{found['ensemble_weight']:.2f} of the ensemble; {found['how']}"
     )
 
 

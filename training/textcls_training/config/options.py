@@ -5,9 +5,10 @@ the default everywhere.
 """
 
 import math
+import os
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -107,7 +108,7 @@ class Name:
 
     def checked(self, name: str, value: object) -> str:
         """Return it."""
-        given = str(value) if isinstance(value, PathLike) else value
+        given = str(value) if isinstance(value, os.PathLike) else value
         if not isinstance(given, str) or not given.strip():
             raise ConfigError(f"{name} must be a name or a path, not {value!r}.")
         return given
@@ -151,6 +152,21 @@ class NgramSizes:
 
     def parsed(self, text: str) -> object:
         """Return `text`, which is checked as it is."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The name of a file that is read."""
+
+    def checked(self, name: str, value: object) -> Path:
+        """Return it as a path."""
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+            raise ConfigError(f"{name} must be the name of a file, not {value!r}.")
+        return Path(os.fsdecode(value))
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
         return text
 
 

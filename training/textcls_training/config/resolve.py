@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.vectors.word_vectors import WordVectors
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
@@ -16,7 +17,10 @@ SCRIPT_TEXTS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedConfig:
-    """A training run with nothing left open. Fields as in `TrainConfig`; `features` joins those on rows."""
+    """A training run with nothing left open.
+
+    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+    """
 
     features: FeatureConfig
     model: ModelConfig
@@ -28,10 +32,17 @@ class ResolvedConfig:
     size: Size
     seed: int
     device: Device
+    vectors: WordVectors | None = None
 
 
 def resolve(
-    config: TrainConfig, texts: Sequence[str], tokens: int, labels: int, *, fused_metric: bool = False
+    config: TrainConfig,
+    texts: Sequence[str],
+    tokens: int,
+    labels: int,
+    *,
+    fused_metric: bool = False,
+    vectors: WordVectors | None = None,
 ) -> ResolvedConfig:
     """Decide what `config` leaves open.
 
@@ -42,6 +53,7 @@ def resolve(
         labels: how many distinct labels there are.
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
+        vectors: what the file `config.vectors` holds.
     """
     epochs = config.epochs or default_epochs(len(texts), labels)
     model = config.model or ModelConfig(
@@ -65,6 +77,7 @@ def resolve(
         size=config.size,
         seed=config.seed,
         device=config.device,
+        vectors=vectors,
     )
 
 

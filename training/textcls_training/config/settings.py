@@ -4,12 +4,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
-from textcls_training.config.options import METADATA, Choice, Flag, Integer, Name, NgramSizes, Number, Option, option
+from textcls_training.config.options import (
+    METADATA,
+    Choice,
+    FileName,
+    Flag,
+    Integer,
+    Name,
+    NgramSizes,
+    Number,
+    Option,
+    option,
+)
 
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
 ClassWeight = Literal["none", "balanced"]
@@ -39,6 +51,7 @@ MIXINGS: Final = (
     "metric:heads",
     "sha",
 )
+NONLINEAR_SCORES: Final = ("cosine", "kernel")
 # How many seeds there are: those that the generators of PyTorch and NumPy both take.
 SEEDS: Final = 2**63
 
@@ -82,6 +95,9 @@ class TrainConfig:
         "default",
         "How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
     )
+    vectors: Path | None = option(
+        FileName(), None, "Vectors of words, a file made by textcls vectors: a third view of each text.", unset="none"
+    )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
     teacher: str | None = option(
         Name(),
@@ -109,6 +125,18 @@ class TrainConfig:
             raise ConfigError(f"The model is given as a whole, and {told[0]} besides; leave one of them out.")
         if (self.model or self).embedding == "bits" and self.ngrams:
             raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
+        if self.vectors is not None:
+            self._check_vectors(self.model or self)
+
+    def _check_vectors(self, model: "TrainConfig | ModelConfig") -> None:
+        """Refuse what vectors cannot stand beside: in a saved model they are folded into values of labels."""
+        for name, value, fits in (
+            ("mixing", model.mixing, model.mixing == "none"),
+            ("attention", model.attention, model.attention not in NONLINEAR_SCORES),
+            ("embedding", model.embedding, model.embedding == "rows"),
+        ):
+            if not fits:
+                raise ConfigError(f"Vectors do not go together with {name} {value!r}; leave one of the two out.")
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:
@@ -187,7 +215,7 @@ class ModelConfig:
     @property
     def linear_scores(self) -> bool:
         """Whether scores are linear in what is scored."""
-        return self.attention not in ("cosine", "kernel")
+        return self.attention not in NONLINEAR_SCORES
 
     @property
     def draws_while_training(self) -> bool:

@@ -4,6 +4,7 @@
 were seen get a row each as long as their hashes fall into different buckets; unseen ones get row 0, which is nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +85,12 @@ class FeatureSpace:
         """Return the row of each hash; 0 where training has not seen the feature."""
         found: Int32 = self.row_of_bucket[hashes & np.uint32(self.buckets - 1)]
         return found
+
+    def word_rows(self, words: Sequence[str]) -> Int32:
+        """Return the rows that each word owns by itself [N, K]: its own, and those of its n-grams; 0 for none."""
+        ngram, exist = features.ngram_hashes(words, self.config)
+        word = self.rows(features.word_hashes(words))
+        return np.concatenate([word[:, None], np.where(exist, self.rows(ngram), 0)], 1)
 
     def encode(self, corpus: Corpus) -> "EncodedFeatures":
         """Look up the rows of all types and bigrams of `corpus`."""

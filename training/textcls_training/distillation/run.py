@@ -155,7 +155,8 @@ class Distillation:
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
-        return resolve(config, texts, tokens, pool.classes, fused_metric=fuses_metric_scores(config.device))
+        fused = fuses_metric_scores(config.device)
+        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, vectors=alone.config.vectors)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

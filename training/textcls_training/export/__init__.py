@@ -7,8 +7,9 @@ to the outputs. In between stand the lookup tables (`tables`), a row for each wo
 `save` joins, checks and writes.
 
 A word that training has seen has one row, which already sums up everything that it owns in every view: its word row
-and, in the view "pieces", all its n-grams. Only words out of vocabulary are put together from n-grams when an answer is
-asked for. Where a view is `foldable`, a row holds a value for each label and a score; else its vector.
+and, in the view "pieces", all its n-grams. So has a word that only a file of vectors knows. Words out of vocabulary
+alone are put together from n-grams when an answer is asked for. Where a view is `foldable`, a row holds a value for
+each label and a score; else its vector.
 
 Shapes: R rows, W rows of words, B texts, T tokens, G groups of columns (of a folded view one a seed, else one a view),
 Y columns of a group: C values and a score if folded, else D of the vector. X = Y + 1: the columns and the squared

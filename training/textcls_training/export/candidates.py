@@ -1,10 +1,12 @@
-"""What lookup tables could hold: every feature of the training texts, its row, and what it is worth.
+"""What lookup tables could hold: every feature of the training texts, and words that only a file of vectors knows; the
+row of each, and what it is worth.
 
 Shapes as in `textcls_training.export`; V features of a view, N features of a kind, K rows that a word owns.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -16,9 +18,10 @@ from textcls import features
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import bigram_hashes
+from textcls_training.data.feature_space import FeatureSpace, bigram_hashes
+from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
-from textcls_training.models.ensemble import HashedView, TrainedModel
+from textcls_training.models.ensemble import TableView, TrainedModel
 
 # Of an n-gram beside a word that moves the logits as much: only words out of vocabulary need it.
 NGRAM_WORTH: Final = 0.3
@@ -32,15 +35,15 @@ class Candidates:
 
     Attributes:
         hash_R: their hashes, all different.
-        columns: of each view that they are part of [R, G, Y].
+        columns: of each view that they are part of [R, G, Y], by the number of the view.
         squared_norms: squared feature norms there [R].
         worth_R: how much answers would change without it, in no particular unit.
         bits: of a column.
     """
 
     hash_R: Uint32
-    columns: list[Float32]
-    squared_norms: list[Float32]
+    columns: Mapping[int, Float32]
+    squared_norms: Mapping[int, Float32]
     worth_R: Float32
     bits: Literal[4, 8]
 
@@ -48,8 +51,8 @@ class Candidates:
         """Return the features `which`."""
         return Candidates(
             self.hash_R[which],
-            [column_RGY[which] for column_RGY in self.columns],
-            [squared_norm_R[which] for squared_norm_R in self.squared_norms],
+            {view: column_RGY[which] for view, column_RGY in self.columns.items()},
+            {view: squared_norm_R[which] for view, squared_norm_R in self.squared_norms.items()},
             self.worth_R[which],
             self.bits,
         )
@@ -58,47 +61,90 @@ class Candidates:
     def bytes_each(self) -> int:
         """Bytes of a row: in each view its columns, the scale of each group, and the squared norm."""
         size = 0
-        for column_RGY in self.columns:
+        for column_RGY in self.columns.values():
             _, groups, columns = column_RGY.shape
             size += groups * (-(-columns * self.bits // 8) + 2) + 2
         return size
 
-    def quantized(self, view: int, which: Int64) -> QuantizedRows:
-        """Return the rows of the features `which` in a view."""
+    def quantized(self, view: int, which: Int64) -> QuantizedRows | None:
+        """Return the rows of the features `which` in a view; None where they are no part of it."""
+        if view not in self.columns:
+            return None
         return QuantizedRows.of(self.columns[view][which], self.squared_norms[view][which], self.bits)
 
 
-def list_candidates(model: TrainedModel, corpus: Corpus) -> list[Candidates]:
-    """Words, bigrams and, with n-grams, these."""
+class CandidateKinds(NamedTuple):
+    """What could be in the tables, by kind.
+
+    Attributes:
+        words: of the training texts, in all views.
+        bigrams: in the first view.
+        unseen: words that are in no training text, but in the file of vectors: in all views but the first. Without such
+            a file there is no such kind.
+        ngrams: in the last view; None without n-grams.
+    """
+
+    words: Candidates
+    bigrams: Candidates
+    unseen: Candidates | None = None
+    ngrams: Candidates | None = None
+
+    @property
+    def indexed(self) -> list[Candidates]:
+        """The kinds that one perfect hash finds, in order: all but n-grams."""
+        return [kind for kind in (self.words, self.bigrams, self.unseen) if kind is not None]
+
+    @property
+    def all(self) -> list[Candidates]:
+        """The kinds that there are, in order."""
+        return [kind for kind in self if kind is not None]
+
+    def take(self, which: Sequence[Bools]) -> "CandidateKinds":
+        """Return of each kind that there is the features marked."""
+        there = [name for name, kind in self._asdict().items() if kind is not None]
+        kinds = [kind.take(marked) for kind, marked in zip(self.all, which, strict=True)]
+        return self._replace(**dict(zip(there, kinds, strict=True)))
+
+
+def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
+    """Return every feature that a saved model could know."""
     views = []
-    for view, weight in zip(model.hashed_views, model.ensemble_weights, strict=True):
-        views.append(_WeightedRows.of(view, weight))
+    for number, (view, weight) in enumerate(zip(model.table_views, model.ensemble_weights, strict=True)):
+        views.append(_WeightedRows.of(number, view, weight, folds=model.foldable))
+    first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config
     count = np.bincount(corpus.token, minlength=len(corpus.types))
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
-    kinds = [_words(views, types, count[count > 0]), _features(views[0], *_unique(_bigrams(model, corpus)))]
-    if len(views) == 2:
-        hashes, exist = features.ngram_hashes(types, model.hashed_views[1].space.config)
-        hash_N, count_N = _unique(hashes[exist])
-        kinds.append(_features(views[1], hash_N, np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)))
-    return kinds
+    words = _words(views, types, count[count > 0], 8)
+    pair = bigram_hashes(corpus, features.word_hashes(corpus.types)) if first.bigrams else np.zeros(0, np.uint32)
+    bigrams = _features(views[0], model.hashed_views[0].space, *_unique(pair))
+    unseen = None
+    if model.vector_view is not None:
+        unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))
+        unseen = unseen.take(~np.isin(unseen.hash_R, words.hash_R))
+    if not last.ngram_sizes:
+        return CandidateKinds(words, bigrams, unseen)
+    hashes, exist = features.ngram_hashes(types, last)
+    hash_N, count_N = _unique(hashes[exist])
+    worth_N = np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)
+    return CandidateKinds(words, bigrams, unseen, _features(views[-1], model.hashed_views[-1].space, hash_N, worth_N))
 
 
-def _bigrams(model: TrainedModel, corpus: Corpus) -> Uint32:
-    if not model.hashed_views[0].space.config.bigrams:
-        return np.zeros(0, np.uint32)
-    return bigram_hashes(corpus, features.word_hashes(corpus.types))
-
-
-def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
-    found, count = np.unique(hashes, return_counts=True)
-    return found, count
+def _unseen_words(
+    views: Sequence["_WeightedRows"], space: VectorSpace, types: Sequence[str], tokens: int
+) -> Candidates:
+    """Words that are none of `types` but have vectors, worth as often as they are expected in so many tokens."""
+    new = np.ones(len(space.vectors.words), np.bool_)
+    number_N = space.vectors.numbers(types)
+    new[number_N[number_N >= 0]] = False
+    words = [space.vectors.words[i] for i in np.flatnonzero(new).tolist()]
+    return _words(views, words, space.expected_counts(tokens)[new], 4)
 
 
 class _WeightedRows:
     """The rows of a view times their weights, with the squares of these."""
 
-    def __init__(self, view: HashedView, column_VGY: Tensor, worth_V: Tensor) -> None:
-        self.view = view
+    def __init__(self, number: int, view: TableView, column_VGY: Tensor, worth_V: Tensor) -> None:
+        self.number, self.view = number, view
         self.shape = tuple(column_VGY.shape[1:])
         weight_V = torch.from_numpy(view.space.weight)
         self.column_VX = torch.cat(
@@ -108,16 +154,17 @@ class _WeightedRows:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, view: HashedView, ensemble_weight: float) -> "_WeightedRows":
+    def of(cls, number: int, view: TableView, ensemble_weight: float, *, folds: bool) -> "_WeightedRows":
         """Fold a view where that can be done; where not, folded rows only rank vectors, and are not kept."""
         folded, worth = [], []
-        for part_VD in torch.split(view.table_VD, SLICE):
+        table_VD = view.table_VD
+        for part_VD in torch.split(table_VD, SLICE):
             folded_VSY = view.classifier.fold(part_VD)
             value_VSC = folded_VSY[..., :-1].mul_(ensemble_weight)
             worth.append((value_VSC.amax(2) - value_VSC.amin(2)).sum(1))
-            if view.classifier.foldable:
+            if folds:
                 folded.append(folded_VSY)
-        return cls(view, torch.cat(folded) if folded else view.table_VD.unsqueeze(1), torch.cat(worth))
+        return cls(number, view, torch.cat(folded) if folded else table_VD.unsqueeze(1), torch.cat(worth))
 
     def sums(self, row_NK: NDArray[np.int32]) -> tuple[Float32, Float32]:
         """Return the sums over some rows each: columns [N, G, Y], squared norms [N]."""
@@ -125,27 +172,31 @@ class _WeightedRows:
         return sum_NX[:, :-1].reshape(len(row_NK), *self.shape), sum_NX[:, -1]
 
 
-def _words(views: list[_WeightedRows], types: list[str], count: Int64) -> Candidates:
+def _words(
+    views: Sequence[_WeightedRows], types: Sequence[str], count: Int64 | Float32, bits: Literal[4, 8]
+) -> Candidates:
     """Words with all that they own in each view: their own row, and those of their n-grams."""
     hash_N = features.word_hashes(types)
-    columns, squared_norms, worth_N = [], [], np.zeros(len(types), np.float32)
+    columns, squared_norms, worth_N = {}, {}, np.zeros(len(types), np.float32)
     for rows in views:
-        space = rows.view.space
-        hashes, exist = features.ngram_hashes(types, space.config)
-        row_NK = np.concatenate([space.rows(hash_N)[:, None], np.where(exist, space.rows(hashes), 0)], 1)
-        column_NGY, squared_norm_N = rows.sums(row_NK)
-        columns.append(column_NGY)
-        squared_norms.append(squared_norm_N)
+        row_NK = rows.view.space.word_rows(types)
+        columns[rows.number], squared_norms[rows.number] = rows.sums(row_NK)
         worth_N += rows.worth_V[row_NK[:, 0]]
     _, first = np.unique(hash_N, return_index=True)
-    return Candidates(hash_N, columns, squared_norms, worth_N * _often(count), 8).take(first)
+    return Candidates(hash_N, columns, squared_norms, worth_N * _often(count), bits).take(first)
 
 
-def _features(rows: _WeightedRows, hash_N: Uint32, count: Int64) -> Candidates:
-    row_N = rows.view.space.rows(hash_N)
+def _features(rows: _WeightedRows, space: FeatureSpace, hash_N: Uint32, count: Int64) -> Candidates:
+    row_N = space.rows(hash_N)
     column_NGY, squared_norm_N = rows.sums(row_N[:, None])
-    return Candidates(hash_N, [column_NGY], [squared_norm_N], rows.worth_V[row_N] * _often(count), 4)
+    worth_N = rows.worth_V[row_N] * _often(count)
+    return Candidates(hash_N, {rows.number: column_NGY}, {rows.number: squared_norm_N}, worth_N, 4)
 
 
-def _often(count: Int64) -> Float32:
+def _often(count: Int64 | Float32) -> Float32:
     return np.sqrt(count).astype(np.float32)
+
+
+def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
+    found, count = np.unique(hashes, return_counts=True)
+    return found, count

@@ -102,18 +102,29 @@ def _steps(g: GraphBuilder, rows: QuantizedRows, name: str) -> str:
     return g.node("Sub", g.node("Cast", step_RGY, to=TensorProto.FLOAT), g.constant(8, np.float32))
 
 
-def words_and_bigrams(g: GraphBuilder, tables: LookupTables) -> str:
-    """Return the rows of words and bigrams in all views, and those that are reserved [R + 2, G, X]."""
-    word_RGX = dequantized_rows(g, tables.word_rows, "word")
-    bigram_RGX = dequantized_rows(g, tables.bigram_rows, "bigram")
+def indexed_rows(g: GraphBuilder, tables: LookupTables) -> str:
+    """Return the rows of all kinds that the index finds, in all views, and those that are reserved [R + 2, G, X]."""
+    views = len(tables.kinds[0])
+    kinds = [_rows_of_view(g, tables, kind, 0) for kind in range(len(tables.kinds))]
     reserved_2GX = g.constant(tables.reserved_rows(), quantize.LOADED_TYPE)
-    if tables.piece_rows is None:
-        return g.node("Concat", word_RGX, bigram_RGX, reserved_2GX, axis=0)
-    word_RGX = g.node("Concat", word_RGX, dequantized_rows(g, tables.piece_rows, "piece"), axis=1)
-    # A bigram adds nothing to the second view.
-    zero_RGX = g.node("Expand", g.constant(0, quantize.LOADED_TYPE), g.integers(*tables.bigram_rows.shape))
-    bigram_RGX = g.node("Concat", bigram_RGX, zero_RGX, axis=1)
-    return g.node("Concat", word_RGX, bigram_RGX, g.node("Concat", reserved_2GX, reserved_2GX, axis=1), axis=0)
+    if views == 1:
+        return g.node("Concat", *kinds, reserved_2GX, axis=0)
+    for kind, first_RGX in enumerate(kinds):
+        more = [_rows_of_view(g, tables, kind, view) for view in range(1, views)]
+        kinds[kind] = g.node("Concat", first_RGX, *more, axis=1)
+    return g.node("Concat", *kinds, g.node("Concat", *[reserved_2GX] * views, axis=1), axis=0)
+
+
+def _rows_of_view(g: GraphBuilder, tables: LookupTables, kind: int, view: int) -> str:
+    """Return the rows of a kind in a view [R, G, X]: zero where the kind adds nothing to it."""
+    rows = tables.kinds[kind][view]
+    if rows is None:
+        zero = g.constant(0, quantize.LOADED_TYPE)
+        return g.node("Expand", zero, g.integers(tables.index.kinds[kind], *tables.view_shape))
+    names = {(0, 0): "word", (1, 0): "bigram"}
+    if tables.ngram_index is not None:
+        names[0, len(tables.kinds[0]) - 1] = "piece"
+    return dequantized_rows(g, rows, names.get((kind, view), f"rows_{kind}_{view}"))
 
 
 def rows_of_table(g: GraphBuilder, table_RGX: str, rows: str, name: str | None = None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from textcls.errors import ConfigError
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
-from textcls_training.export.candidates import Candidates, list_candidates
+from textcls_training.export.candidates import CandidateKinds, Candidates, list_candidates
 from textcls_training.export.heads.vector_head import folded_copy
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.tables import LookupTables
@@ -38,7 +38,7 @@ def lookup_tables(model: TrainedModel, corpus: Corpus, max_bytes: int | None = N
     every = kept = list_candidates(model, corpus)
     if max_bytes is not None:
         kept = _pruned(every, max_bytes - OVERHEAD_BYTES - _head_bytes(model))
-    if _rows(kept) == 0 < _rows(every):
+    if _rows(kept.all) == 0 < _rows(every.all):
         classifier = model.classifiers[0]
         raise ConfigError(
             f"A file of {max_bytes:,} bytes has no room for a single row at dim {classifier.config.dim} with "
@@ -61,42 +61,38 @@ def _head_bytes(model: TrainedModel) -> int:
     return size
 
 
-def _pruned(kinds: list[Candidates], max_bytes: int) -> list[Candidates]:
+def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:
     """Leave out what is worth least for its bytes, of all kinds alike, until the rest takes at most `max_bytes`."""
+    kinds = every.all
     sizes = [len(kind.hash_R) for kind in kinds]
     kind_N = np.repeat(np.arange(len(kinds)), sizes)
     order = np.argsort(-np.concatenate([kind.worth_R / (kind.bytes_each + 2) for kind in kinds]), kind="stable")
     # How many of each kind are among the first so many.
     number = [np.cumsum(kind_N[order] == i) for i in range(len(kinds))]
     size = sum(n * kind.bytes_each for n, kind in zip(number, kinds, strict=True))
-    size = size + PerfectHash.size(number[0] + number[1])
-    for ngrams in number[2:]:
+    indexed = len(every.indexed)
+    size = size + PerfectHash.size(np.sum(number[:indexed], axis=0))
+    for ngrams in number[indexed:]:
         size = size + PerfectHash.size(ngrams)
     kept = np.zeros(len(order), np.bool_)
     kept[order[size <= max_bytes]] = True
-    parts = np.split(kept, np.cumsum(sizes)[:-1])
-    return [kind.take(part) for kind, part in zip(kinds, parts, strict=True)]
+    return every.take(np.split(kept, np.cumsum(sizes)[:-1]))
 
 
-def _tables(model: TrainedModel, kinds: list[Candidates]) -> LookupTables:
-    words, bigrams, *ngrams = kinds
+def _tables(model: TrainedModel, kinds: CandidateKinds) -> LookupTables:
     # Where a bigram has the hash of a word, which is rare, the word stays.
-    bigrams = bigrams.take(~np.isin(bigrams.hash_R, words.hash_R))
-    index, (word_W, bigram_R) = PerfectHash.of(words.hash_R, bigrams.hash_R)
+    words = [kind.hash_R for kind in (kinds.words, kinds.unseen) if kind is not None]
+    kinds = kinds._replace(bigrams=kinds.bigrams.take(~np.isin(kinds.bigrams.hash_R, np.concatenate(words))))
+    index, which = PerfectHash.of(*(kind.hash_R for kind in kinds.indexed))
+    views = range(len(model.table_views))
     first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config
     tables = LookupTables(
         features=replace(last, bigrams=first.bigrams),
         folded=model.foldable,
         index=index,
-        word_rows=words.quantized(0, word_W),
-        bigram_rows=bigrams.quantized(0, bigram_R),
+        kinds=[[kind.quantized(view, rows) for view in views] for kind, rows in zip(kinds.indexed, which, strict=True)],
     )
-    if not ngrams:
+    if kinds.ngrams is None:
         return tables
-    ngram_index, (ngram_R,) = PerfectHash.of(ngrams[0].hash_R)
-    return replace(
-        tables,
-        piece_rows=words.quantized(1, word_W),
-        ngram_index=ngram_index,
-        ngram_rows=ngrams[0].quantized(0, ngram_R),
-    )
+    ngram_index, (ngram_R,) = PerfectHash.of(kinds.ngrams.hash_R)
+    return replace(tables, ngram_index=ngram_index, ngram_rows=kinds.ngrams.quantized(views[-1], ngram_R))

@@ -1,5 +1,6 @@
 """The lookup tables of a saved model, and how its text graph reads them. Shapes as in `textcls_training.export`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,44 +25,48 @@ class LookupTables:
     Attributes:
         features: what a token owns.
         folded: whether columns are values and a score, or else those of a vector.
-        index: perfect hash of words, and behind them bigrams.
-        word_rows: of words in the first view.
-        bigram_rows: of bigrams in it.
-        piece_rows: of words in the second view, their n-grams included; None without n-grams.
+        index: perfect hash of words, behind them bigrams, and behind these, with vectors, words out of training.
+        kinds: of each kind in the index, its rows in each view, their n-grams included; None where a kind is no part
+            of a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.
-        ngram_rows: of n-grams in the second view; None without.
+        ngram_rows: of n-grams in the last view; None without.
     """
 
     features: FeatureConfig
     folded: bool
     index: PerfectHash
-    word_rows: QuantizedRows
-    bigram_rows: QuantizedRows
-    piece_rows: QuantizedRows | None = None
+    kinds: Sequence[Sequence[QuantizedRows | None]]
     ngram_index: PerfectHash | None = None
     ngram_rows: QuantizedRows | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Groups and columns of all views together (G, X)."""
-        _, groups, columns = self.word_rows.shape
-        return groups * (2 if self.ngram_index else 1), columns
+        groups, columns = self.view_shape
+        return groups * len(self.kinds[0]), columns
+
+    @property
+    def view_shape(self) -> tuple[int, int]:
+        """Groups and columns of one view, which are those of any."""
+        rows = next(rows for rows in self.kinds[0] if rows is not None)
+        return rows.shape[1:]
 
     def reserved_rows(self) -> Float32:
         """Return the rows of a view behind those of a table [2, G, X]: that of padding, and that of absent features."""
-        reserved_2GX = np.zeros((2, *self.word_rows.shape[1:]), np.float32)
+        reserved_2GX = np.zeros((2, *self.view_shape), np.float32)
         if self.folded:
             reserved_2GX[0, :, -2] = NO_SCORE
         reserved_2GX[0, :, -1] = 1
         return reserved_2GX
 
     def table(self) -> Float32:
-        """Return the rows of words and bigrams in all views, and those that are reserved [R + 2, G, X]."""
-        bigram_RGX = self.bigram_rows.dequantized()
-        views = [np.concatenate([self.word_rows.dequantized(), bigram_RGX, self.reserved_rows()])]
-        if self.piece_rows is not None:
-            no_bigram_RGX = np.zeros_like(bigram_RGX)
-            views.append(np.concatenate([self.piece_rows.dequantized(), no_bigram_RGX, self.reserved_rows()]))
+        """Return the rows of all kinds in all views, and those that are reserved [R + 2, G, X]."""
+        views = []
+        for of_view in zip(*self.kinds, strict=True):
+            parts = []
+            for rows, count in zip(of_view, self.index.kinds, strict=True):
+                parts.append(np.zeros((count, *self.view_shape), np.float32) if rows is None else rows.dequantized())
+            views.append(np.concatenate([*parts, self.reserved_rows()]))
         return np.concatenate(views, 1)
 
     def read(self, corpus: Corpus) -> tuple[Bools, Float32]:

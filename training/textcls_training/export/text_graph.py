@@ -16,10 +16,10 @@ from textcls_training.export import quantize
 from textcls_training.export.builder import GraphBuilder, make_model
 from textcls_training.export.lookup_nodes import (
     dequantized_rows,
+    indexed_rows,
     perfect_hash_nodes,
     row_of_hash,
     rows_of_table,
-    words_and_bigrams,
 )
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.quantize import QuantizedRows
@@ -43,7 +43,7 @@ def build_text_graph(tables: LookupTables, max_tokens: int) -> onnx.ModelProto:
     g = StringGraphBuilder("front")
     tokens_1BT = token_strings(g, max_tokens)
     tokens_BT = name_tokens(g, tokens_1BT)
-    table_RGX = words_and_bigrams(g, tables)
+    table_RGX = indexed_rows(g, tables)
     hash_KBT = word_hashes(g, tokens_1BT, tables.features)
     row_KBT = row_of_hash(g, hash_KBT, perfect_hash_nodes(g, tables.index, "row"), tables.index)
     row_KBTGX = rows_of_table(g, table_RGX, row_KBT, name="rows")
@@ -103,9 +103,10 @@ def _add_ngrams(
     row_UN = inner.node("Where", exist_UN, row_UN, inner.constant(index.absent, np.int32))
     ngram_UNGX = rows_of_table(inner, ngram_RGX, row_UN)
     sum_UGX = inner.node("ReduceSum", ngram_UNGX, inner.integers(1), keepdims=0)
-    # The first view, of as many groups, has no n-grams.
-    both_UGX = inner.node("Pad", sum_UGX, inner.integers(0, rows.shape[1], 0, 0, 0, 0))
-    then = inner.node("ScatterND", token_BTGX, index_U2, both_UGX, reduction="add")
+    # Only the last view has n-grams.
+    others = tables.shape[0] - rows.shape[1]
+    all_UGX = inner.node("Pad", sum_UGX, inner.integers(0, others, 0, 0, 0, 0))
+    then = inner.node("ScatterND", token_BTGX, index_U2, all_UGX, reduction="add")
     none = GraphBuilder("ngram_none")
     otherwise = [none.node("Identity", token_BTGX), none.constant(np.zeros((0, 0, *rows.shape[1:])), np.float32)]
     g.nodes.append(

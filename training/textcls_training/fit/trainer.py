@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.batches import epoch_batches, plain_batches
@@ -26,8 +25,9 @@ from textcls_training.fit.loss import class_weights, label_loss
 from textcls_training.fit.optim import dense_groups, rate_factor
 from textcls_training.models import ops
 from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.embedding import make_embedding
+from textcls_training.models.embedding import Embedding, make_embedding
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
@@ -40,7 +40,7 @@ class ViewBatch(NamedTuple):
 
     Attributes:
         batch: what the embedding makes of them.
-        x_BTD: token vectors, of which a gradient is wanted.
+        x_BTD: token vectors.
         squared_norm_BT1: squared feature norms.
         mask_BT: True at real tokens.
     """
@@ -58,10 +58,23 @@ class ViewBatch(NamedTuple):
 class ViewLearner:
     """One view in training: its embedding and its classifier."""
 
-    def __init__(self, corpus: Corpus, features: FeatureConfig, classes: int, config: ResolvedConfig) -> None:
-        self.embedding = make_embedding(corpus, features, config)
-        self.classifier = ViewClassifier(config.model, classes).to(resolve_device(config.device))
+    def __init__(self, embedding: Embedding, classifier: ViewClassifier, device: torch.device) -> None:
+        self.embedding = embedding
+        self.classifier = classifier.to(device)
         self.device = self.classifier.head.bias.device
+
+    @classmethod
+    def every(cls, corpus: Corpus, classes: int, config: ResolvedConfig) -> list["ViewLearner"]:
+        """Return a fresh learner of each view, in the order of `TrainedModel.views`."""
+        device, learners = resolve_device(config.device), []
+        for features in config.features.views():
+            embedding = make_embedding(corpus, features, config)
+            learners.append(cls(embedding, ViewClassifier(config.model, classes), device))
+        if config.vectors is not None:
+            # Made last, so that the other views begin as they do without it.
+            classifier = vector_classifier(config.model, config.vectors, classes)
+            learners.insert(1, cls(VectorEmbedding(config.vectors), classifier, device))
+        return learners
 
     def read(self, encoded: Any, text_B: Int64) -> ViewBatch:
         """Read the texts numbered `text_B` of those that the embedding has encoded."""
@@ -97,11 +110,9 @@ class Trainer:
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         self.config, self.dataset, self.classes, self.stop = config, dataset, classes, stop or Stop()
-        self.learners: list[ViewLearner] = []
         with _DRAWING:
             torch.manual_seed(config.seed)
-            for features in config.features.views():
-                self.learners.append(ViewLearner(dataset.corpus, features, classes, config))
+            self.learners = ViewLearner.every(dataset.corpus, classes, config)
         self.encoded = self.encode(dataset.corpus)
         self.device = self.learners[0].device
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
@@ -162,11 +173,11 @@ class Trainer:
         return mean
 
     def _read(self, text_B: Int64) -> list[ViewBatch]:
-        """Read a batch in each view, token vectors with a gradient."""
+        """Read a batch in each view; token vectors of embeddings that learn have a gradient."""
         views = []
         for learner, encoded in zip(self.learners, self.encoded, strict=True):
             given = learner.read(encoded, text_B)
-            given.x_BTD.requires_grad_()
+            given.x_BTD.requires_grad_(learner.embedding.learns)
             views.append(given)
         return views
 

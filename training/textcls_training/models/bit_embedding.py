@@ -77,6 +77,11 @@ class BitEmbedding:
         self.weight_KD = (torch.randn(BITS, dim) * std).requires_grad_()
 
     @property
+    def learns(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def dense(self) -> list[Tensor]:
         """The weights that the optimizer of the dense weights moves."""
         return [self.weight_KD]

@@ -51,22 +51,27 @@ class SeedAttention(nn.Module):
     Args:
         config: what the model is made of.
         impl: what pools under metric scores, see `textcls_kernels.metric_attention`; `auto` is the fused pass on a GPU.
+        plain: whether seeds are what is learned, without parameters more than that.
     """
 
-    def __init__(self, config: ModelConfig, impl: Impl = "auto") -> None:
+    def __init__(self, config: ModelConfig, impl: Impl = "auto", *, plain: bool = False) -> None:
         super().__init__()
         self.kind = config.attention
         self.impl = impl
-        self.seed_SD = nn.Parameter(torch.empty(config.seeds, config.dim))
-        self.forget_DD = nn.Parameter(torch.empty(config.dim, config.dim))
-        self.candidate_DD = nn.Parameter(torch.empty(config.dim, config.dim))
+        self.plain_SD = nn.Parameter(torch.empty(config.seeds, config.dim)) if plain else None
+        if not plain:
+            self.seed_SD = nn.Parameter(torch.empty(config.seeds, config.dim))
+            self.forget_DD = nn.Parameter(torch.empty(config.dim, config.dim))
+            self.candidate_DD = nn.Parameter(torch.empty(config.dim, config.dim))
         self.metric_DD = nn.Parameter(torch.empty(config.dim, config.dim)) if config.metric_scores else None
         self.scale = nn.Parameter(torch.empty(())) if self.kind == "cosine" else None
         self.folded_SD: Tensor | None
         self.register_buffer("folded_SD", None)
 
     def plain_seeds(self) -> Tensor:
-        """Return the over-parameterised seeds [S, D] without the metric."""
+        """Return the seeds [S, D] without the metric, of which most are over-parameterised."""
+        if self.plain_SD is not None:
+            return self.plain_SD
         return ops.fold_seed(self.seed_SD, self.forget_DD, self.candidate_DD)
 
     def seeds(self) -> Tensor:
@@ -80,9 +85,10 @@ class SeedAttention(nn.Module):
     def fold(self) -> None:
         """Keep of the seeds and the metric nothing but what they come to, once training is over."""
         self.folded_SD = self.seeds().clone()
-        for name in ("seed_SD", "forget_DD", "candidate_DD"):
-            delattr(self, name)
-        self.metric_DD = None
+        if self.plain_SD is None:
+            for name in ("seed_SD", "forget_DD", "candidate_DD"):
+                delattr(self, name)
+        self.metric_DD = self.plain_SD = None
 
     def scores(self, x_BTD: Tensor, added_BTS: Tensor | None = None) -> Tensor:
         """Return the score [B, T, S] of each token for each seed, and what a mixing layer adds to it."""
@@ -154,15 +160,24 @@ class MixingLayer(nn.Module):
 
 
 class ViewClassifier(nn.Module):
-    """One view of a text: from token vectors to logits and what each token added to them."""
+    """One view of a text: from token vectors to logits and what each token added to them.
 
-    def __init__(self, config: ModelConfig, labels: int) -> None:
+    Args:
+        config: what it is made of.
+        labels: how many there are.
+        from_zero: whether seeds, which are then plain, and head begin at zero: all tokens alike, and saying nothing.
+            That suits vectors that are large when training begins, as those of a file are.
+    """
+
+    def __init__(self, config: ModelConfig, labels: int, *, from_zero: bool = False) -> None:
         super().__init__()
         self.config = config
         self.mixing = _mixing_layer(config)
-        self.attention = SeedAttention(config)
+        self.attention = SeedAttention(config, plain=from_zero)
         self.head = Linear(config.seeds * config.dim, labels)
         init_weights(self)
+        if from_zero:
+            nn.init.zeros_(self.head.weight)
 
     def mix(self, x_BTD: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the values [B, T, D], and what the mixing layer adds to the scores [B, T, S], if anything."""

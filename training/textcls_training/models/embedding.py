@@ -21,6 +21,10 @@ class Embedding(Protocol):
     """
 
     @property
+    def learns(self) -> bool:
+        """Whether the gradient of the token vectors is wanted."""
+
+    @property
     def dense(self) -> list[Tensor]:
         """The weights that the optimizer of the dense weights moves."""
 

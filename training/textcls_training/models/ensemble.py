@@ -1,16 +1,20 @@
-"""A trained model: an ensemble of one or two views of a text, each a classifier of its own, whose logits are added up.
+"""A trained model: an ensemble of views of a text, each a classifier of its own, whose logits are added up.
 
-The view "words" reads words and bigrams, the view "pieces" words and their character n-grams. Each is normalised by
-itself, as two blocks of TF-IDF features would be, and each learns from the labels by itself; the ensemble weights,
-which say how much each counts in the sum, are fitted on validation rows, together with the temperature.
+The view "words" reads words and bigrams, the view "vectors" words by their vectors from a file, if one is given, and
+the view "pieces" words and their character n-grams. Each is normalised by itself, as blocks of TF-IDF features would
+be, and each learns from the labels by itself; the ensemble weights, which say how much each counts in the sum, are
+fitted on validation rows, together with the temperature.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
 from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.vector_space import VectorSpace
 from textcls_training.models.classifier import MixingLayer, ViewClassifier
 
 
@@ -42,7 +46,31 @@ class BitView:
     classifier: ViewClassifier
 
 
-View = HashedView | BitView
+@dataclass(frozen=True, slots=True)
+class VectorView:
+    """What a view by vectors from a file has learned (`textcls_training.models.vector_embedding`).
+
+    Attributes:
+        space: the words, their rows and weights.
+        scale: what vectors are multiplied by before they are read.
+        classifier: from the vectors to logits.
+    """
+
+    space: VectorSpace
+    scale: float
+    classifier: ViewClassifier
+
+    @property
+    def table_VD(self) -> Tensor:  # noqa: N802
+        """A vector for each row of `space`, before its weight: all of one length but row 0, which is zero."""
+        row_VD = np.pad(self.space.vectors.row_VD, ((1, 0), (0, 0)))
+        weight_V1 = np.maximum(self.space.weight, np.finfo(np.float32).tiny)[:, None]
+        return torch.from_numpy(np.float32(self.scale) * row_VD / weight_V1)
+
+
+# A view with a table of rows, which a saved model looks up.
+TableView = HashedView | VectorView
+View = TableView | BitView
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +79,7 @@ class TrainedModel:
 
     Attributes:
         types: the distinct tokens of the training texts.
-        views: one or two; by bits one.
+        views: words, vectors and pieces, of which the last two may be missing; by bits one.
         ensemble_weights: one a view, at least 0, summing to 1.
     """
 
@@ -66,8 +94,18 @@ class TrainedModel:
 
     @property
     def hashed_views(self) -> list[HashedView]:
-        """The views that have a table of rows: all or none."""
+        """The views by hashed features."""
         return [view for view in self.views if isinstance(view, HashedView)]
+
+    @property
+    def vector_view(self) -> VectorView | None:
+        """The view by vectors from a file, if there is one."""
+        return next((view for view in self.views if isinstance(view, VectorView)), None)
+
+    @property
+    def table_views(self) -> list[TableView]:
+        """The views that have a table of rows: all or none."""
+        return [view for view in self.views if not isinstance(view, BitView)]
 
     @property
     def mixing_layers(self) -> list[MixingLayer]:
@@ -76,7 +114,13 @@ class TrainedModel:
 
     @property
     def foldable(self) -> bool:
-        """Whether head and seeds of every view fold into its table, see `ViewClassifier.fold`."""
+        """Whether head and seeds of every view fold into its table, see `ViewClassifier.fold`.
+
+        Vectors of a file, which are wide, always do: where there are some, the other views do, too, however many labels
+        there are.
+        """
+        if self.vector_view is not None:
+            return True
         return all(model.foldable for model in self.classifiers)
 
     @property
@@ -84,8 +128,9 @@ class TrainedModel:
         """How many numbers were learned."""
         count = 0
         for view in self.views:
-            embedding = view.table_VD if isinstance(view, HashedView) else view.matrix_KD
-            count += embedding.numel() + _numbers(view.classifier)
+            count += _numbers(view.classifier)
+            if not isinstance(view, VectorView):
+                count += (view.table_VD if isinstance(view, HashedView) else view.matrix_KD).numel()
         return count
 
     @property

@@ -105,6 +105,11 @@ class HashedEmbedding:
         self.table = EmbeddingTable(self.space.weight, dim, std, accumulator)
 
     @property
+    def learns(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def dense(self) -> list[Tensor]:
         """None: the table has an optimizer of its own."""
         return []

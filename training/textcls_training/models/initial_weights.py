@@ -4,7 +4,9 @@
     every LSTM                  all weights             uniform within 1 / sqrt(its width): PyTorch's own
     every layer norm            weight, bias            1, 0: PyTorch's own
     the linear head             head.bias               0
+                                head.weight             0 where a classifier begins at zero
     seed attention              seed_SD                 normal(1)
+                                plain_SD                0
                                 forget_DD, candidate_DD normal(1 / sqrt(D))
                                 metric_DD               sqrt(D) times the identity: scores begin as scalar products
                                 scale                   5
@@ -79,6 +81,7 @@ def _full_filter(gate: Any, weight_NN: Tensor) -> Tensor:
 STARTS: Final[Mapping[str, Start]] = {
     "head.bias": constant(0.0),
     "seed_SD": lambda _, weight: torch.randn(weight.shape),
+    "plain_SD": constant(0.0),
     "forget_DD": normal_by_width(0),
     "candidate_DD": normal_by_width(0),
     "metric_DD": _scaled_identity,

@@ -40,7 +40,8 @@ _CHECKED: Final = ("one", "My card was charged twice, and nobody answers!")
 
 def foldable(info: ModelInfo) -> bool:
     """Whether a model's scoring head is a `FoldedHead`, the only one that is rebuilt here."""
-    return _classifier(info).foldable
+    # Beside vectors all views are folded, see `TrainedModel.foldable`.
+    return _classifier(info).foldable or "vectors" in info.training
 
 
 def _classifier(info: ModelInfo) -> ViewClassifier:
@@ -67,7 +68,7 @@ class SavedHead:
     def __init__(self, classifier: Classifier) -> None:
         info = classifier.info
         view = _classifier(info)
-        if not view.foldable:
+        if not foldable(info):
             raise ConfigError(f"Gradients of {classifier.path} cannot be had: {NEEDS_FOLDED}.")
         view.head.bias.data = torch.tensor(info.bias)
         weights = [float(weight) for weight in info.training["shares"]]

@@ -1,0 +1,66 @@
+"""The words of a file of vectors as rows of a table, as `FeatureSpace` has features. Row 0 is nothing.
+
+Shapes: V vectors, N words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.vectors.word_vectors import WordVectors
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWords:
+    """A corpus, and the row of each of its types."""
+
+    corpus: Corpus
+    row_of_type: Int32
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def known_share(self) -> float:
+        """Return the share of the tokens that have a vector."""
+        return float((self.row_of_type[self.corpus.token] > 0).mean()) if len(self.corpus.token) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """The rows of a file of vectors.
+
+    Attributes:
+        vectors: the words and their vectors.
+        weight: of each row [V + 1], the length of its vector. Row 0 weighs nothing.
+    """
+
+    vectors: WordVectors
+    weight: Float32
+
+    @classmethod
+    def of(cls, vectors: WordVectors) -> "VectorSpace":
+        """Return the rows of `vectors`."""
+        return cls(vectors, np.append(0, np.linalg.norm(vectors.row_VD, axis=1)).astype(np.float32))
+
+    def vectors_of(self, rows: Int64) -> Float32:
+        """Return the vector of each of `rows`, of any shape [..., D]; zero for row 0."""
+        found_XD: Float32 = self.vectors.row_VD[rows - 1]
+        found_XD[rows == 0] = 0
+        return found_XD
+
+    def word_rows(self, words: Sequence[str]) -> Int32:
+        """Return the row of each word [N, 1]; 0 for one without a vector."""
+        return self.vectors.numbers(words)[:, None] + np.int32(1)
+
+    def encode(self, corpus: Corpus) -> EncodedWords:
+        """Look up the rows of all types of `corpus`."""
+        return EncodedWords(corpus, self.word_rows(corpus.types)[:, 0])
+
+    def expected_counts(self, tokens: int) -> Float32:
+        """Return how often each word is to be expected among so many tokens [V], by Zipf's law of ranks."""
+        rank_V = np.arange(1, len(self.vectors.words) + 1)
+        expected_V: Float32 = (tokens / rank_V / max(1.0, float((1 / rank_V).sum()))).astype(np.float32)
+        return expected_V

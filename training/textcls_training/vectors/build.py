@@ -1,0 +1,86 @@
+"""From raw vectors to those that training reads: usable words, fewer numbers, frequent words made light.
+
+Shapes as in `textcls_training.vectors`; E width of the raw vectors.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls import tokenizer
+from textcls.errors import InputError
+
+# a of smooth inverse frequency: a word of this relative frequency counts half.
+SMOOTH: Final = 1e-2
+
+Float32 = NDArray[np.float32]
+
+
+def usable_words(words: Iterable[str], most: int | None = None) -> list[tuple[int, str]]:
+    """Return the number of each word that texts can hold, and the word in lower case; the first of its kind counts.
+
+    Args:
+        words: as they stand in a list, the most frequent first.
+        most: of them that are taken; None for all.
+    """
+    return list(islice(_usable(words), most))
+
+
+def _usable(words: Iterable[str]) -> Iterator[tuple[int, str]]:
+    seen = set()
+    for number, word in enumerate(words):
+        tokens = tokenizer.tokenize(word)
+        if len(tokens) == 1 and tokens[0] not in seen:
+            seen.add(tokens[0])
+            yield number, tokens[0]
+
+
+def prepared(words: Sequence[str], raw_VE: Float32, dims: int) -> tuple[list[str], Float32]:
+    """Return words and vectors as `file.save` takes them.
+
+    The mean is taken off, principal components are kept, and frequent words made light: by a / (a + p) (smooth inverse
+    frequency, Arora et al. 2017), where p = 1 / rank over the sum of that is the frequency by Zipf's law.
+
+    Args:
+        words: usable ones, the most frequent first.
+        raw_VE: a vector for each.
+        dims: components that are kept, if there are so many.
+
+    Raises:
+        InputError: there is no word, or a number is not finite.
+    """
+    if not len(words):
+        raise InputError("There is no word that texts can hold: nothing was written.")
+    if not np.isfinite(raw_VE).all():
+        raise InputError(f"The vector of {words[int(np.argmin(np.isfinite(raw_VE).all(1)))]!r} is not finite.")
+    x_VD = principal_components(raw_VE - raw_VE.mean(0, dtype=np.float64).astype(np.float32), dims)
+    rank_V = np.arange(1, len(words) + 1)
+    frequency_V = 1 / rank_V / (1 / rank_V).sum()
+    x_VD = (x_VD * (SMOOTH / (SMOOTH + frequency_V))[:, None]).astype(np.float32)
+    return without_zeros(words, x_VD)
+
+
+def without_zeros(words: Sequence[str], x_VD: Float32) -> tuple[list[str], Float32]:
+    """Return the words whose vector is not zero, or so small that it becomes zero in 16 bits.
+
+    Raises:
+        InputError: there are none.
+    """
+    large_V = np.abs(x_VD).max(1, initial=0) > 1e-3 * np.abs(x_VD).max(initial=0)
+    if not large_V.any():
+        raise InputError("All vectors are alike, or zero: nothing was written.")
+    return [word for word, large in zip(words, large_V, strict=True) if large], x_VD[large_V]
+
+
+def principal_components(x_VE: Float32, dims: int) -> Float32:
+    """Return the first `dims` principal components of centred rows, each axis turned so that its sum is positive."""
+    if dims >= x_VE.shape[1]:
+        return x_VE
+    covariance_EE = x_VE.T.astype(np.float64) @ x_VE.astype(np.float64)
+    axis_ED = np.linalg.eigh(covariance_EE)[1][:, ::-1][:, :dims]
+    axis_ED = axis_ED * np.where(axis_ED.sum(0) < 0, -1, 1)
+    found_VD: Float32 = x_VE @ axis_ED.astype(np.float32)
+    return found_VD

@@ -1,0 +1,150 @@
+"""`textcls vectors`: files of word vectors, from those of others or from a teacher, for `textcls train --vectors`."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.display.terminal.progress import progress_on
+from textcls.errors import InputError
+from textcls_training.vectors import build, distil, file, model2vec, text_files
+
+PATH: Final = click.Path(path_type=Path)
+MOST: Final = 50_000
+DIMS: Final = 256
+
+Command = Callable[..., Any]
+
+
+def _common(command: Command) -> Command:
+    """Give a command the options that both have."""
+    options = (
+        click.option("--output", "-o", type=PATH, required=True, help="The file of vectors to write."),
+        click.option(
+            "--most",
+            type=click.IntRange(1, file.MOST_WORDS),
+            default=MOST,
+            show_default=True,
+            help="Take so many words, from the first on, which should be the most frequent.",
+        ),
+        click.option(
+            "--dims",
+            type=click.IntRange(1, file.MOST_DIMS),
+            default=DIMS,
+            show_default=True,
+            help="Keep at most so many principal components.",
+        ),
+        click.option(
+            "--bits",
+            type=click.Choice(["4", "8"]),
+            default="8",
+            show_default=True,
+            help="Bits of a number; 4 halve the file.",
+        ),
+        click.option("--source", metavar="TEXT", help="Where the vectors come from.  [default: the name]"),
+        click.option(
+            "--licence",
+            metavar="TEXT",
+            default="not stated",
+            show_default=True,
+            help="Their licence, which every model that is trained with them tells.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group(
+    epilog="""Example: textcls vectors import glove.6B.50d.txt --output glove.vectors
+
+    Example: textcls vectors distil --teacher all-MiniLM-L6-v2 --words words.txt --output en.vectors"""
+)
+def vectors() -> None:
+    """Make a file of word vectors, for textcls train --vectors."""
+
+
+@vectors.command("import", epilog="Example: textcls vectors import glove.6B.50d.txt --output glove.vectors")
+@click.argument("given", metavar="FILE", type=PATH)
+@_common
+def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: str | None, licence: str) -> None:
+    """Import the vectors of FILE: text of word2vec, GloVe or fastText (.gz too), or a folder of model2vec."""
+    check_not_an_input(output, [given])
+    check_output_path(output)
+    about = {"source": source or given.name, "licence": licence, "source_sha256": _sha256(given)}
+    if given.is_dir():
+        words, row_VD = model2vec.read(given, most)
+        row_VD, how = row_VD[:, :dims], "the whole words of a model2vec folder, as they were"
+    else:
+        words, raw_VE = text_files.read(given, most)
+        words, row_VD = build.prepared(words, raw_VE, dims)
+        how = f"imported from text, {_prepared(row_VD)}"
+    _save(output, words, row_VD, {**about, "how": how}, bits)
+
+
+@vectors.command(
+    "distil", epilog="Example: textcls vectors distil --teacher all-MiniLM-L6-v2 --words words.txt --output en.vectors"
+)
+@click.option("--teacher", metavar="NAME", required=True, help="A folder of sentence-transformers, or a name it knows.")
+@click.option("--words", "word_list", type=PATH, required=True, help="The words, one a line, the most frequent first.")
+@_common
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def distil_(
+    teacher: str,
+    word_list: Path,
+    output: Path,
+    most: int,
+    dims: int,
+    bits: str,
+    source: str | None,
+    licence: str,
+    quiet: bool,
+) -> None:
+    """Distil vectors from a sentence encoder: each word by itself goes through it. Needs the extra `teacher`."""
+    check_not_an_input(output, [word_list])
+    check_output_path(output)
+    words = distil.read_words(word_list, most)
+    with progress_on(Console(stderr=True, quiet=quiet), "words") as progress:
+        raw_VE = distil.encode(teacher, words, progress)
+    words, row_VD = build.prepared(words, raw_VE, dims)
+    about = {
+        "source": source or Path(teacher).name,
+        "licence": licence,
+        "words_sha256": _sha256(word_list),
+        "how": f"each word by itself through the encoder, {_prepared(row_VD)}",
+    }
+    if Path(teacher).is_dir():
+        about["source_sha256"] = _sha256(Path(teacher))
+    _save(output, words, row_VD, about, bits)
+
+
+def _prepared(row_VD: NDArray[np.float32]) -> str:
+    return f"{row_VD.shape[1]} principal components, smooth inverse frequency"
+
+
+def _save(output: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: Mapping[str, str], bits: str) -> None:
+    number: Literal[4, 8] = 4 if bits == "4" else 8
+    file.save(output, words, row_VD, about, number)
+    loaded = file.load(output)
+    size = output.stat().st_size / 1e6
+    click.echo(f"{len(loaded.words):,} words of {loaded.dim} numbers, {size:.2f} MB -> {output}")
+
+
+def _sha256(path: Path) -> str:
+    """Return the hash of a file; of a folder, that of its weights.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    path = path / "model.safetensors" if path.is_dir() else path
+    try:
+        with path.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
