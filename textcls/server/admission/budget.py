@@ -74,6 +74,6 @@ class Share:
     def close(self) -> None:
         """Give back what is held, unless somebody else uses it."""
         self._users -= 1
-        if not self._users:
+        if self.held and not self._users:
             self._budget.change(-self.held, 0)
             self.held = 0

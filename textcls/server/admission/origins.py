@@ -5,7 +5,7 @@ own name point to 127.0.0.1 (DNS rebinding), which the header `Host` shows, or s
 origin, which `Sec-Fetch-Site` and `Origin` show. Where keys are set neither is of use: the page does not know them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -29,7 +29,7 @@ class Origins:
             self._names = frozenset(name.encode() for name in names)
         self._origins = frozenset(origin.encode() for origin in settings.cors_origin)
 
-    def check(self, method: str, headers: Iterable[tuple[bytes, bytes]], *, has_keys: bool) -> None:
+    def check(self, method: str, headers: Mapping[bytes, bytes], *, has_keys: bool) -> None:
         """Refuse a request for another host, or from the page of another origin.
 
         Raises:
@@ -37,15 +37,14 @@ class Origins:
         """
         if has_keys and not self._always:
             return
-        given = dict(headers)
-        host = given.get(b"host", b"")
+        host = headers.get(b"host", b"")
         if self._names is not None and not is_allowed(host, self._names):
             raise RefusalError(
                 421, "This server does not answer to that name: ask for localhost, or name it with --allowed-host."
             )
         if has_keys or method != "POST":
             return
-        if is_foreign(host, given.get(b"origin", b""), given.get(b"sec-fetch-site", b""), self._origins):
+        if is_foreign(host, headers.get(b"origin", b""), headers.get(b"sec-fetch-site", b""), self._origins):
             raise RefusalError(
                 403, "Pages of other origins may not ask a server without keys: name theirs with --cors-origin."
             )

@@ -19,7 +19,7 @@ from textcls.server.routes.routing import Access, Headers, Names, Reply, Request
 from textcls.server.service import Received, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -41,9 +41,11 @@ class Exchange:
         service: Service,
         route: Route,
         names: Names,
+        headers: "Mapping[bytes, bytes]",
         request_id: bytes,
     ) -> None:
         self.scope, self.receive, self.send, self.service = scope, receive, send, service
+        self.headers = headers
         self.route, self.names = route, names
         self.request_id = request_id
         # What the request counts as.
@@ -93,7 +95,7 @@ class Exchange:
 
     async def _classify(self, form: RequestReader) -> Answer:
         service, share = self.service, self._share
-        content_type = next((value for name, value in self.scope["headers"] if name == b"content-type"), b"")
+        content_type = self.headers.get(b"content-type", b"")
         received = Received(service.generation, service.settings, await self._read(), content_type, form, share)
         answer = await service.answer(received)
         if len(answer.body) > UNCOUNTED:
@@ -121,7 +123,7 @@ class Exchange:
 
     def _admit(self) -> None:
         """Refuse who may not ask, and what declares itself too large."""
-        service, access, headers = self.service, self.route.access, self.scope["headers"]
+        service, access, headers = self.service, self.route.access, self.headers
         # Whoever probes asks for an address, and learns nothing.
         if access != "probe":
             service.origins.check(self.scope["method"], headers, has_keys=bool(service.keys))
@@ -225,9 +227,9 @@ class Exchange:
         )
 
 
-def _declared(headers: "Iterable[tuple[bytes, bytes]]") -> int:
+def _declared(headers: "Mapping[bytes, bytes]") -> int:
     """Return the length that is declared: 0 if none is, and beyond every limit if it has too many digits."""
-    for name, value in headers:
-        if name == b"content-length" and value.isdigit():
-            return int(value) if len(value) < 19 else 1 << 62
-    return 0
+    value = headers.get(b"content-length", b"")
+    if not value.isdigit():
+        return 0
+    return int(value) if len(value) < 19 else 1 << 62

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from textcls.server.http.exchange import Exchange, GoneError
 from textcls.server.inference.answers import Answer
 from textcls.server.monitoring import logs, metrics
-from textcls.server.routes.routing import Headers, Table
+from textcls.server.routes.routing import Table
 from textcls.server.service import Service
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ class Gate:
             scope = {**scope, "method": "GET"}
         started, counts = perf_counter(), self._service.counts
         route, names = self._table.find(scope["method"], scope["path"])
-        exchange = Exchange(scope, receive, send, self._service, route, names, self._request_id(scope["headers"]))
+        headers = dict(scope["headers"])
+        exchange = Exchange(
+            scope, receive, send, self._service, route, names, headers, self._request_id(headers.get(b"x-request-id"))
+        )
         label = exchange.label
         counts.add(metrics.IN_PROGRESS)
         try:
@@ -68,13 +71,10 @@ class Gate:
             if self._service.settings.log_requests:
                 _log(exchange, seconds, self._service.settings.log_texts)
 
-    def _request_id(self, headers: Headers) -> bytes:
+    def _request_id(self, given: bytes | None) -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
-        for name, value in headers:
-            if name == b"x-request-id":
-                if _ID.fullmatch(value):
-                    return value
-                break
+        if given is not None and _ID.fullmatch(given):
+            return given
         return b"%b-%x" % (self._prefix, next(self._numbers))
 
 

@@ -11,8 +11,9 @@ from collections import OrderedDict
 from typing import Any, Final
 
 import httptools
+from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from textcls.server import problems
 from textcls.server.admission.budget import UNCOUNTED
@@ -47,6 +48,44 @@ class _Flow(FlowControl):
     def resume_reading(self) -> None:
         if self.read_paused and not self.holding:
             super().resume_reading()
+
+
+class _Together:
+    """A transport that writes the head of an answer together with the beginning of its body."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None
+        self._written = False
+
+    def write(self, data: bytes) -> None:
+        if self._written:
+            self._transport.write(data)
+        elif self._head is None:
+            self._head = data
+        else:
+            self._written = True
+            self._transport.writelines((self._head, data))
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+
+class Cycle(RequestResponseCycle):
+    """uvicorn's request and response, with one write less: each is a system call, a tenth of a short answer's time."""
+
+    async def send(self, message: Any) -> None:
+        """Write a part of the answer. That to HEAD has no body that its head could wait for."""
+        if not self.response_started and self.scope["method"] != "HEAD":
+            self.transport = _Together(self.transport)  # type: ignore[assignment]
+        await super().send(message)
+
+
+# uvicorn looks the class up under this module attribute; there is no other hook.
+httptools_impl.RequestResponseCycle = Cycle  # type: ignore[misc]
 
 
 class Connection(HttpToolsProtocol):

@@ -76,7 +76,8 @@ class Request(NamedTuple):
     @property
     def microseconds(self) -> float:
         """About how long the answer takes."""
-        return self.served.classifier.cost.microseconds(self.texts, self.explained_labels)
+        labels = self.explained_labels if self.explain else 0
+        return self.served.classifier.cost.microseconds(self.texts, labels)
 
     @property
     def bytes(self) -> int:
