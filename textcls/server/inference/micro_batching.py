@@ -22,6 +22,8 @@ TURN: Final = 2000.0
 TURN_ALONE: Final = 2 * TURN
 # Work in a row is followed by listening for so many times as long; not before so many seconds are due.
 _LISTEN, _DUE_SECONDS = 3, 0.003
+# So much of what it takes by itself a text takes as one of a batch, unless it is explained.
+_BATCHED: Final = 0.5
 # A batch is padded to its longest text: those that are much longer go into another.
 _LONGER, _BY = 1.5, 32
 
@@ -38,6 +40,11 @@ class _Waiting(NamedTuple):
         request = self.request
         threshold = request.threshold
         return request.served.name, id(request.served), request.explain, -1.0 if threshold is None else threshold
+
+    @property
+    def batched(self) -> float:
+        """How long it takes beside others, in microseconds."""
+        return self.microseconds if self.request.explain else _BATCHED * self.microseconds
 
     @property
     def length(self) -> int:
@@ -113,7 +120,9 @@ class MicroBatcher:
 
 
 def _sum(batch: list[_Waiting]) -> float:
-    return sum([each.microseconds for each in batch])
+    """Return about how long a batch takes, in microseconds."""
+    first, *others = batch
+    return first.microseconds + sum([each.batched for each in others])
 
 
 def _divided(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
@@ -123,7 +132,7 @@ def _divided(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
     for each in sorted(waiting, key=lambda each: (each.group, each.length)):
         if batch and (
             len(batch) == CALL_TEXTS
-            or spent + each.microseconds > TURN
+            or spent + each.batched > TURN
             or len(each.request.texts) > 1
             or len(batch[0].request.texts) > 1
             or each.group != batch[0].group
@@ -131,8 +140,8 @@ def _divided(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
         ):
             yield batch
             batch, spent = [], 0.0
+        spent += each.batched if batch else each.microseconds
         batch.append(each)
-        spent += each.microseconds
     if batch:
         yield batch
 
