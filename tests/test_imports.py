@@ -111,6 +111,7 @@ PHASE_OF = {
     "sklearn": "cli",
     "cli_summary": "cli",
     "cli_options": "config",
+    "clock": "config",
 }
 # Fitting, with a teacher or without, and exporting know nothing of each other.
 NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}

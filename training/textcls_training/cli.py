@@ -4,8 +4,7 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after.
 """
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
 from textcls.errors import ConfigError, InputError
 from textcls_training.cli_options import train_options
+from textcls_training.clock import Clock
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans, parse
@@ -109,7 +109,7 @@ def train(
     once([*data, *others])
     check_not_an_input(output, [*data, *others])
     check_output_path(output)
-    clock = _Clock()
+    clock = Clock()
     more = [] if rationale_column is None else [rationale_column]
     rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)
     reading.say(rows.notes)
@@ -142,24 +142,6 @@ def train(
             err=True,
         )
         raise click.exceptions.Exit(INTERRUPTED)
-
-
-class _Clock:
-    """How long each step takes."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.began = time.perf_counter()
-
-    def lap(self, name: str, inner: Mapping[str, float] | None = None) -> None:
-        """Note the step `name` that ends now; the steps `inner` behind it are told for themselves."""
-        inner, now = inner or {}, time.perf_counter()
-        self.seconds |= {name: now - self.began - sum(inner.values()), **inner}
-        self.began = now
-
-    def __str__(self) -> str:
-        steps = ", ".join(f"{name} {taken:.1f}" for name, taken in self.seconds.items())
-        return f"{steps}, {sum(self.seconds.values()):.1f} in all"
 
 
 def _default_output(data: Path) -> Path:

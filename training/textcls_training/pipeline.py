@@ -1,7 +1,6 @@
 """A whole training run: labelled texts in, a saved model and a report of it out."""
 
 import platform
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from textcls._util.atomic_write import check_output_path
 from textcls.artifact import ModelInfo
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
+from textcls_training.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
@@ -19,7 +19,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import validation_masks
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.distil import Fitted
-from textcls_training.distillation.run import Distillation, Outcome
+from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.fit.callbacks import NOBODY, Callback
@@ -93,7 +93,7 @@ def run(
     """
     check_output_path(output)
     metrics.require()
-    clock = _Clock()
+    clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled)
     vectors = None if config.vectors is None else load(config.vectors)
@@ -107,7 +107,7 @@ def run(
     fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
-    outcome = Outcome(fitted, None)
+    outcome = DistillationOutcome(fitted, None)
     if distillation is not None and whole:
         outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
         clock.lap("distilling")
@@ -141,20 +141,6 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None) -> Di
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
 
-class _Clock:
-    """How long each step took, in seconds."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._began = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """Note the step `name`, which ends now."""
-        now = time.perf_counter()
-        self.seconds[name] = now - self._began
-        self._began = now
-
-
 def _datasets(
     given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int
 ) -> tuple[Dataset, list[Split]]:
@@ -176,7 +162,7 @@ def _resolved(
 
 
 def _model_info(
-    given: LabelledTexts, names: Sequence[str], outcome: Outcome, rows: int, vectors: VectorsReport | None
+    given: LabelledTexts, names: Sequence[str], outcome: DistillationOutcome, rows: int, vectors: VectorsReport | None
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from textcls.server.http.exchange import Exchange, GoneError
 from textcls.server.inference.answers import Answer
 from textcls.server.monitoring import logs, metrics
-from textcls.server.routes.routing import Table
+from textcls.server.routes.routing import RouteTable
 from textcls.server.service import Service
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 class Gate:
     """The service as an ASGI application."""
 
-    def __init__(self, service: Service, table: Table) -> None:
+    def __init__(self, service: Service, table: RouteTable) -> None:
         self._service = service
         self._table = table
         self._prefix = secrets.token_hex(6).encode()

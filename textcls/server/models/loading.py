@@ -26,7 +26,7 @@ from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.server.admission import auth
 from textcls.server.models import file_stamps, registry
-from textcls.server.models.registry import Source
+from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
 
@@ -89,7 +89,7 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
 
-def _copy(source: Source, request: LoadRequest) -> dict[str, Any]:
+def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
     labels = Classifier.from_bytes(data, source.path).labels

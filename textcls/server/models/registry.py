@@ -22,7 +22,7 @@ _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModelSource:
     """Where a model comes from.
 
     Attributes:
@@ -83,7 +83,7 @@ class Generation:
             raise NotFoundError(f"There is no model of this name; there are {', '.join(self.models)}.") from error
 
 
-def resolve(arguments: Sequence[str]) -> tuple[Source, ...]:
+def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
     """Say which models `arguments` mean: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, or a folder of such files.
 
     Raises:
@@ -105,12 +105,12 @@ def resolve(arguments: Sequence[str]) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _expand(argument: str) -> list[Source]:
+def _expand(argument: str) -> list[ModelSource]:
     whole = Path(argument)
     match = None if whole.exists() else _NAMED.fullmatch(argument)
     name, version, path = (match["name"], match["version"], Path(match["path"])) if match else (None, None, whole)
     if name is not None:
-        return [Source(name, version, path)]
+        return [ModelSource(name, version, path)]
     if not path.is_dir():
         return [_of_stem(path)]
     files = sorted(path.glob("*.onnx"))
@@ -119,9 +119,9 @@ def _expand(argument: str) -> list[Source]:
     return [_of_stem(file) for file in files]
 
 
-def _of_stem(path: Path) -> Source:
+def _of_stem(path: Path) -> ModelSource:
     name, at, version = path.stem.partition("@")
-    return Source(name, version if at else None, path)
+    return ModelSource(name, version if at else None, path)
 
 
 def serve(classifier: Classifier, name: str | None = None, version: str | None = None, digest: str = "") -> Served:

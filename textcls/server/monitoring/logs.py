@@ -46,7 +46,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-class Lines(logging.Handler):
+class LineHandler(logging.Handler):
     """Writes lines to a file in a thread of its own.
 
     Attributes:
@@ -126,7 +126,7 @@ def places(error: BaseException | None) -> list[str]:
 def configure(level: str) -> None:
     """Send to standard error all of at least `level`, the audit trail, and requests if they are logged at all."""
     # A process may have none. The stream itself may be another by now, which is nobody's to write to in a thread.
-    handler = logging.NullHandler() if sys.__stderr__ is None else Lines(sys.__stderr__.fileno())
+    handler = logging.NullHandler() if sys.__stderr__ is None else LineHandler(sys.__stderr__.fileno())
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in (REQUESTS, AUDIT):
@@ -145,4 +145,4 @@ def flushed() -> Iterator[None]:
 
 def dropped() -> int:
     """Return how many lines of this process have been dropped so far."""
-    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, Lines))
+    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, LineHandler))

@@ -115,7 +115,7 @@ class Route:
     doc: RouteDoc | None = None
 
 
-class Table:
+class RouteTable:
     """All routes of a service.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
 from textcls.server.routes import native, pages, wire
-from textcls.server.routes.routing import Handler, Reply, RequestContext, Route, RouteDoc, Table
+from textcls.server.routes.routing import Handler, Reply, RequestContext, Route, RouteDoc, RouteTable
 from textcls.server.routes.schemas import ErrorAnswer, Health, Models, Reloaded
 from textcls.server.settings import Limits, Settings
 
@@ -125,11 +125,11 @@ _AREAS: Final = (
 )
 
 
-def table(settings: Settings) -> Table:
+def table(settings: Settings) -> RouteTable:
     """Return all routes of a service with these settings."""
     described = [*_NATIVE, *(_PAGE if settings.page else ()), *wire.routes()]
     document = Route("GET", "/openapi.json", handler=_description(described, settings))
-    return Table(
+    return RouteTable(
         [*described, document, *(_DOCS if settings.docs else ())],
         own=[*_NATIVE, *_PAGE, document, *_DOCS],
         areas=_AREAS,

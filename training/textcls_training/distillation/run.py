@@ -28,7 +28,7 @@ WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DistillationOutcome:
     """What came of unlabelled texts.
 
     Attributes:
@@ -74,7 +74,7 @@ class Distillation:
         alone: Fitted,
         callback: Callback,
         stop: Stop,
-    ) -> Outcome:
+    ) -> DistillationOutcome:
         """Let the teacher answer and the student learn, and keep whom held-out rows prefer.
 
         Args:
@@ -94,11 +94,11 @@ class Distillation:
         teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop)
         answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
         if answers is None:
-            return Outcome(distil.interrupted(alone), None)
+            return DistillationOutcome(distil.interrupted(alone), None)
         weight = self._config.unlabelled_weight or WEIGHT
         student = distil.fit_student(pool, answers, weight, self._resolved(given, pool, alone), callback, stop)
         if stop.requested:
-            return Outcome(distil.interrupted(alone), None)
+            return DistillationOutcome(distil.interrupted(alone), None)
         kept = self._config.unlabelled_weight is not None or distil.better(student, alone)
         unlabelled = self._unlabelled
         report = DistillationReport(
@@ -110,7 +110,9 @@ class Distillation:
             rows=len(student.selected.labels),
             scores=distil.scores(answers, student, alone),
         )
-        return Outcome(student, report, self._metadata(report)) if kept else Outcome(alone, report)
+        return (
+            DistillationOutcome(student, report, self._metadata(report)) if kept else DistillationOutcome(alone, report)
+        )
 
     def _pool(
         self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
