@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
 EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
 SERVE = {"fastapi", "httptools", "orjson", "prometheus-client", "uvicorn", "uvloop"}
-HEAVY = {"torch", "onnx", "onnxscript", "numba", "triton", "scikit-learn", "scipy", "pyarrow", *SERVE}
+TRAIN = {"torch", "onnx", "onnxscript", "numba", "safetensors", "scikit-learn", "scipy"}
+HEAVY = {"triton", "pyarrow", *SERVE, *TRAIN}
 OTEL = {"opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"}
 
 
@@ -131,11 +132,10 @@ def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:
     assert set(requirements["serve"]) == SERVE
     assert set(requirements["otel"]) == OTEL
-    assert set(requirements["train"]) == {"torch", "onnx", "onnxscript", "numba", "scikit-learn", "scipy"}
+    assert set(requirements["train"]) == TRAIN
     assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["ablate"]) - {"textcls", *requirements["train"]} == {"matplotlib"}
-    assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}
     assert set().union(*(requirements[extra] for extra in ("serve", "train", "parquet", "kernels"))) == HEAVY
