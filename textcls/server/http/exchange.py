@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +70,8 @@ class Exchange:
         try:
             try:
                 self._admit()
-                reply = await self._answer()
+                reader = self.route.reader
+                reply = await (self._handle() if reader is None else self._classify(reader))
             except GoneError:
                 raise
             except Exception as error:
@@ -79,29 +80,27 @@ class Exchange:
         finally:
             self._share.close()
 
-    async def _answer(self) -> Reply:
-        route = self.route
-        if route.reader is not None:
-            answer = await self._classify(route.reader(self.scope["headers"], **self.names))
-            return Reply(200, answer.body, answer.kind, [answer.served.header, *answer.headers])
+    async def _classify(self, reader: Callable[..., RequestReader]) -> Reply:
+        service, share = self.service, self._share
+        read = reader(self.scope["headers"], **self.names)
+        content_type = self.headers.get(b"content-type", b"")
+        received = Received(service.generation, service.settings, await self._read(), content_type, read, share)
+        self.answer = answer = await service.answer(received)
+        self.texts = received.texts
+        if len(answer.body) > UNCOUNTED:
+            share.hold(len(answer.body))
+        return Reply(200, answer.body, answer.kind, [answer.served.header, *answer.headers])
+
+    async def _handle(self) -> Reply:
+        route, scope = self.route, self.scope
         if route.handler is None:
             raise TypeError(f"{route.path} has nobody who answers")
-        scope, caller = self.scope, audit.Caller("http", self.key, self.client)
-        asked = RequestContext(self.service, scope["method"], scope["path"], scope["headers"], caller)
-        reply = await route.handler(asked, **self.names)
+        caller = audit.Caller("http", self.key, self.client)
+        context = RequestContext(self.service, scope["method"], scope["path"], scope["headers"], caller)
+        reply = await route.handler(context, **self.names)
         if len(reply.body) > UNCOUNTED:
             self._share.hold(len(reply.body))
         return reply
-
-    async def _classify(self, form: RequestReader) -> Answer:
-        service, share = self.service, self._share
-        content_type = self.headers.get(b"content-type", b"")
-        received = Received(service.generation, service.settings, await self._read(), content_type, form, share)
-        answer = await service.answer(received)
-        if len(answer.body) > UNCOUNTED:
-            share.hold(len(answer.body))
-        self.answer, self.texts = answer, received.texts
-        return answer
 
     def _refuse(self, error: Exception) -> Reply:
         """Return the answer to whatever went wrong, in the form of the path that was asked."""

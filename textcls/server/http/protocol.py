@@ -31,6 +31,8 @@ _CHUNKED_BYTES: Final = 8_192
 # Beyond `max_connections`, so many are told why they are turned away.
 _TURNED_AWAY: Final = 100
 _EMPTY_LINE: Final = b"\r\n\r\n"
+# Headers that say how to go on.
+_HEEDED: Final = frozenset({b"content-length", b"expect", b"upgrade"})
 _HEAD, _WITHIN_HEAD, _BODY = range(3)
 # The connections of a worker on which nothing is asked at the moment, and since when; the longest idle one first.
 _Idle = OrderedDict["Connection", float]
@@ -172,13 +174,17 @@ class Connection(HttpToolsProtocol):
         if self._place != _WITHIN_HEAD:
             return
         name = name.lower()
+        if name in _HEEDED:
+            self._heed(name, value)
+        self.headers.append((name, value))
+
+    def _heed(self, name: bytes, value: bytes) -> None:
         if name == b"content-length":
             self._left = int(value)
         elif name == b"upgrade":
             raise _UpgradeError
-        elif name == b"expect" and value.lower() == b"100-continue":
+        elif value.lower() == b"100-continue":
             self.expect_100_continue = True
-        self.headers.append((name, value))
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, unless the request has already been answered."""

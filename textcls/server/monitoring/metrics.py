@@ -115,7 +115,8 @@ class Counts:
 
     def add(self, family: Family, *labels: str, by: float = 1.0) -> None:
         """Add to a counter or a gauge."""
-        key = (family.name, *labels)
+        # Not unpacked: that takes twice as long, and each request counts nine times.
+        key = (family.name,) + labels  # noqa: RUF005
         place = self._places.get(key)
         if place is None:
             place = self._register(key, 1)
@@ -130,7 +131,7 @@ class Counts:
 
     def observe(self, family: Family, values: Iterable[float], *labels: str) -> None:
         """Count `values` in a histogram: a number a bucket, one beyond, and the sum."""
-        key = (family.name, *labels)
+        key = (family.name,) + labels  # noqa: RUF005
         place = self._places.get(key)
         if place is None:
             place = self._register(key, len(family.bounds) + 2)
