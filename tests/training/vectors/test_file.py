@@ -85,7 +85,7 @@ def test_what_is_damaged_within_is_told(path: Path, changes: dict[str, np.ndarra
     rewritten(path, **changes)
     with pytest.raises(InputError) as caught:
         file.load(path)
-    assert f"({why}); copy or make it again." in str(caught.value)
+    assert f"({why}); copy it again, or make one with textcls vectors import." in str(caught.value)
 
 
 def header(fields: object) -> bytes:
@@ -119,7 +119,10 @@ def test_what_is_no_file_of_vectors_is_told_at_the_first_look(tmp_path: Path, co
     path = tmp_path / "odd"
     path.write_bytes(content)
     for look in (file.check, file.load):
-        with pytest.raises(InputError, match=r"odd is damaged, or no file of vectors \(.+\); copy or make it again\."):
+        with pytest.raises(
+            InputError,
+            match=r"odd is damaged, or no file of vectors \(.+\); copy it again, or make one with textcls vectors",
+        ):
             look(path)
 
 

@@ -65,7 +65,7 @@ class VectorView:
         """A vector for each row of `space`, before its weight: all of one length but row 0, which is zero."""
         row_VD = np.pad(self.space.vectors.row_VD, ((1, 0), (0, 0)))
         weight_V1 = np.maximum(self.space.weight, np.finfo(np.float32).tiny)[:, None]
-        return torch.from_numpy(np.float32(self.scale) * row_VD / weight_V1)
+        return torch.from_numpy(row_VD / weight_V1) * self.scale
 
 
 # A view with a table of rows, which a saved model looks up.

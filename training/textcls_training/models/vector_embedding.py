@@ -66,7 +66,8 @@ class VectorEmbedding:
     @torch.no_grad()
     def read(self, batch: VectorBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
-        x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)).mul_(LENGTH)
+        # A tensor of PyTorch's own: products may differ in their last bit by where in memory NumPy has put an array.
+        x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)) * LENGTH
         weight_BT1 = torch.from_numpy(self.space.weight[batch.row_BT]).unsqueeze(2)
         return x_BTD, weight_BT1.square()
 

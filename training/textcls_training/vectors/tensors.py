@@ -59,7 +59,9 @@ def read(path: Path, *wanted: str, most_bytes: int = MOST_BYTES) -> tuple[dict[s
 
 def damaged(path: Path, why: str) -> InputError:
     """Return the error of a file that is not what it should be."""
-    return InputError(f"{path} is damaged, or no file of vectors ({why}); copy or make it again.")
+    return InputError(
+        f"{path} is damaged, or no file of vectors ({why}); copy it again, or make one with textcls vectors import."
+    )
 
 
 @contextmanager
