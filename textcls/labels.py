@@ -8,6 +8,8 @@ from textcls.errors import ConfigError
 
 # A model file, each of its answers and its metrics hold the names of all labels.
 MOST_LABELS: Final = 100_000
+# Where a text may have several: training holds a probability of each for each row.
+MOST_SEVERAL: Final = 10_000
 LABEL_CHARACTERS: Final = 1000
 ALL_CHARACTERS: Final = 10_000_000
 

@@ -116,10 +116,9 @@ def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
         ('text,label\n"a,x\n', "data.csv, line 2: a quote opens in this row and is never closed; check the quotes"),
         ('text,label\n"a"b,x\n', "data.csv, line 2: ',' expected after '\"'; check the quotes"),
         (b"text,label\na,x\nb\xe9,y\n", "data.csv, line 3: byte 0xe9 is not UTF-8; add --encoding cp1252 if 'b\u00e9'"),
-        ("__label__a b\n__label__a __label__b c\n", "data.csv, line 2: 2 labels, 'a' and 'b'; one label a row"),
         (b"\x1f\x8b\x08cut", "data.csv is cut off"),
     ],
-    ids=["missing", "empty", "column", "ragged", "open quote", "inner quote", "bytes", "labels", "gzip"],
+    ids=["missing", "empty", "column", "ragged", "open quote", "inner quote", "bytes", "gzip"],
 )
 def test_a_table_that_cannot_be_used_is_named_and_nothing_is_written(
     model_path: Path,

@@ -44,7 +44,7 @@ def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: st
         ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
         ('{"text": 5, "label": "x"}', "the text in column 'text' is a int and no string"),
         ('{"text": "b"}', "the label in column 'label' is empty"),
-        ('{"text": "b", "label": ["x", "y"]}', "the label in column 'label' is a list; one label a row is needed"),
+        ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; one label a row is needed, so keep one"),
     ],
 )
 def test_a_text_or_label_of_json_that_is_none_is_told_with_its_line(write: Write, row: str, words: str) -> None:

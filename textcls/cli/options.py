@@ -15,6 +15,7 @@ from textcls.data import (
     LabelledRow,
     ReadOptions,
     Row,
+    TargetOptions,
     label_of,
     no_rows,
     open_labelled,
@@ -78,7 +79,7 @@ class Reading:
         text_columns: Sequence[str],
         label_column: str | None,
         training: ModelInfo | None = None,
-    ) -> Iterator[Iterator[LabelledRow]]:
+    ) -> Iterator[Iterator[LabelledRow[str]]]:
         """Open labelled files for their rows.
 
         Args:
@@ -97,7 +98,7 @@ class Reading:
             self.say(table.notes)
             yield self._at_least_one(table.rows, paths)
 
-    def _at_least_one(self, rows: Iterator[LabelledRow], paths: Sequence[Path]) -> Iterator[LabelledRow]:
+    def _at_least_one(self, rows: Iterator[LabelledRow[str]], paths: Sequence[Path]) -> Iterator[LabelledRow[str]]:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)
@@ -199,6 +200,60 @@ def reading_options(command: Command) -> Command:
 
     decorated: Any = wrapped
     for option in reversed(_READING):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def _separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _DELIMITERS.get(value.lower(), value)
+
+
+_TARGETS: Final = (
+    click.option(
+        "--label-separator",
+        metavar="SIGN",
+        callback=_separator,
+        help="Between the labels of a cell that holds several, as ';', or json if cells hold JSON lists.",
+    ),
+    click.option(
+        "--label-columns",
+        multiple=True,
+        metavar="PATTERN",
+        help="Columns of one label each, as 'tag_*', with 0 and 1, false and true, or probabilities.",
+    ),
+    click.option(
+        "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["single", "several"]),
+        help="Whether a row has one label, or several or none.  [default: found out]",
+    ),
+)
+
+
+def target_options(command: Command) -> Command:
+    """Give `command` the options of labels and weights; it gets one argument, `targets`, for all of them."""
+
+    @wraps(command)
+    def wrapped(
+        *args: Any,
+        label_separator: str | None,
+        label_columns: tuple[str, ...],
+        weight_column: str | None,
+        task: str | None,
+        **others: Any,
+    ) -> Any:
+        targets = TargetOptions(
+            label_separator=label_separator,
+            label_columns=label_columns,
+            weight_column=weight_column,
+            several=None if task is None else task == "several",
+        )
+        return command(*args, targets=targets, **others)
+
+    decorated: Any = wrapped
+    for option in reversed(_TARGETS):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 

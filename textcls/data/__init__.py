@@ -10,24 +10,42 @@
     fasttext.py   fastText's lines (read alone)
     columns.py    which column is the text, and which the label
     tables.py     an open table, of one file or several
+    targets.py    what a row says of its label, or of several, and how to find that out
+    label_sets.py the cells that hold several labels
     labelled.py   texts with their labels
     writing.py    a file or standard output that takes rows and answers
 
 A reader yields `Row`s, and a `Bad` for a row that cannot be used; `BadRows` alone decides whether that ends the work.
 """
 
-from textcls.data.labelled import Labelled, LabelledRow, label_of, no_rows, open_labelled, read_labelled
+from textcls.data.label_sets import LabelSet
+from textcls.data.labelled import (
+    Labelled,
+    LabelledRow,
+    LabelledSets,
+    no_rows,
+    open_labelled,
+    open_targets,
+    read_label_sets,
+    read_labelled,
+    require_rows_of_every_label,
+)
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
+from textcls.data.targets import Target, TargetOptions, label_of
 
 __all__ = [
     "Bad",
     "BadRows",
+    "LabelSet",
     "Labelled",
     "LabelledRow",
+    "LabelledSets",
     "ReadOptions",
     "Row",
     "Table",
+    "Target",
+    "TargetOptions",
     "TextRow",
     "join_columns",
     "label_of",
@@ -35,6 +53,9 @@ __all__ = [
     "open_labelled",
     "open_table",
     "open_tables",
+    "open_targets",
+    "read_label_sets",
     "read_labelled",
+    "require_rows_of_every_label",
     "texts_of",
 ]

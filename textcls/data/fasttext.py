@@ -16,7 +16,7 @@ _LABEL: Final = re.compile(rf"(?:^|(?<=\s)){PREFIX}(\S*)")
 
 
 def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Content:
-    """Read lines: the columns are `label` and `text`, or `text` alone if the first line has no label.
+    """Read lines: the columns are `label` and `text`, or `text` alone if the first lines have no label.
 
     Args:
         source: the bytes.
@@ -27,6 +27,8 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
         InputError: there are no lines.
     """
     encoding, notes = decoding.encoding_of(source, options)
+    # The first lines of several may have no label, where the others have.
+    labelled = _LABEL.search(decoding.first_text(source, encoding)) is not None
     lines = _lines(source, encoding)
     # Lines that cannot be used do not say whether there are labels.
     before: list[Bad] = []
@@ -42,7 +44,7 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
     lines = chain(before, [first], lines)
     if not labels:
         return Content("lines", ("text",), _texts(source.name, lines), notes)
-    columns = ("label", "text") if _LABEL.search(first.text) else ("text",)
+    columns = ("label", "text") if labelled or _LABEL.search(first.text) else ("text",)
     return Content("fasttext", columns, _rows(source.name, columns, lines), notes)
 
 
@@ -72,14 +74,11 @@ def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> 
             continue
         number, line = each
         labels = _LABEL.findall(line)
-        why = None
-        if len(labels) > 1:
-            shown = " and ".join(map(repr, labels[:2]))
-            why = f"{len(labels)} labels, {shown}; one label a row is needed, so keep one or split the row"
-        elif labels and "label" not in columns:
-            why = f"the label {labels[0]!r}, where the first line has none; label all lines or none"
-        if why is not None:
+        if labels and "label" not in columns:
+            why = f"the label {labels[0]!r}, where the first lines have none; label all lines or none"
             yield Bad(f"{name}, line {number}", why)
             continue
-        fields = {"label": labels[0] if labels else "", "text": _LABEL.sub("", line).strip() if labels else line}
+        # One label is a string as in every format; several are a list, as in JSON lines.
+        label = labels if len(labels) > 1 else "".join(labels)
+        fields = {"label": label, "text": _LABEL.sub("", line).strip() if labels else line}
         yield Row(number, {column: fields[column] for column in columns}, name)

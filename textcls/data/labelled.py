@@ -1,26 +1,48 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overload
 
+from textcls.data import label_sets
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.label_sets import LabelSet
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
-from textcls.data.tables import Table, open_tables, texts_of
-from textcls.errors import InputError
-from textcls.labels import label_problem, unpaired_surrogate
+from textcls.data.tables import Table, TextRow, open_tables, texts_of
+from textcls.data.targets import (
+    T,
+    Target,
+    TargetOptions,
+    holds_lists,
+    label_of,
+    labels_of_cell,
+    labels_of_columns,
+    one_as_before,
+)
+from textcls.errors import ConfigError, InputError
+from textcls.labels import unpaired_surrogate
+
+T_co = TypeVar("T_co", bound=Target, covariant=True)
+# How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
+LOOKED_AT: Final = 1000
+LOOKED_AT_CHARACTERS: Final = 4_000_000
+# How many labels a message names.
+SHOWN: Final = 3
 
 
-class LabelledRow(NamedTuple):
-    """A text, its label, and the row they came from."""
+class LabelledRow(NamedTuple, Generic[T_co]):
+    """A text, its label or label set, the row they came from, and how much it counts."""
 
     text: str
-    label: str
+    label: T_co
     row: Row
+    weight: float = 1.0
 
 
 @dataclass(slots=True)
@@ -54,28 +76,30 @@ class Places:
 
 
 @dataclass(slots=True)
-class Labelled:
-    """Texts and labels, in the order of the files.
+class _Rows(Generic[T]):
+    """Texts and their targets, in the order of the files.
 
     Attributes:
         texts: the texts.
-        labels: the labels.
+        labels: the label of each, or its label set.
         text_columns: the columns the texts came from.
-        label_column: the column of the labels.
+        label_column: the column of the labels; of several columns their patterns, one behind the other.
         places: where each row stands.
         more: what the further columns that were asked for hold, one value a row.
         notes: what was found out about the files and is not the default, in sentences.
+        weights: how much each row counts, 0 or more; None if all count alike.
     """
 
     texts: list[str]
-    labels: list[str]
+    labels: list[T]
     text_columns: tuple[str, ...] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
     places: Places = field(default_factory=Places)
     more: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    weights: list[float] | None = None
 
-    def only(self, rows: Sequence[int]) -> "Labelled":
+    def only(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in rising order."""
         return replace(
             self,
@@ -83,17 +107,53 @@ class Labelled:
             labels=[self.labels[i] for i in rows],
             places=self.places.only(rows),
             more={name: [values[i] for i in rows] for name, values in self.more.items()},
+            weights=None if self.weights is None else [self.weights[i] for i in rows],
         )
 
 
+class Labelled(_Rows[str]):
+    """Texts with one label each."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class LabelledSets(_Rows[LabelSet]):
+    """Texts with a label set each: the labels that apply, with their probability.
+
+    Attributes:
+        label_columns: if each label has a column of its own, all labels that have one, whether they apply to a row or
+            not; else nothing.
+    """
+
+    label_columns: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Return the labels that apply to a row with a probability above 0, or have a column, sorted."""
+        return sorted({*self.label_columns, *(name for labels in self.labels for name in labels)})
+
+
 @dataclass(frozen=True, slots=True)
-class LabelledTable:
-    """An open table of labelled texts, read one row at a time."""
+class LabelledTable(Generic[T_co]):
+    """An open table of labelled texts, read one row at a time.
+
+    Attributes:
+        text_columns: the columns of the texts.
+        label_column: the column of the labels; of several columns their patterns, one behind the other.
+        rows: the rows; either all have one label, or all a label set.
+        notes: what was found out about the files and is not the default, in sentences.
+        label_columns: if each label has a column of its own, the labels; else nothing.
+    """
 
     text_columns: tuple[str, ...]
     label_column: str
-    rows: Iterator[LabelledRow]
+    rows: Iterator[LabelledRow[T_co]]
     notes: list[str]
+    label_columns: tuple[str, ...] = ()
+
+
+Usual = tuple[Sequence[str], str]
+USUAL: Final[Usual] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
 
 
 @contextmanager
@@ -102,12 +162,12 @@ def open_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
-    usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN),
+    usual: Usual = USUAL,
     more: Sequence[str] = (),
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
-) -> Iterator[LabelledTable]:
-    """Open the labelled files at `paths`.
+) -> Iterator[LabelledTable[str]]:
+    """Open the files at `paths`, whose rows have one label each.
 
     Args:
         paths: the files; all must have the columns.
@@ -122,21 +182,83 @@ def open_labelled(
         InputError: as `open_tables` says; or a column is missing, or a label is empty.
     """
     with open_tables(paths, options, bad) as table:
-        texts = table.choose(text_columns or usual[0], "text", guess=not text_columns)
-        (label,) = table.choose([label_column or usual[1]], "label", guess=label_column is None)
-        if odd := next((name for name in (*texts, label) if unpaired_surrogate(name)), None):
-            raise InputError(f"The column {odd!r} cannot be kept in a model: its name has no UTF-8 form; rename it.")
-        if label in texts:
-            raise InputError(f"The column {label!r} cannot be both text and label of {table.parts[0].file}.")
-        for part in table.parts:
-            lacking = next((name for name in more if name not in part.columns), None)
-            if lacking is not None:
-                have = ", ".join(map(repr, part.columns))
-                raise InputError(f"{part.file} has no column {lacking!r}; it has {have}.")
-        yield LabelledTable(texts, label, _rows(table, texts, label), table.notes)
+        texts = _text_columns(table, text_columns, usual)
+        label = _label_column(table, label_column, usual, texts)
+        _require(table, more)
+        yield LabelledTable(texts, label, _with_one_label(table, texts, label), table.notes)
 
 
-def _rows(table: Table, text_columns: Sequence[str], label_column: str) -> Iterator[LabelledRow]:
+@contextmanager
+def open_targets(
+    paths: Sequence[Path],
+    text_columns: Sequence[str] = (),
+    label_column: str | None = None,
+    *,
+    targets: TargetOptions,
+    usual: Usual = USUAL,
+    more: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+) -> Iterator[LabelledTable[Target]]:
+    """Open the labelled files at `paths`, as `open_labelled` does, whose rows have the targets that `targets` says.
+
+    Either all rows have one label, or all have a label set.
+
+    Raises:
+        InputError: as `open_labelled` says; or a cell does not hold what it should, a pattern fits no column, or there
+            are more labels than a model takes.
+        ConfigError: a column of labels and patterns of such columns are both asked for.
+    """
+    with open_tables(paths, options, bad) as table:
+        texts = _text_columns(table, text_columns, usual)
+        _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
+        items = texts_of(table, texts)
+        if targets.label_columns:
+            if label_column is not None:
+                raise ConfigError(
+                    "--label-column names the column of all labels, and --label-columns those of one label each; "
+                    "give one of them."
+                )
+            by_column = labels_of_columns(table, targets, texts)
+            names = tuple(by_column.labels.values())
+            rows: Iterator[LabelledRow[Target]] = _rows(table, items, by_column, targets.weight_column)
+            yield LabelledTable(texts, " ".join(targets.label_columns), rows, table.notes, names)
+            return
+        label = _label_column(table, label_column, usual, texts)
+        if label == targets.weight_column:
+            raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
+        rows = _found_out(table, items, label, targets)
+        yield LabelledTable(texts, label, rows, table.notes)
+
+
+def _text_columns(table: Table, wanted: Sequence[str], usual: Usual) -> tuple[str, ...]:
+    texts = table.choose(wanted or usual[0], "text", guess=not wanted)
+    _keepable(texts)
+    return texts
+
+
+def _label_column(table: Table, wanted: str | None, usual: Usual, texts: Sequence[str]) -> str:
+    (label,) = table.choose([wanted or usual[1]], "label", guess=wanted is None)
+    _keepable([label])
+    if label in texts:
+        raise InputError(f"The column {label!r} cannot be both text and label of {table.parts[0].file}.")
+    return label
+
+
+def _keepable(names: Sequence[str]) -> None:
+    if odd := next((name for name in names if unpaired_surrogate(name)), None):
+        raise InputError(f"The column {odd!r} cannot be kept in a model: its name has no UTF-8 form; rename it.")
+
+
+def _require(table: Table, columns: Sequence[str]) -> None:
+    for part in table.parts:
+        lacking = next((name for name in columns if name not in part.columns), None)
+        if lacking is not None:
+            have = ", ".join(map(repr, part.columns))
+            raise InputError(f"{part.file} has no column {lacking!r}; it has {have}.")
+
+
+def _with_one_label(table: Table, text_columns: Sequence[str], label_column: str) -> Iterator[LabelledRow[str]]:
     for text, row in texts_of(table, text_columns):
         label = label_of(row, label_column)
         if isinstance(label, Bad):
@@ -145,19 +267,72 @@ def _rows(table: Table, text_columns: Sequence[str], label_column: str) -> Itera
             yield LabelledRow(text, label, row)
 
 
-def label_of(row: Row, column: str) -> str | Bad:
-    """Return the label of a row, or what is wrong with it."""
-    value = row.fields.get(column)
-    if isinstance(value, list | dict):
-        return Bad(row.where, f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed")
-    if isinstance(value, bytes):
-        return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
-    # JSON and Parquet have numbers and truth values for labels, too.
-    label = "" if value is None else str(value).strip()
-    wrong = label_problem(label)
-    if wrong is None:
-        return label
-    return Bad(row.where, f"the label in column {column!r} {wrong}; {'mend' if label else 'fill'} it or remove the row")
+def _found_out(
+    table: Table, items: Iterator[TextRow], column: str, targets: TargetOptions
+) -> Iterator[LabelledRow[Target]]:
+    """Yield the rows, whose first ones say what has not been asked for."""
+    head = [] if targets.label_separator is not None or targets.several is False else _head(items)
+    first = [item.row for item in head]
+    read: Callable[[Row], Target | Bad]
+    if targets.label_sets or (targets.label_sets is None and holds_lists(first, column)):
+        read = labels_of_cell(targets, column, table.format, first)
+    else:
+        read = partial(label_of if targets.several is False else one_as_before, column=column)
+    yield from _rows(table, chain(head, items), read, targets.weight_column)
+
+
+def _head(items: Iterator[TextRow]) -> list[TextRow]:
+    head: list[TextRow] = []
+    characters = 0
+    for item in items:
+        head.append(item)
+        characters += len(item.text)
+        if len(head) >= LOOKED_AT or characters >= LOOKED_AT_CHARACTERS:
+            break
+    return head
+
+
+def _rows(
+    table: Table, items: Iterable[TextRow], read: Callable[[Row], T_co | Bad], weight_column: str | None = None
+) -> Iterator[LabelledRow[T_co]]:
+    for text, row in items:
+        label = read(row)
+        if isinstance(label, Bad):
+            table.bad.add(label)
+        elif weight_column is None:
+            yield LabelledRow(text, label, row)
+        elif isinstance(weight := label_sets.weight(row.fields.get(weight_column)), str):
+            table.bad.add(Bad(row.where, f"the weight in column {weight_column!r} {weight}"))
+        else:
+            yield LabelledRow(text, label, row, weight)
+
+
+@overload
+def read_labelled(
+    paths: Path | Sequence[Path],
+    text_columns: Sequence[str] = (),
+    label_column: str | None = None,
+    *,
+    usual: Usual = USUAL,
+    more: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+    targets: None = None,
+) -> Labelled: ...
+
+
+@overload
+def read_labelled(
+    paths: Path | Sequence[Path],
+    text_columns: Sequence[str] = (),
+    label_column: str | None = None,
+    *,
+    usual: Usual = USUAL,
+    more: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+    targets: TargetOptions,
+) -> Labelled | LabelledSets: ...
 
 
 def read_labelled(
@@ -165,30 +340,88 @@ def read_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
-    usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN),
+    usual: Usual = USUAL,
     more: Sequence[str] = (),
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
-) -> Labelled:
-    """Read all texts and labels of the files at `paths`, as `open_labelled` opens them.
+    targets: TargetOptions | None = None,
+) -> Labelled | LabelledSets:
+    """Read all texts of the files at `paths` with their targets: one label each, unless `targets` is given.
+
+    With `targets` they are read as `open_targets` opens them: where rows have label sets, `LabelledSets` come back.
 
     Raises:
-        InputError: as `open_labelled` says; or there are no rows.
+        InputError: as `open_labelled` and `open_targets` say; or there are no rows.
+        ConfigError: as `open_targets` says.
     """
     paths = [paths] if isinstance(paths, Path) else paths
-    with open_labelled(paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad) as table:
-        found = Labelled(
-            [], [], table.text_columns, table.label_column, Places(), {name: [] for name in more}, table.notes
-        )
-        for text, label, row in table.rows:
-            found.texts.append(text)
-            found.labels.append(label)
-            found.places.append(row)
-            for name in more:
-                found.more[name].append(row.fields.get(name))
-    if not found.texts:
+    given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
+    opened: AbstractContextManager[LabelledTable[Target]] = (
+        open_labelled(paths, text_columns, label_column, **given)
+        if targets is None
+        else open_targets(paths, text_columns, label_column, targets=targets, **given)
+    )
+    texts: list[str] = []
+    labels: list[Any] = []
+    places = Places()
+    others: dict[str, list[Any]] = {name: [] for name in more}
+    weights: list[float] | None = None if targets is None or targets.weight_column is None else []
+    with opened as table:
+        for text, label, row, weight in table.rows:
+            texts.append(text)
+            labels.append(label)
+            places.append(row)
+            if weights is not None:
+                weights.append(weight)
+            if others:
+                for name, values in others.items():
+                    values.append(row.fields.get(name))
+    if not texts:
         raise no_rows(paths, bad)
-    return found
+    found = (texts, labels, table.text_columns, table.label_column, places, others, table.notes, weights)
+    return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, table.label_columns)
+
+
+def read_label_sets(
+    paths: Path | Sequence[Path],
+    text_columns: Sequence[str] = (),
+    label_column: str | None = None,
+    *,
+    targets: TargetOptions,
+    usual: Usual = USUAL,
+    more: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+) -> LabelledSets:
+    """Read all texts of the files at `paths` with their label sets, whatever their first rows look like.
+
+    Raises:
+        InputError: as `read_labelled` says.
+        ConfigError: `targets` say that rows have one label; or as `open_targets` says.
+    """
+    several = replace(targets, several=True)
+    found = read_labelled(
+        paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad, targets=several
+    )
+    return cast(LabelledSets, found)
+
+
+def require_rows_of_every_label(rows: LabelledSets) -> None:
+    """Refuse a column of a label that applies to no row: training could learn nothing of it.
+
+    Raises:
+        InputError: there is such a label.
+    """
+    used = {name for labels in rows.labels for name in labels}
+    unused = [name for name in rows.label_columns if name not in used]
+    if unused:
+        shown = ", ".join(map(repr, unused[:SHOWN])) + ", ..." * (len(unused) > SHOWN)
+        what = "column of the label" if len(unused) == 1 else "columns of the labels"
+        have = "holds" if len(unused) == 1 else "hold"
+        raise InputError(
+            f"The {what} {shown} {have} no row above 0 ({rows.label_column}); add rows, or choose --label-columns that "
+            "leave out what has none."
+        )
 
 
 def no_rows(paths: Sequence[Path], bad: BadRows | None) -> InputError:

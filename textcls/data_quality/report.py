@@ -44,7 +44,7 @@ class DataQualityReport:
         }
 
 
-def check(rows: Iterable[LabelledRow], valid: Iterable[LabelledRow] | None = None) -> DataQualityReport:
+def check(rows: Iterable[LabelledRow[str]], valid: Iterable[LabelledRow[str]] | None = None) -> DataQualityReport:
     """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them."""
     survey = Survey().extend(rows)
     return report(survey, None if valid is None else Survey().extend(valid))

@@ -60,9 +60,9 @@ class Survey:
             self.characters.update(text)
         self.rows += 1
 
-    def extend(self, rows: Iterable[LabelledRow]) -> "Survey":
+    def extend(self, rows: Iterable[LabelledRow[str]]) -> "Survey":
         """Take note of `rows` and of where they stand."""
-        for text, label, row in rows:
+        for text, label, row, _ in rows:
             self.add(text, label)
             self.places.append(row)
         return self

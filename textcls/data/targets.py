@@ -1,0 +1,246 @@
+"""How the target of a row is read: one label, or a label set, and the weight of the row.
+
+What is asked for chooses one function for a whole table, from a row to its target. Without being asked, the first rows
+decide: lists, maps, and lines of fastText with several labels are label sets, and all else is one label.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from textcls.data import label_sets
+from textcls.data.label_sets import LabelSet, Parse
+from textcls.data.rows import Bad, Format, Row
+from textcls.data.tables import Part, Table
+from textcls.errors import ConfigError, InputError
+from textcls.labels import MOST_SEVERAL, label_problem
+
+Target = str | LabelSet
+T = TypeVar("T", str, LabelSet)
+# From a row to its target, or to what is wrong with it.
+Read = Callable[[Row], T | Bad]
+# In place of a separator: each cell holds a JSON list.
+JSON: Final = "json"
+# In a pattern of columns this stands for the label.
+STAR: Final = "*"
+# Cells recur; so many different ones are remembered with their sets.
+_REMEMBERED: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetOptions:
+    """How the targets of labelled rows are read.
+
+    Attributes:
+        label_separator: what stands between the labels of a cell; `json` if each cell holds a JSON list; None if it
+            is a list of JSON lines or Parquet, or a single label.
+        label_columns: patterns of the columns that are one label each, as `tag_*`; what stands for the star is the
+            label. Without a star the column of that name.
+        weight_column: the column of the rows' weights; None if all count alike.
+        several: whether rows have several labels, or none; None to find out by the other options and the first rows.
+
+    Raises:
+        ConfigError: two of these do not go together, or one makes no sense.
+    """
+
+    label_separator: str | None = None
+    label_columns: tuple[str, ...] = ()
+    weight_column: str | None = None
+    several: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.label_separator is not None and self.label_columns:
+            raise ConfigError(
+                "--label-separator is for several labels in a cell, and --label-columns for a column a label; give "
+                "one of them."
+            )
+        for name, given in (("--label-separator", self.label_separator), ("--label-columns", self.label_columns)):
+            if given and self.several is False:
+                raise ConfigError(f"{name} is for several labels a row, and one was asked for; leave one of them out.")
+        if self.label_separator == "" or (self.label_separator or "").strip("\r\n") != (self.label_separator or ""):
+            raise ConfigError("A label separator is one or more characters, and no line break; a usual one is ;.")
+        odd = next((pattern for pattern in self.label_columns if not pattern or pattern.count(STAR) > 1), None)
+        if odd is not None:
+            raise ConfigError(f"A pattern of label columns holds one * for the label, as tag_* does, not {odd!r}.")
+
+    @property
+    def label_sets(self) -> bool | None:
+        """Whether rows have label sets; None if their first ones are to tell."""
+        return True if self.label_separator is not None or self.label_columns else self.several
+
+
+def label_of(row: Row, column: str) -> str | Bad:
+    """Return the label of a row, or what is wrong with it."""
+    value = row.fields.get(column)
+    if isinstance(value, list | dict):
+        return Bad(row.where, _several_labels(value, column))
+    if isinstance(value, bytes):
+        return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
+    # JSON and Parquet have numbers and truth values for labels, too.
+    label = "" if value is None else str(value).strip()
+    wrong = label_problem(label)
+    if wrong is None:
+        return label
+    return Bad(row.where, f"the label in column {column!r} {wrong}; {'mend' if label else 'fill'} it or remove the row")
+
+
+def one_as_before(row: Row, column: str) -> str | Bad:
+    """Return the label of a row that follows others with one label each, or what is wrong with it."""
+    found = label_of(row, column)
+    if isinstance(found, Bad) and isinstance(row.fields.get(column), list | dict):
+        advice = "where the rows before have one label each; add --task several if rows may have several"
+        return Bad(row.where, f"{found.why.partition(';')[0]}, {advice}")
+    return found
+
+
+def _several_labels(value: list[Any] | dict[Any, Any], column: str) -> str:
+    if len(value) > 1 and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        shown = " and ".join(map(repr, value[:2]))
+        return f"{len(value)} labels, {shown}; one label a row is needed, so keep one or split the row"
+    return f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed"
+
+
+class LabelsOfCell:
+    """Reads the label set in one column.
+
+    Args:
+        column: the column.
+        parse: from the value of a cell to its set.
+
+    Raises:
+        InputError: there are more labels than a model takes.
+    """
+
+    def __init__(self, column: str, parse: Parse) -> None:
+        self.column, self.parse = column, parse
+        self.names: set[str] = set()
+        self.remembered: dict[str, LabelSet] = {}
+
+    def __call__(self, row: Row) -> LabelSet | Bad:
+        """Return the label set of `row`."""
+        value = row.fields.get(self.column)
+        text = value if isinstance(value, str) else None
+        if text is not None and (known := self.remembered.get(text)) is not None:
+            return known
+        found = self.parse(value)
+        if isinstance(found, str):
+            return Bad(row.where, f"the labels in column {self.column!r} {found}")
+        self._count(found, row)
+        if text is not None and len(self.remembered) < _REMEMBERED:
+            self.remembered[text] = found
+        return found
+
+    def _count(self, found: LabelSet, row: Row) -> None:
+        self.names.update(found)
+        if len(self.names) > MOST_SEVERAL:
+            raise InputError(
+                f"{row.where}: with this row there are more than {MOST_SEVERAL:,} different labels, which is the most; "
+                f"is {self.column!r} the right column, with the right separator?"
+            )
+
+
+class LabelsOfColumns:
+    """Reads the label set that stands in one column a label.
+
+    Args:
+        labels: the label of each column.
+        patterns: which found them, for messages.
+    """
+
+    def __init__(self, labels: Mapping[str, str], patterns: Sequence[str]) -> None:
+        self.labels, self.patterns = labels, patterns
+
+    def __call__(self, row: Row) -> LabelSet | Bad:
+        """Return the label set of `row`."""
+        found = {}
+        for column, label in self.labels.items():
+            said = label_sets.probability(row.fields.get(column))
+            if isinstance(said, str):
+                return Bad(row.where, f"column {column!r}: {said}")
+            if said > 0:
+                found[label] = said
+        # A line of JSON may have columns of its own.
+        for name in row.fields:
+            if name not in self.labels and _label_in(name, self.patterns) is not None:
+                why = f"the column {name!r} is one of {' '.join(self.patterns)}, and the first row has it not"
+                return Bad(row.where, f"{why}; give the first row all columns")
+        return found
+
+
+def _label_in(column: str, patterns: Sequence[str]) -> str | None:
+    """Return the label that a column is, None if it is none."""
+    for pattern in patterns:
+        before, star, after = pattern.partition(STAR)
+        if not star and column == pattern:
+            return column
+        label = column[len(before) : len(column) - len(after)]
+        if star and label.strip() and column.startswith(before) and column.endswith(after):
+            return label.strip()
+    return None
+
+
+def columns_of_labels(part: Part, options: TargetOptions, texts: Sequence[str]) -> dict[str, str]:
+    """Return the label of each column that a pattern of `options` finds in a file.
+
+    Raises:
+        InputError: a pattern finds no column, one of the text or the weights, or two of one label.
+    """
+    for pattern in options.label_columns:
+        if not any(_label_in(name, [pattern]) is not None for name in part.columns):
+            have = ", ".join(map(repr, part.columns))
+            raise InputError(
+                f"{part.file} has no column that --label-columns {pattern} names; it has {have}. Choose a pattern that "
+                "fits the columns of the labels."
+            )
+    labels = {name: label for name in part.columns if (label := _label_in(name, options.label_columns)) is not None}
+    others = {**dict.fromkeys(texts, "text"), **({options.weight_column: "weight"} if options.weight_column else {})}
+    for name, what in others.items():
+        if name in labels:
+            raise InputError(
+                f"--label-columns {' '.join(options.label_columns)} names {name!r} of {part.file} as well, the column "
+                f"of the {what}; choose a pattern that leaves it out."
+            )
+    if twice := next((label for label, times in Counter(labels.values()).items() if times > 1), None):
+        both = " and ".join(repr(name) for name, label in labels.items() if label == twice)
+        raise InputError(f"{part.file}: the columns {both} are one label, {twice!r}; leave one of them out.")
+    for name, label in labels.items():
+        if wrong := label_problem(label):
+            raise InputError(f"{part.file}: the label of column {name!r} {wrong}; rename the column.")
+    if len(labels) > MOST_SEVERAL:
+        raise InputError(f"{part.file} has {len(labels):,} label columns, and {MOST_SEVERAL:,} are the most.")
+    return labels
+
+
+def labels_of_columns(table: Table, options: TargetOptions, texts: Sequence[str]) -> LabelsOfColumns:
+    """Return what reads the label sets of a table with one column a label.
+
+    Raises:
+        InputError: as `columns_of_labels` says, or the files have different columns of labels.
+    """
+    first, *others = table.parts
+    labels = columns_of_labels(first, options, texts)
+    for part in others:
+        odd = sorted(set(columns_of_labels(part, options, texts)) ^ set(labels))
+        if odd:
+            have, lack = (part, first) if odd[0] not in labels else (first, part)
+            raise InputError(f"{lack.file} has no column {odd[0]!r}, which is a label in {have.file}; add it.")
+    return LabelsOfColumns(labels, options.label_columns)
+
+
+def labels_of_cell(options: TargetOptions, column: str, kind: Format, first: Sequence[Row]) -> LabelsOfCell:
+    """Return what reads the label sets in one column, of a table in the format `kind` with the `first` rows."""
+    separator = options.label_separator
+    if separator == JSON:
+        return LabelsOfCell(column, label_sets.in_json)
+    if separator is not None:
+        return LabelsOfCell(column, partial(label_sets.separated, separator=separator))
+    if kind == "fasttext":
+        return LabelsOfCell(column, label_sets.of_words)
+    return LabelsOfCell(column, label_sets.structured if holds_lists(first, column) else label_sets.one_or_none)
+
+
+def holds_lists(rows: Sequence[Row], column: str) -> bool:
+    """Return whether one of `rows` has a list or a map in `column`."""
+    return any(isinstance(row.fields.get(column), list | dict) for row in rows)
