@@ -23,8 +23,8 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit
-from textcls_training.fit.calibration import Calibration
 from textcls_training.fit.threads import reproducible
+from textcls_training.models.calibration import Calibration
 from textcls_training.pipeline import train
 
 ROOT = Path(__file__).parent.parent.parent

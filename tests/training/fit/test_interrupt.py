@@ -17,7 +17,7 @@ from tests.training.helpers import SMALL
 from textcls import Classifier
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.interrupt import Stop, stopped_by_ctrl_c
-from textcls_training.fit.selection import EpochScore
+from textcls_training.fit.validation import EpochScore
 from textcls_training.pipeline import train
 
 ROWS = 3000
