@@ -110,7 +110,7 @@ def unbalanced(survey: Survey) -> Iterator[Finding]:
         if counts and counts[most] >= UNBALANCED * counts[least]:
             message = (
                 f"{most!r} has {counts[most]:,} rows and {least!r} {counts[least]:,}, {UNBALANCED} to 1 or more; "
-                "look at each label's own figures, not at accuracy."
+                "if the rare one matters, look at its own figures, and try --class-weight balanced."
             )
             yield Finding("unbalanced-labels", message, 2)
         return
@@ -125,7 +125,7 @@ def unbalanced(survey: Survey) -> Iterator[Finding]:
         message = (
             f"{len(scarce):,} of {plural(len(survey.labels), 'label', 'labels')} "
             f"{'is' if len(scarce) == 1 else 'are'} on one row of {UNBALANCED + 1} or fewer: {shown}; "
-            "look at each label's own figures."
+            "if they matter, look at their own figures, and try --class-weight balanced."
         )
         yield Finding("unbalanced-labels", message, len(scarce))
 
