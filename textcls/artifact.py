@@ -4,7 +4,8 @@ What makes the graph (the export of `textcls_training`) and what reads it (`text
 page) spell again those of the names that they use.
 
     input   text           string [B]        one text each, as `tokenizer.clean` leaves it
-    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature)
+    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature) of one label a text,
+                                             sigmoid(scale * logits + shift) of several
             logits         float  [B, C]
             tokens         string [B, T]     lower-cased; "" where padded
             attention      float  [B, T]     attention probability: sums to 1, or is 0 for an empty text
@@ -28,13 +29,16 @@ import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, get_args
 
 from textcls.errors import ArtifactError, ConfigError
 from textcls.features import FeatureConfig
 from textcls.labels import labels_problem, unpaired_surrogate
 
-FORMAT_VERSION: Final = 1
+# The newest format. Files of one label a text are still written in the first.
+FORMAT_VERSION: Final = 2
+Task = Literal["single-label", "multi-label"]
+TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
@@ -44,6 +48,7 @@ MOST_BYTES: Final = 2_000_000_000
 METADATA_CHARACTERS: Final = 16_000_000
 MOST_TOKENS: Final = 1_000_000
 LARGEST: Final = 3e38
+_OF_SEVERAL: Final = ("scale", "shift", "thresholds")
 _NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -68,8 +73,11 @@ class ModelInfo:
             `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Other keys may come and
             go.
         threshold: score below which an answer is `abstain`; None never abstains.
-        task: what kind of answer it is; later versions may add others.
-        format_version: version of this layout.
+        task: whether a text has one label, or may have several, or none.
+        format_version: version of this layout: 2 of several labels a text, 1 of one.
+        scale: of several labels: what the logit of each is multiplied by.
+        shift: likewise: what is added to it; the sum is the log-odds of the label.
+        thresholds: likewise: the probability from which on each is assigned.
     """
 
     labels: tuple[str, ...]
@@ -82,17 +90,26 @@ class ModelInfo:
     label_column: str
     training: Mapping[str, Any]
     threshold: float | None = None
-    task: Literal["single-label"] = "single-label"
-    format_version: int = FORMAT_VERSION
+    task: Task = "single-label"
+    format_version: int = 1
+    scale: tuple[float, ...] | None = None
+    shift: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = None
 
     @property
     def norm(self) -> bool:
         """Whether the attention is `norm`, whose tokens also weaken each other."""
         return self.model.get("attention") == "norm"
 
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.task == "multi-label"
+
     def to_metadata(self) -> dict[str, str]:
         """Return the ONNX metadata properties; the same info gives the same text."""
-        return {METADATA_KEY: json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)}
+        fields = {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
+        return {METADATA_KEY: json.dumps(fields, ensure_ascii=False, sort_keys=True)}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":
@@ -155,7 +172,9 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     threshold = None if found["threshold"] is None else _number(found["threshold"], "threshold")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"the threshold is {threshold:g}, and must be a probability")
-    if found["task"] != "single-label":
+    task = found["task"]
+    version = _whole(found, "format_version", 1)
+    if task not in TASKS or (task == "multi-label") != (version == 2):
         raise ValueError("the task is none that this version of textcls knows")
     text_columns = _strings(found, "text_columns")
     if not text_columns or not isinstance(found["label_column"], str):
@@ -171,9 +190,25 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "label_column": found["label_column"],
         "training": _object(found, "training"),
         "threshold": threshold,
-        "task": "single-label",
-        "format_version": _whole(found, "format_version", 1),
+        "task": task,
+        "format_version": version,
+        **(_of_several(found, len(labels)) if task == "multi-label" else {}),
     }
+
+
+def _of_several(found: Mapping[str, Any], labels: int) -> dict[str, Any]:
+    """Return the fields that files of several labels a text have besides."""
+    checked = {}
+    for name in _OF_SEVERAL:
+        numbers = tuple(_number(value, name) for value in _items(found, name))
+        if len(numbers) != labels:
+            raise ValueError(f"{labels} labels, {len(numbers)} numbers in {name}")
+        checked[name] = numbers
+    if not min(checked["scale"]) > 0:
+        raise ValueError("scale holds a number that is not above 0")
+    if not all(0 <= number <= 1 for number in checked["thresholds"]):
+        raise ValueError("thresholds hold a number that is no probability")
+    return checked
 
 
 def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:

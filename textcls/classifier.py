@@ -32,6 +32,8 @@ class Classifier:
         self.info, self.path = graph.info, graph.path
         self._graph = graph
         self._bias = np.array(graph.info.bias, np.float32)
+        thresholds = graph.info.thresholds
+        self._thresholds = None if thresholds is None else np.array(thresholds, np.float32)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
 
     @classmethod
@@ -83,7 +85,9 @@ class Classifier:
         Args:
             texts: a text, or a sequence of texts; a sequence gives a list in the same order.
             explain: also say what each token added to each label.
-            threshold: score below which the decision is `abstain`; by default the model's own, if it has one.
+            threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
+                text may have several labels: the probability from which on each is assigned; by default that of the
+                label.
 
         Raises:
             InputError: something else than text was given.
@@ -145,6 +149,9 @@ class Classifier:
 
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
         read = [self._graph.read(text) for text in texts]
+        thresholds = self._thresholds
+        if thresholds is not None and threshold is not None:
+            thresholds = np.full_like(thresholds, threshold)
         outputs = self._graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
         all_probabilities, all_attention = outputs["probabilities"], outputs["attention"]
         for i, text in enumerate(texts):
@@ -153,9 +160,20 @@ class Classifier:
             if explain:
                 logits, contributions, known = (outputs[name][i] for name in ("logits", "contributions", "known"))
                 explanation = Explanation(
-                    text, self.labels, self._bias, probabilities, logits, attention, contributions, known
+                    text,
+                    self.labels,
+                    self._bias,
+                    probabilities,
+                    logits,
+                    attention,
+                    contributions,
+                    known,
+                    thresholds is not None,
                 )
-            abstains = threshold is not None and probabilities.max() < threshold
+            if thresholds is not None:
+                abstains = not (probabilities >= thresholds).any()
+            else:
+                abstains = threshold is not None and probabilities.max() < threshold
             yield Prediction(
                 self.labels,
                 probabilities,
@@ -164,4 +182,5 @@ class Classifier:
                 explanation,
                 threshold,
                 int(np.count_nonzero(attention)),
+                thresholds,
             )

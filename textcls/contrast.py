@@ -1,4 +1,7 @@
-"""Linear contrasts of logits: weights of the labels, summing to zero, that turn contributions into one number."""
+"""Linear contrasts of logits: weights of the labels that turn contributions into one number.
+
+They sum to zero, but for those of a label by itself.
+"""
 
 from collections.abc import Sequence
 
@@ -26,6 +29,16 @@ def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
     weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
     weight[numbers, columns] = -1.0
     return np.negative(weight)
+
+
+def each_alone(labels: int, numbers: Sequence[int]) -> Float64:
+    """Return what stands in the place of contrasts where labels do not compete [labels, numbers]: each logit itself.
+
+    A sigmoid a label answers for it alone: its logit is, but for scale and shift, the log-odds of the label.
+    """
+    weight = np.zeros((labels, len(numbers)))
+    weight[numbers, np.arange(len(numbers))] = 1.0
+    return weight
 
 
 def one_against_one(labels: int, number: int, other: int) -> Float64:

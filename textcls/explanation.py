@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.contrast import Float32, Float64, one_against_one, one_against_rest
+from textcls.contrast import Float32, Float64, each_alone, one_against_one, one_against_rest
 from textcls.errors import ConfigError
 from textcls.labels import label_number
 
@@ -106,6 +106,7 @@ class Explanation:
         contribution_output: likewise [T, labels].
         known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
             left out for size.
+        several: whether a text may have several labels, which then do not compete.
     """
 
     text: str
@@ -116,6 +117,7 @@ class Explanation:
     attention_output: Float32
     contribution_output: Float32
     known_output: NDArray[np.bool_]
+    several: bool = False
 
     @property
     def label(self) -> str:
@@ -171,7 +173,7 @@ class Explanation:
         name = self.label if label is None else label
         number = self._number(name)
         if against is None:
-            contrast = one_against_rest(self.probability_values, [number])[:, 0]
+            contrast = self.contrasts([number])[:, 0]
         else:
             contrast = one_against_one(len(self.labels), number, self._number(against))
         if name == against:
@@ -179,6 +181,15 @@ class Explanation:
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast)
+
+    def contrasts(self, numbers: Sequence[int]) -> Float64:
+        """Return how much each label counts in the evidence for labels [labels, numbers], these given by number.
+
+        A label stands against all others, or, where a text may have several, for itself.
+        """
+        if self.several:
+            return each_alone(len(self.labels), numbers)
+        return one_against_rest(self.probability_values, numbers)
 
     def columns(self, attribution: Attribution) -> list[int]:
         """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
@@ -193,7 +204,7 @@ class Explanation:
 
         That is its contribution to the label less the mean of those to the others, weighted by their probabilities:
         to first order the change of the label's log-odds, in units of the temperature. Of two labels it is the
-        difference.
+        difference. Where a text may have several labels, it is the contribution to the label itself.
 
         Raises:
             ConfigError: there is no such label.

@@ -37,11 +37,13 @@ class Prediction:
 
     Attributes:
         probabilities: calibrated, one a label, in the model's order.
-        decision: `abstain` if the best score is below the threshold.
+        decision: `abstain` if the best score is below the threshold; of several labels, if none is assigned.
         truncated: whether the text is longer than the model reads; the rest was cut.
         explanation: present if it was asked for.
         threshold: the score below which the decision is `abstain`; None never abstains.
         tokens_read: how many tokens of the text were read: those with an attention probability above 0.
+        thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
+            where it has one.
     """
 
     label_names: tuple[str, ...]
@@ -51,6 +53,23 @@ class Prediction:
     explanation: Explanation | None
     threshold: float | None = None
     tokens_read: int = 0
+    thresholds: Float32 | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.thresholds is not None
+
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The labels of the text, the most probable first: those that reach their thresholds, or the one label.
+
+        Of one label a text there is none if the decision is `abstain`.
+        """
+        if self.thresholds is None:
+            return (self.label,) if self.decision == "accept" else ()
+        order = np.argsort(-self.probabilities, kind="stable")
+        return tuple(self.label_names[i] for i in order if self.probabilities[i] >= self.thresholds[i])
 
     @property
     def label(self) -> str:
@@ -67,6 +86,8 @@ class Prediction:
         """Why the decision is `abstain`, in a sentence or two; None if it is not."""
         if self.decision == "accept":
             return None
+        if self.thresholds is not None:
+            return self._nothing_assigned(self.thresholds)
         reason = f"It abstains: the best score, {self.score:.1%}, is below the threshold"
         reason += "." if self.threshold is None else f" of {self.threshold:.1%}."
         if self.explanation is None:
@@ -75,6 +96,13 @@ class Prediction:
         if not tokens:
             return f"{reason} The text has no tokens."
         return f"{reason} Of its {tokens:,} tokens, {unknown:,} {'is' if unknown == 1 else 'are'} unknown to the model."
+
+    def _nothing_assigned(self, thresholds: Float32) -> str:
+        best = int((self.probabilities - thresholds).argmax())
+        return (
+            f"It abstains: no label reaches its threshold; the nearest is {self.label_names[best]!r}, with "
+            f"{self.probabilities[best]:.1%} of {thresholds[best]:.1%}."
+        )
 
     @property
     def remarks(self) -> list[str]:
@@ -111,6 +139,8 @@ class Prediction:
             "decision": self.decision,
             "truncated": self.truncated,
         }
+        if self.thresholds is not None:
+            result["assigned"] = list(self.assigned)
         if self.explanation is not None:
             result.update(self.explanation.as_json([names[i] for i in order]))
         return result

@@ -10,6 +10,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from textcls import artifact, sub_token_attribution, tokenizer
+from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError
 from textcls.graph import Graph
 
@@ -77,10 +78,12 @@ def _answers_problem(graph: Graph) -> str | None:
         if len(shape) != rank or shape[0] != len(texts) or (of_labels and shape[-1] != labels):
             return f"its metadata name {labels:,} labels, and its output {name!r} has the shape {shape}"
     scores, logits = found["probabilities"], found["logits"]
-    if not (np.isfinite(scores).all() and (scores >= 0).all() and (abs(scores.sum(1) - 1) < _ROUNDING).all()):
+    sums_hold = info.several or (abs(scores.sum(1) - 1) < _ROUNDING).all()
+    if not (np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 1 + _ROUNDING).all() and sums_hold):
         return "its scores are no probabilities"
-    if not np.allclose(scores, _softmax(logits, info.temperature), atol=_ROUNDING):
-        return "its scores are not those of its logits and the temperature of its metadata"
+    if not np.allclose(scores, _probabilities(logits, info), atol=_ROUNDING):
+        what = "the scale and shift" if info.several else "the temperature"
+        return f"its scores are not those of its logits and {what} of its metadata"
     sums = np.array(info.bias) + found["contributions"].sum(1)
     if not (abs(sums - logits) <= _tolerance(logits)).all():
         return "its bias and contributions do not add up to its logits"
@@ -115,8 +118,13 @@ def _tolerance(logits: NDArray[np.float32]) -> float:
     return _ROUNDING * (1 + float(np.abs(logits).max(initial=0)))
 
 
-def _softmax(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
-    scaled = logits.astype(np.float64) / temperature
+def _probabilities(logits: NDArray[np.float32], info: ModelInfo) -> NDArray[np.float64]:
+    """Return what logits mean by the metadata."""
+    if info.scale is not None and info.shift is not None:
+        # By the hyperbolic tangent, which cannot overflow.
+        odds = logits * np.array(info.scale) + np.array(info.shift)
+        return np.asarray((1 + np.tanh(odds / 2)) / 2)
+    scaled = logits.astype(np.float64) / info.temperature
     powers = np.exp(scaled - scaled.max(1, keepdims=True))
     probabilities: NDArray[np.float64] = powers / powers.sum(1, keepdims=True)
     return probabilities

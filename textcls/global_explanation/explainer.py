@@ -8,7 +8,6 @@ import numpy as np
 
 from textcls import tokenizer
 from textcls.classifier import Classifier
-from textcls.contrast import one_against_rest
 from textcls.explanation import Explanation
 from textcls.global_explanation.decisions import Decisions
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, Shortcut
@@ -84,7 +83,7 @@ class GlobalExplainer:
         text = tokenizer.lower(tokenizer.clean(explanation.text))
         words = [text[start:end] for start, end in spans]
         added = explanation.contributions.astype(np.float64)
-        evidence = added @ one_against_rest(explanation.probability_values, range(len(self.labels)))
+        evidence = added @ explanation.contrasts(range(len(self.labels)))
         self._words.add(words, evidence, explanation.text, spans)
         # Tokens hold no white space, so a pair has one spelling.
         pairs = [f"{a} {b}" for a, b in pairwise(words)]

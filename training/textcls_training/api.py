@@ -1,11 +1,12 @@
 """Training from Python: lists of texts and labels in, a classifier out. `textcls.train` leads here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from textcls.classifier import Classifier
+from textcls.data.label_sets import LabelSet, structured, weight
 from textcls.errors import ConfigError, InputError
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
@@ -14,13 +15,17 @@ from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 
+# Of a text: its label, or all its labels, or the probability of each.
+Label = str | Collection[str] | Mapping[str, float]
+
 
 def train(
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[str], Sequence[str]] | None = None,
+    valid: tuple[Sequence[str], Sequence[Label]] | None = None,
+    weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[str] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
@@ -28,10 +33,14 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
-    given = _labelled_texts(texts, labels, "texts")
+    given = labelled_texts(texts, labels, "texts")
+    if weights is not None:
+        given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
-    validation = None if valid is None else _labelled_texts(*valid, "texts of valid")
+    validation = (
+        None if valid is None else labelled_texts(*valid, "texts of valid", several=given.label_sets is not None)
+    )
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
@@ -65,15 +74,61 @@ def unlabelled_texts(
     return UnlabelledTexts.sample(map(UnlabelledText, texts, of_mappings(probabilities, names)), limit, labelled)
 
 
-def _labelled_texts(texts: Sequence[str], labels: Sequence[str], what: str) -> LabelledTexts:
+def labelled_texts(
+    texts: Sequence[str], labels: Sequence[Label], what: str, *, several: bool | None = None
+) -> LabelledTexts:
+    """Return `texts` with their labels; in messages they are `what`.
+
+    Args:
+        texts: the texts.
+        labels: of each its label, or its labels: names, or a mapping from names to probabilities.
+        what: what they are.
+        several: whether each has labels, or a label; None if the first that is no string is to tell.
+
+    Raises:
+        InputError: these are no texts with their labels.
+    """
     if isinstance(texts, str) or isinstance(labels, str):
         raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
     texts, labels = list(texts), list(labels)
     if len(texts) != len(labels):
         raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; one label a text is needed.")
     _check_strings(texts, what, "")
+    if several is None:
+        several = any(isinstance(label, list | tuple | set | frozenset | Mapping) for label in labels)
+    if several:
+        return LabelledTexts(texts=texts, label_sets=[_label_set(label, i) for i, label in enumerate(labels)])
     _check_strings(labels, "labels", "; answers name labels by strings, so give str(label)")
-    return LabelledTexts(texts=texts, labels=labels)
+    return LabelledTexts(texts=texts, labels=[label for label in labels if isinstance(label, str)])
+
+
+def _label_set(labels: Label, i: int) -> LabelSet:
+    """Return the labels of text `i` with their probabilities."""
+    if isinstance(labels, str):
+        raise InputError(f"Labels: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
+    if not isinstance(labels, Mapping | Collection):
+        raise InputError(f"Labels: number {i} is no list of labels but {type(labels).__name__}.")
+    found = structured(dict(labels) if isinstance(labels, Mapping) else sorted(labels, key=str))
+    if isinstance(found, str):
+        raise InputError(f"Labels: those of number {i} {found}.")
+    return found
+
+
+def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
+    """Return the weights of rows as plain numbers.
+
+    Raises:
+        InputError: there is not one a row, one is no number from 0 on, or all are 0.
+    """
+    if len(weights) != rows:
+        raise InputError(f"There are {rows} texts and {len(weights)} weights; one a text is needed.")
+    checked = []
+    for i, given in enumerate(weights):
+        found = weight(given.item() if hasattr(given, "item") else given)
+        if isinstance(found, str):
+            raise InputError(f"Weights: number {i} {found}.")
+        checked.append(found)
+    return checked
 
 
 def _check_strings(values: Sequence[object], what: str, remedy: str) -> None:

@@ -79,6 +79,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
+@target_options
 @reading_options
 def train(
     data: tuple[Path, ...],
@@ -91,6 +92,7 @@ def train(
     probabilities: str | None,
     as_json: bool,
     verbose: bool,
+    targets: TargetOptions,
     reading: Reading,
     **settings: Any,
 ) -> None:
@@ -111,11 +113,13 @@ def train(
     check_output_path(output)
     clock = Clock()
     more = [] if rationale_column is None else [rationale_column]
-    rows = read_labelled(data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad)
+    rows = read_labelled(
+        data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad, targets=targets
+    )
     reading.say(rows.notes)
     if rationale_column is not None:
         rows = _with_spans(rows, rationale_column, reading)
-    valid_rows = _read_valid(valid, rows, reading) if valid else None
+    valid_rows = _read_valid(valid, rows, reading, targets) if valid else None
     texts = None
     if unlabelled:
         texts = _read_unlabelled(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)

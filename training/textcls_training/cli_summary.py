@@ -7,8 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal import label_set_evaluation
 from textcls.display.terminal.evaluation import label_table, score_line
 from textcls.display.text import percent, plural
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.training_report import TrainReport
 
@@ -23,8 +26,9 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     if held.rows:
         how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
         missing = [row.label for row in held.labels if not row.rows]
-        console.print(Text.assemble(how, score_line(held), f" (before calibration {report.ece_before:.3f})"))
-        console.print(label_table(held))
+        scores, *tables = _shown(held)
+        console.print(Text.assemble(how, scores, f" (before calibration {report.ece_before:.3f})"))
+        console.print(*tables, sep="\n")
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
@@ -32,7 +36,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         console.print(report.vectors.sentence(), soft_wrap=True, markup=False, highlight=False)
     if report.gate is not None:
         console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
-    if report.temperature == 1:
+    if not report.calibrated:
         console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few for it.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
@@ -41,6 +45,13 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         ),
         soft_wrap=True,
     )
+
+
+def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, *tuple[Table | Text, ...]]:
+    """Return a line of scores, and the tables of the labels."""
+    if isinstance(held, LabelSetReport):
+        return label_set_evaluation.score_line(held), *label_set_evaluation.label_table(held)
+    return score_line(held), label_table(held)
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:

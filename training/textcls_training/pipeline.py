@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import ModelInfo
@@ -26,7 +26,10 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
+from textcls_training.fit.validation import LabelSetValidation
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.training_report import TrainReport, VectorsReport
 from textcls_training.vectors.file import load
@@ -95,7 +98,7 @@ def run(
     metrics.require()
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
-    distillation = _distillation(config, unlabelled)
+    distillation = _distillation(config, unlabelled, given)
     vectors = None if config.vectors is None else load(config.vectors)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
@@ -116,7 +119,7 @@ def run(
         tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(given, names, outcome, rows, known)
-        save(fitted.model, tables, fitted.selected.calibration.temperature, info, output)
+        save(fitted.model, tables, fitted.selected.calibration, info, output)
         clock.lap("saving")
     report = TrainReport.of(
         fitted.model,
@@ -132,8 +135,11 @@ def run(
     return TrainingRun(report, fitted.model, tables)
 
 
-def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None) -> Distillation | None:
+def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
+    if unlabelled is not None and (given.label_sets is not None or given.weights is not None):
+        what = "several labels" if given.label_sets is not None else "weights"
+        raise ConfigError(f"Unlabelled texts cannot teach yet where rows have {what}; train without them.")
     if unlabelled is None:
         if config.teacher is not None:
             raise ConfigError("A teacher answers unlabelled texts, and there are none; give some, or leave it out.")
@@ -158,7 +164,37 @@ def _resolved(
     config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int, vectors: WordVectors | None
 ) -> ResolvedConfig:
     fused = fuses_metric_scores(config.device)
-    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused, vectors=vectors)
+    return resolve(
+        config,
+        given.texts,
+        len(dataset.corpus.token),
+        labels,
+        several=dataset.several,
+        fused_metric=fused,
+        vectors=vectors,
+    )
+
+
+def _task(calibration: AnyCalibration) -> dict[str, Any]:
+    """Return what the file says of its task, where a text may have several labels; nothing where it has one."""
+    if not isinstance(calibration, LabelSetCalibration):
+        return {}
+    return {
+        "task": "multi-label",
+        "format_version": 2,
+        "scale": calibration.scale,
+        "shift": calibration.shift,
+        "thresholds": calibration.thresholds,
+    }
+
+
+def _held_out(selected: SelectionResult) -> dict[str, float | None]:
+    """Return what the file says of the validation rows."""
+    if isinstance(selected.validation, LabelSetValidation):
+        score = selected.validation.score(selected.logits) if len(selected.validation) else None
+        return {"held_out_break_even": round(score.accuracy, 6) if score else None}
+    right = selected.logits.argmax(1) == selected.labels
+    return {"held_out_accuracy": round(float(right.mean()), 6) if len(right) else None}
 
 
 def _model_info(
@@ -166,11 +202,11 @@ def _model_info(
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
-    right = selected.logits.argmax(1) == selected.labels
     return ModelInfo(
         labels=tuple(names),
         bias=empty_text_logits(model),
         temperature=selected.calibration.temperature,
+        **_task(selected.calibration),
         max_tokens=config.max_tokens,
         features=config.features,
         model=asdict(config.model),
@@ -187,8 +223,8 @@ def _model_info(
             "shares": [round(weight, 6) for weight in model.ensemble_weights],
             "gate": model.gate,
             "optim": asdict(config.optim),
-            "held_out_rows": len(selected.labels),
-            "held_out_accuracy": round(float(right.mean()), 6) if len(right) else None,
+            "held_out_rows": len(selected.validation),
+            **_held_out(selected),
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),

@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
-from textcls.evaluation import metrics
+from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.corpus import Corpus
 from textcls_training.distillation.report import DistillationReport
+from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.validation import LabelSetValidation
+from textcls_training.models.calibration import LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
 
 
@@ -81,7 +86,8 @@ class TrainReport:
         temperature: 1 when too few rows were held out to fit it.
         ensemble_weights: how much each view counts: words, vectors if there are any, and pieces of words if they are
             read.
-        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature.
+        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature; where a text may have
+            several labels, F1, average precision and the rest, at the thresholds that they chose.
         ece_before: expected calibration error without it.
         gate: what the mixing layer's gate has become, None without mixing.
         parameters: how many numbers were learned in all.
@@ -99,7 +105,7 @@ class TrainReport:
     epochs: int
     temperature: float
     ensemble_weights: tuple[float, ...]
-    held_out: metrics.ClassificationReport
+    held_out: ClassificationReport | LabelSetReport
     ece_before: float
     gate: float | None
     parameters: int
@@ -124,18 +130,17 @@ class TrainReport:
         vectors: VectorsReport | None = None,
         distillation: DistillationReport | None = None,
     ) -> "TrainReport":
-        """Measure the validation rows at the temperature that they chose. Arguments as the attributes."""
-        temperature = selected.calibration.temperature
-        probabilities = softmax(selected.logits / temperature, axis=1)
+        """Measure the validation rows as they are calibrated. Arguments as the attributes."""
+        held_out, ece_before = _held_out(selected, names)
         return cls(
             rows=rows,
-            held_out_rows=len(selected.labels),
+            held_out_rows=len(selected.validation),
             folds=folds,
             epochs=selected.epochs,
-            temperature=temperature,
+            temperature=selected.calibration.temperature,
             ensemble_weights=model.ensemble_weights,
-            held_out=metrics.report(probabilities, selected.labels, names),
-            ece_before=metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels),
+            held_out=held_out,
+            ece_before=ece_before,
             gate=model.gate,
             parameters=model.parameters,
             mixing_parameters=model.mixing_parameters,
@@ -153,6 +158,11 @@ class TrainReport:
         return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
 
     @property
+    def calibrated(self) -> bool:
+        """Whether there were enough validation rows to calibrate."""
+        return self.held_out_rows >= MIN_ROWS
+
+    @property
     def cross_entropy(self) -> float | None:
         """Mean negative log-likelihood, in nats, of the right labels on the held-out rows; see `textcls.evaluation`."""
         return self.held_out.cross_entropy
@@ -160,4 +170,20 @@ class TrainReport:
     @property
     def perplexity(self) -> float | None:
         """The exponential of `cross_entropy`."""
-        return self.held_out.perplexity
+        return None if isinstance(self.held_out, LabelSetReport) else self.held_out.perplexity
+
+
+def _held_out(selected: SelectionResult, names: Sequence[str]) -> tuple[ClassificationReport | LabelSetReport, float]:
+    """Return the report of the validation rows, and their calibration error before anything was fitted."""
+    calibration, validation = selected.calibration, selected.validation
+    if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
+        gold = validation.target_RC >= 0.5
+        found = label_set_metrics.report(
+            calibration.probabilities(selected.logits), gold, calibration.thresholds, names
+        )
+        scores = expit(selected.logits)
+        errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
+        return found, sum(errors) / len(errors)
+    probabilities = softmax(selected.logits / calibration.temperature, axis=1)
+    before = metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels)
+    return metrics.report(probabilities, selected.labels, names), before

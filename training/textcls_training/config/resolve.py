@@ -41,6 +41,7 @@ def resolve(
     tokens: int,
     labels: int,
     *,
+    several: bool = False,
     fused_metric: bool = False,
     vectors: WordVectors | None = None,
 ) -> ResolvedConfig:
@@ -51,13 +52,14 @@ def resolve(
         texts: the training texts.
         tokens: how many there are in all of them.
         labels: how many distinct labels there are.
+        several: whether a text may have several of them.
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
         vectors: what the file `config.vectors` holds.
     """
-    epochs = config.epochs or default_epochs(len(texts), labels)
+    epochs = config.epochs or default_epochs(len(texts), labels, several=several)
     model = config.model or ModelConfig(
-        dim=config.dim or default_dim(labels),
+        dim=config.dim or default_dim(labels, several=several),
         mixing=config.mixing,
         attention=config.attention,
         embedding=config.embedding,
@@ -65,7 +67,7 @@ def resolve(
     )
     if model.metric is None:
         model = replace(model, metric=fused_metric and model.linear_scores)
-    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs)
+    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs, several=several)
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
@@ -86,14 +88,22 @@ def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
     return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes)
 
 
-def default_epochs(rows: int, labels: int) -> int:
-    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40."""
+def default_epochs(rows: int, labels: int, *, several: bool = False) -> int:
+    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40.
+
+    Half as many where each label is a question of its own, and then two at least.
+    """
+    if several:
+        return min(20, max(2, round(78 * math.sqrt(labels / max(1, rows)))))
     return min(40, max(1, round(155 * math.sqrt(labels / max(1, rows)))))
 
 
-def default_dim(labels: int) -> int:
-    """Return 32; 64 for more than 32 labels, which do not fit into fewer dimensions."""
-    return 64 if labels > 32 else 32
+def default_dim(labels: int, *, several: bool = False) -> int:
+    """Return 32; 64 for more than 32 labels, which do not fit into fewer dimensions.
+
+    Where labels do not compete, more than 16 do not.
+    """
+    return 64 if labels > (16 if several else 32) else 32
 
 
 def default_batch_size(rows: int) -> int:
@@ -101,12 +111,13 @@ def default_batch_size(rows: int) -> int:
     return 16 if rows < 8000 else 32
 
 
-def default_optim(rows: int, tokens_a_text: float, epochs: int) -> OptimConfig:
+def default_optim(rows: int, tokens_a_text: float, epochs: int, *, several: bool = False) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
-    Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all.
+    Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
+    is a question of its own, most answers being no.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
@@ -115,7 +126,7 @@ def default_optim(rows: int, tokens_a_text: float, epochs: int) -> OptimConfig:
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
     steps = max(1.0, epochs * rows / batch_size)
-    return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 else optim
+    return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 and not several else optim
 
 
 def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:

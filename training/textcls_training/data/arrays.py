@@ -1,4 +1,4 @@
-"""Names of array types."""
+"""Names of array types, and lists of several lengths that stand end to end in one array."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +8,14 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+
+
+def starts(lengths: Int64) -> Int64:
+    """Where each of several lists begins when they stand end to end, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def ranges(first: Int64, length: Int64) -> Int64:
+    """Return first[0], first[0] + 1, ... (length[0] of them), then those of the next, end to end."""
+    ends = np.cumsum(length)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + length, length)

@@ -6,18 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from textcls import tokenizer
-from textcls_training.data.arrays import Bools, Int32, Int64
-
-
-def starts(lengths: Int64) -> Int64:
-    """Where each of several lists begins when they stand end to end, and where the last one ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
-def _ranges(first: Int64, length: Int64) -> Int64:
-    """Return first[0], first[0] + 1, ... (length[0] of them), then those of the next, end to end."""
-    ends = np.cumsum(length)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + length, length)
+from textcls_training.data.arrays import Bools, Int32, Int64, ranges, starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +41,7 @@ class Corpus:
 
     def places(self, which: Int64) -> Int64:
         """Return where the tokens of the texts `which` stand in `token`."""
-        return _ranges(self.start[which], self.lengths()[which])
+        return ranges(self.start[which], self.lengths()[which])
 
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""

@@ -1,7 +1,9 @@
 """Texts with what training is to answer to them, and their train-valid splits.
 
-A target is a distribution over the labels, with a weight a row. A hard label, which is sure of one, is the special
-case, and is kept as its number alone. Shapes: R rows, B rows of a batch, C labels, T tokens of the longest one.
+A target is the probability of each label, with a weight a row. Where a text has one label, its target is a distribution
+over the labels; a hard label, which is sure of one, is the special case, and is kept as its number alone. Where it may
+have several, or none, each probability stands by itself. Shapes: R rows, B rows of a batch, C labels, T tokens of the
+longest one.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from textcls.errors import InputError
 from textcls_training.data import rationales
 from textcls_training.data.arrays import Bools, Float32, Float64, Int64
 from textcls_training.data.corpus import Corpus
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
 
@@ -22,10 +25,12 @@ class Dataset(NamedTuple):
 
     Attributes:
         corpus: the tokens of the texts.
-        labels: the number of each text's label; of a soft target, that of its most probable one.
+        labels: the number of each text's label; of a soft target, that of its most probable one; of several, that of
+            the rarest, by which rows are dealt out to splits.
         rationale: one flag a token of `corpus`; None where there are no rationales.
         probability_RC: the targets, each row summing to 1; None where all are hard, sure of their label.
         weight_R: how much each row counts, at least 0; None where each counts 1.
+        sets: the targets of texts with several labels; None where each has one.
     """
 
     corpus: Corpus
@@ -33,6 +38,7 @@ class Dataset(NamedTuple):
     rationale: Bools | None = None
     probability_RC: Float32 | None = None
     weight_R: Float32 | None = None
+    sets: LabelMatrix | None = None
 
     @classmethod
     def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int) -> "Dataset":
@@ -46,15 +52,35 @@ class Dataset(NamedTuple):
         Raises:
             InputError: a label is none of `names`.
         """
-        strangers = sorted(set(given.labels) - set(names))
+        strangers = sorted(given.labels_in_use() - set(names))
         if strangers:
             raise InputError(f"The validation rows have the label {strangers[0]!r}, which no training row has.")
-        number = {name: i for i, name in enumerate(names)}
-        labels = np.array([number[label] for label in given.labels], np.int64)
         corpus = Corpus.of(given.texts, max_tokens)
-        if given.rationales is None:
-            return cls(corpus, labels)
-        return cls(corpus, labels, rationales.token_flags(given.texts, given.rationales, max_tokens))
+        flags = None
+        if given.rationales is not None:
+            flags = rationales.token_flags(given.texts, given.rationales, max_tokens)
+        weight_R = None if given.weights is None else np.array(given.weights, np.float32)
+        if given.label_sets is not None:
+            sets = LabelMatrix.of(given.label_sets, names)
+            return cls(corpus, sets.rarest(), flags, weight_R=weight_R, sets=sets)
+        number = {name: i for i, name in enumerate(names)}
+        return cls(corpus, np.array([number[label] for label in given.labels], np.int64), flags, weight_R=weight_R)
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.sets is not None
+
+    @property
+    def label_matrix(self) -> LabelMatrix:
+        """The targets of texts with several labels."""
+        if self.sets is None:
+            raise TypeError("each text has one label")
+        return self.sets
+
+    def weight(self) -> float:
+        """Return the weight of all rows together."""
+        return float(len(self.labels) if self.weight_R is None else self.weight_R.sum(dtype=np.float64))
 
     def select(self, which: Int64) -> "Dataset":
         """Return the rows `which`."""
@@ -64,10 +90,13 @@ class Dataset(NamedTuple):
             None if self.rationale is None else self.rationale[self.corpus.places(which)],
             None if self.probability_RC is None else self.probability_RC[which],
             None if self.weight_R is None else self.weight_R[which],
+            None if self.sets is None else self.sets.select(which),
         )
 
     def label_mass(self, classes: int) -> Float64:
         """Return how many rows each label has [C]: a row counts its weight, shared out by its target."""
+        if self.sets is not None:
+            return self.sets.mass(self.weight_R)
         if self.probability_RC is None:
             return np.bincount(self.labels, self.weight_R, minlength=classes).astype(np.float64)
         weight_R = np.ones(len(self.labels)) if self.weight_R is None else self.weight_R.astype(np.float64)

@@ -1,9 +1,12 @@
 """Labelled texts as they are given, before anything is counted in them."""
 
 import hashlib
-from collections.abc import Sequence
+import json
+import struct
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from textcls.data.label_sets import LabelSet
 from textcls.errors import InputError
 from textcls.labels import label_problem, labels_problem
 from textcls_training.data.rationales import Spans
@@ -15,41 +18,69 @@ class LabelledTexts:
 
     Attributes:
         texts: one a row.
-        labels: one a text.
+        labels: one a text; none where texts have several.
+        label_sets: where a text may have several labels, or none: those of each, with their probabilities.
+        names: where there are sets: the labels beyond those in them, such as columns without a positive row.
+        weights: how much each row counts, at least 0; None where each counts 1.
         rationales: human rationales of each text, the reasons for its label, as spans of characters; None for none.
         text_columns: where the texts came from; several columns are joined.
         label_column: where the labels came from.
     """
 
     texts: Sequence[str]
-    labels: Sequence[str]
+    labels: Sequence[str] = ()
+    label_sets: Sequence[LabelSet] | None = None
+    names: Sequence[str] = ()
+    weights: Sequence[float] | None = None
     rationales: Sequence[Spans] | None = None
     text_columns: tuple[str, ...] = ("text",)
     label_column: str = "label"
+
+    def labels_in_use(self) -> set[str]:
+        """Return the distinct labels of all rows."""
+        return set(self.labels) if self.label_sets is None else set().union(*self.label_sets)
 
     def label_names(self) -> list[str]:
         """Return the distinct labels, sorted.
 
         Raises:
-            InputError: there are fewer than two, or a model file could not hold them.
+            InputError: there are too few, a model file could not hold them, or no row has one of them.
         """
-        names = sorted(set(self.labels))
+        found = self.labels_in_use()
+        names = sorted(found.union(self.names))
         # What a model file cannot hold is told before the work.
         for name in names:
             if why := label_problem(name):
-                raise InputError(f"The label of training row {self.labels.index(name)} {why}.")
+                raise InputError(f"The label of training row {self._first_row_of(name)} {why}.")
         if len(names) > 1 and (why := labels_problem(names)):
             raise InputError(f"Of the training rows {why}: is their column the right one?")
-        if len(names) < 2:
+        if unused := sorted(set(names) - found):
+            raise InputError(f"No training row has the label {unused[0]!r}; leave it out, or add rows that have it.")
+        if self.weights is not None and not any(self.weights):
+            raise InputError("All weights of the training rows are 0; a row that is to count needs one above.")
+        if len(names) < (2 if self.label_sets is None else 1):
             only = f"only the label {names[0]!r}" if names else "no labels"
             raise InputError(f"The training rows have {only}; a classifier needs at least two.")
         return names
 
+    def _first_row_of(self, name: str) -> int:
+        rows: Sequence[Container[str]] = [(label,) for label in self.labels]
+        if self.label_sets is not None:
+            rows = self.label_sets
+        return next((i for i, labels in enumerate(rows) if name in labels), 0)
+
     def sha256(self) -> str:
-        """Return a hash of all texts and labels, in their order."""
+        """Return a hash of all texts and labels, in their order, and of their weights."""
         digest = hashlib.sha256()
-        for text, label in zip(self.texts, self.labels, strict=True):
-            for part in (label, text):
+        targets = self.labels if self.label_sets is None else map(_written, self.label_sets)
+        for text, target in zip(self.texts, targets, strict=True):
+            for part in (target, text):
                 encoded = part.encode("utf-8", "surrogatepass")
                 digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        for weight in self.weights or ():
+            digest.update(struct.pack(">d", weight))
         return digest.hexdigest()
+
+
+def _written(labels: LabelSet) -> str:
+    return json.dumps(sorted(labels.items()))

@@ -26,6 +26,7 @@ from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.export.text_graph import build_text_graph
+from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
 
 TOLERANCE: Final = 1e-4
@@ -78,14 +79,14 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     return make_model(helper.make_graph(nodes, "textcls", text.input, outputs, constants))
 
 
-def save(model: TrainedModel, tables: Tables, temperature: float, info: ModelInfo, path: Path) -> None:
+def save(model: TrainedModel, tables: Tables, calibration: AnyCalibration, info: ModelInfo, path: Path) -> None:
     """Join, check against PyTorch, and write to `path`.
 
     Raises:
         ConfigError: training diverged: PyTorch's answers are not finite; nothing is written.
         ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
     """
-    head = scoring_head(model, temperature)
+    head = scoring_head(model, calibration)
     graph = build_graph(tables, head, info.max_tokens)
     helper.set_model_props(graph, info.to_metadata())
     content = graph.SerializeToString(deterministic=True)

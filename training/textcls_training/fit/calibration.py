@@ -7,30 +7,16 @@ temperature inside: weights w_v give ensemble weights w_v / sum w and the temper
 Shapes: V views, R rows, C labels.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from textcls_training.data.arrays import Float32, Int64
+from textcls_training.models.calibration import Calibration
 
 MIN_ROWS = 50
 LOG_RANGE = (-4.0, 3.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Ensemble weights of the views, at least 0 and summing to 1, and the temperature of their sum."""
-
-    ensemble_weights: tuple[float, ...]
-    temperature: float
-
-    def combine(self, logits_VRC: Float32) -> Float32:
-        """Return the logits [R, C] of all views together, not yet divided by the temperature."""
-        combined_RC: Float32 = np.tensordot(np.array(self.ensemble_weights, np.float32), logits_VRC, 1)
-        return combined_RC
 
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:

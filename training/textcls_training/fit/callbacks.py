@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from textcls_training.fit.selection import EpochScore
+from textcls_training.fit.validation import EpochScore
 
 
 class Callback(Protocol):

@@ -6,17 +6,15 @@ Fits share nothing, so two may run side by side: the result is the same bytes as
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
-from textcls_training.fit import calibration
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.selection import EpochScore, SelectionResult, end_to_end, select
+from textcls_training.fit.selection import SelectionResult, end_to_end, select
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.trainer import Trainer
+from textcls_training.fit.validation import EpochScore, validation_of
 from textcls_training.models.ensemble import TrainedModel
 
 
@@ -31,7 +29,7 @@ class ValidatedFit:
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
         self.trainer = Trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
-        self._labels = split.valid.labels
+        self._validation = validation_of([split.valid])
         self._encoded = self.trainer.encode(split.valid.corpus)
 
     def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
@@ -49,19 +47,19 @@ class ValidatedFit:
             if trainer.stop.requested:
                 return
             self.logits.append(trainer.predict(self._encoded))
-            trainer.stop.possible |= keep and len(self._labels) > 0
+            trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
 
     def _score(self) -> EpochScore | None:
         """Score the last epoch, each view alike."""
-        return EpochScore.of(self.logits[-1].mean(0), self._labels) if len(self._labels) else None
+        return self._validation.score(self.logits[-1].mean(0)) if len(self._validation) else None
 
     def as_it_stands(self) -> SelectionResult:
         """Validate and calibrate the fit once more, in the middle of an epoch or not."""
         logits_VRC = self.trainer.predict(self._encoded)
-        found = calibration.fit(logits_VRC, self._labels)
+        found = self._validation.calibrate(logits_VRC)
         combined_RC = found.combine(logits_VRC)
-        return SelectionResult(self.trainer.epochs, found, combined_RC, self._labels, interrupted=True)
+        return SelectionResult(self.trainer.epochs, found, combined_RC, self._validation, interrupted=True)
 
 
 class CrossFit:
@@ -93,8 +91,8 @@ class CrossFit:
             self._fit_in_two_threads(callback)
         if self.stop.requested:
             return self._as_it_stands()
-        labels = np.concatenate([split.valid.labels for split in self.splits])
-        selected = select(labels, end_to_end(self.logits))
+        validation = validation_of([split.valid for split in self.splits])
+        selected = select(validation, end_to_end(self.logits))
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)

@@ -1,8 +1,18 @@
-"""What training makes small. Shapes: B texts, V views, C labels.
+"""What training makes small. Shapes: B texts, V views, C labels, R rows.
 
-A soft target is a hard row of each label, which counts by its probability; a hard one is sure of its label. So one
-cross-entropy serves both, and weights mean the same for both: -sum_c weight_c p_c log q_c times the weight of the row.
+Of one label a text: the cross-entropy of a softmax. A soft target is a hard row of each label, which counts by its
+probability; a hard one is sure of its label. So one cross-entropy serves both, and weights mean the same for both:
+-sum_c weight_c p_c log q_c times the weight of the row.
+
+Of several labels a text: the cross-entropy of a sigmoid a label, with weights of its own for the rows that have the
+label and for those that have not: -sum_c (weight_c p_c log q_c + other_c (1 - p_c) log(1 - q_c)) times the weight of
+the row.
+
+Both are summed, not averaged, so that a row of a table learns the same from a text however many texts share the step,
+and summed over the views, which learn each by itself.
 """
+
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -10,7 +20,59 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_training.config.settings import ClassWeight
-from textcls_training.data.arrays import Float64
+from textcls_training.data.arrays import Float64, Int64
+from textcls_training.data.dataset import Dataset
+
+
+class Loss(Protocol):
+    """What the answers to some rows of a dataset cost."""
+
+    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
+        """Return the loss of the logits of the rows `row_B`, on their device."""
+
+
+class SoftmaxLoss:
+    """The loss of rows with one label each."""
+
+    def __init__(self, dataset: Dataset, classes: int, class_weight: ClassWeight, device: torch.device) -> None:
+        self._dataset = dataset
+        self._class_weight_C = class_weights(dataset.label_mass(classes), class_weight).to(device)
+
+    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
+        """Return the loss of the logits of the rows `row_B`."""
+        dataset = self._dataset
+        target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
+        device = logits_VBC.device
+        target_B = torch.from_numpy(target[row_B]).to(device)
+        return label_loss(logits_VBC, target_B, self._class_weight_C, _row_weights(dataset, row_B, device))
+
+
+class SigmoidLoss:
+    """The loss of rows with several labels each."""
+
+    def __init__(self, dataset: Dataset, class_weight: ClassWeight, device: torch.device) -> None:
+        self._dataset = dataset
+        present_C, absent_C = label_set_weights(dataset, class_weight)
+        self._present_C, self._absent_C = present_C.to(device), absent_C.to(device)
+
+    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
+        """Return the loss of the logits of the rows `row_B`."""
+        dataset, device = self._dataset, logits_VBC.device
+        target_BC = torch.from_numpy(dataset.label_matrix.dense(row_B)).to(device)
+        return label_set_loss(
+            logits_VBC, target_BC, self._present_C, self._absent_C, _row_weights(dataset, row_B, device)
+        )
+
+
+def make_loss(dataset: Dataset, classes: int, class_weight: ClassWeight, device: torch.device) -> Loss:
+    """Return the loss of a dataset."""
+    if dataset.several:
+        return SigmoidLoss(dataset, class_weight, device)
+    return SoftmaxLoss(dataset, classes, class_weight, device)
+
+
+def _row_weights(dataset: Dataset, row_B: Int64, device: torch.device) -> Tensor | None:
+    return None if dataset.weight_R is None else torch.from_numpy(dataset.weight_R[row_B]).to(device)
 
 
 def class_weights(mass_C: Float64, kind: ClassWeight) -> Tensor:
@@ -28,9 +90,7 @@ def class_weights(mass_C: Float64, kind: ClassWeight) -> Tensor:
 def label_loss(
     logits_VBC: Tensor, target: Tensor, class_weight_C: Tensor, row_weight_B: Tensor | None = None
 ) -> Tensor:
-    """Return the cross-entropy of all views, which learn each by itself.
-
-    Summed, not averaged, so that a row of a table learns the same from a text however many texts share the step.
+    """Return the cross-entropy of softmax answers.
 
     Args:
         logits_VBC: what each view answers.
@@ -41,4 +101,36 @@ def label_loss(
     logits_VCB = logits_VBC.movedim(2, 1)
     targets = (target if target.dim() == 1 else target.T).expand(len(logits_VBC), *target.shape[::-1])
     loss_VB = F.cross_entropy(logits_VCB, targets, weight=class_weight_C, reduction="none")
+    return loss_VB.sum() if row_weight_B is None else (loss_VB * row_weight_B).sum()
+
+
+def label_set_weights(dataset: Dataset, kind: ClassWeight) -> tuple[Tensor, Tensor]:
+    """Return what the rows that have each label count [C], and those that have not [C].
+
+    `balanced` gives both half of the weight of all rows, as scikit-learn does for each label against the rest.
+    """
+    classes = dataset.label_matrix.classes
+    if kind == "none":
+        return torch.ones(classes), torch.ones(classes)
+    present_C = dataset.label_mass(classes)
+    absent_C = dataset.weight() - present_C
+    half = dataset.weight() / 2
+    found = [torch.from_numpy(half / np.maximum(mass_C, 1)).float() for mass_C in (present_C, absent_C)]
+    return found[0], found[1]
+
+
+def label_set_loss(
+    logits_VBC: Tensor, target_BC: Tensor, present_C: Tensor, absent_C: Tensor, row_weight_B: Tensor | None = None
+) -> Tensor:
+    """Return the cross-entropy of sigmoid answers.
+
+    Args:
+        logits_VBC: what each view answers.
+        target_BC: how probable each label is.
+        present_C: what a row that has the label counts.
+        absent_C: what one that has not counts.
+        row_weight_B: what each row counts; None where that is 1.
+    """
+    loss_VBC = present_C * target_BC * F.softplus(-logits_VBC) + absent_C * (1 - target_BC) * F.softplus(logits_VBC)
+    loss_VB = loss_VBC.sum(2)
     return loss_VB.sum() if row_weight_B is None else (loss_VB * row_weight_B).sum()

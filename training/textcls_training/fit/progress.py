@@ -9,7 +9,7 @@ from rich.text import Text
 
 from textcls.display.terminal import progress
 from textcls.display.terminal.progress import Progress
-from textcls_training.fit.selection import EpochScore
+from textcls_training.fit.validation import EpochScore
 
 # Share of the running mean that a step's loss keeps.
 SMOOTHING = 0.98

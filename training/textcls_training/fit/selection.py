@@ -3,25 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from textcls_training.data.arrays import Float32, Int64
-from textcls_training.fit import calibration
-from textcls_training.fit.calibration import Calibration
-
-
-class EpochScore(NamedTuple):
-    """How an epoch did on validation rows; of equal accuracies the lower loss is better."""
-
-    accuracy: float
-    negative_loss: float
-
-    @classmethod
-    def of(cls, logits: Float32, labels: Int64) -> "EpochScore":
-        """Score the logits [rows, labels] of validation rows."""
-        return cls(float((logits.argmax(1) == labels).mean()), -calibration.log_loss(logits, labels))
+from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
+from textcls_training.models.calibration import AnyCalibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +17,45 @@ class SelectionResult:
 
     Attributes:
         epochs: after how many the training ends.
-        calibration: ensemble weights and temperature.
-        logits: of the validation rows after that epoch [rows, labels], in the ensemble, before the temperature.
-        labels: of the validation rows.
+        calibration: ensemble weights, and temperature or thresholds.
+        logits: of the validation rows after that epoch [rows, labels], in the ensemble, before calibration.
+        validation: the validation rows.
         interrupted: nothing was chosen, as somebody has ended the training, and it had come so far.
     """
 
     epochs: int
-    calibration: Calibration
+    calibration: AnyCalibration
     logits: Float32
-    labels: Int64
+    validation: Validation
     interrupted: bool = False
 
+    @property
+    def labels(self) -> Int64:
+        """The label of each validation row, where each has one."""
+        if not isinstance(self.validation, LabelValidation):
+            raise TypeError("validation rows have several labels")
+        return self.validation.labels
 
-def select(labels: Int64, by_epoch: Sequence[Float32]) -> SelectionResult:
+
+def select(validation: Validation, by_epoch: Sequence[Float32]) -> SelectionResult:
     """Let validation rows choose the epoch, and calibrate their logits there.
 
     Without validation rows (very small data) the last epoch is taken.
 
     Args:
-        labels: of the validation rows; of several splits end to end.
+        validation: the validation rows; of several splits end to end.
         by_epoch: the logits [V, rows, labels] after each epoch, a view each.
     """
     calibrations, combined, scores = [], [], []
     for logits_VRC in by_epoch:
-        found = calibration.fit(logits_VRC, labels)
+        found = validation.calibrate(logits_VRC)
         logits_RC = found.combine(logits_VRC)
         calibrations.append(found)
         combined.append(logits_RC)
-        if len(labels):
-            scores.append(EpochScore.of(logits_RC, labels))
-    number = best_epoch(scores, len(labels)) if scores else len(by_epoch)
-    return SelectionResult(number, calibrations[number - 1], combined[number - 1], labels)
+        if len(validation):
+            scores.append(validation.score(logits_RC))
+    number = best_epoch(scores, len(validation)) if scores else len(by_epoch)
+    return SelectionResult(number, calibrations[number - 1], combined[number - 1], validation)
 
 
 def end_to_end(by_split: Sequence[Sequence[Float32]]) -> list[Float32]:

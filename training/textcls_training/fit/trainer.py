@@ -21,7 +21,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.device import resolve_device
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.loss import class_weights, label_loss
+from textcls_training.fit.loss import make_loss
 from textcls_training.fit.optim import dense_groups, rate_factor
 from textcls_training.models import ops
 from textcls_training.models.classifier import ViewClassifier
@@ -117,9 +117,22 @@ class Trainer:
         self.device = self.learners[0].device
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
         self.dense = dense_groups([learner.classifier for learner in self.learners], embeddings, config.optim)
-        self.class_weight_C = class_weights(dataset.label_mass(classes), config.class_weight).to(self.device)
+        self._label_loss = make_loss(dataset, classes, config.class_weight, self.device)
+        if dataset.several:
+            self._begin_at_log_odds(classes)
         self.steps = config.epochs * -(-len(dataset.labels) // config.optim.batch_size)
         self.step_number = self.epochs = 0
+
+    @torch.no_grad()
+    def _begin_at_log_odds(self, classes: int) -> None:
+        """Let the bias of each label begin at the log-odds of its share of the rows, as if one more had it, one not.
+
+        A sigmoid that begins at 1/2 for a label which few rows have spends its first steps on that alone.
+        """
+        present_C = self.dataset.label_mass(classes) + 1
+        absent_C = self.dataset.weight() + 2 - present_C
+        for learner in self.learners:
+            learner.classifier.head.bias.copy_(torch.from_numpy(np.log(present_C / absent_C)))
 
     def encode(self, corpus: Corpus) -> list[Any]:
         """Prepare texts for the embedding of each view."""
@@ -185,21 +198,13 @@ class Trainer:
         """Return the loss of the targets and, where there are human rationales, that of the attention."""
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
-        target, row_weight_B = self._targets(text_B)
-        loss = label_loss(logits_VBC, target, self.class_weight_C, row_weight_B)
+        loss = self._label_loss(logits_VBC, text_B)
         rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.numpy())
         if rationale_BT is not None:
             for learner, given in pairs:
                 distance = learner.rationale_loss(given, torch.from_numpy(rationale_BT))
                 loss = loss + self.config.rationale_weight * distance
         return loss
-
-    def _targets(self, text_B: Int64) -> tuple[Tensor, Tensor | None]:
-        """Return hard labels [B] or probabilities [B, C] of a batch, and what its rows count, if not 1."""
-        dataset = self.dataset
-        target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
-        weight_B = None if dataset.weight_R is None else torch.from_numpy(dataset.weight_R[text_B]).to(self.device)
-        return torch.from_numpy(target[text_B]).to(self.device), weight_B
 
     @torch.no_grad()
     def predict(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> Float32:

@@ -7,16 +7,17 @@ import numpy as np
 import onnx
 import torch
 from onnx import TensorProto, helper
-from torch import Tensor, nn
+from torch import Tensor
 
 from textcls_training.config.settings import Attention
 from textcls_training.export.builder import GraphBuilder, make_model
-from textcls_training.export.heads.outputs import OUTPUTS, HeadOutputs, ensemble_bias
+from textcls_training.export.heads.outputs import OUTPUTS, CalibratedHead, HeadOutputs, ensemble_bias
 from textcls_training.models import ops
+from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.classifier import ViewClassifier
 
 
-class FoldedHead(nn.Module):
+class FoldedHead(CalibratedHead):
     """Outputs from token sums whose columns are values, a score and a squared norm; every seed of every view is a
     group.
 
@@ -24,7 +25,7 @@ class FoldedHead(nn.Module):
     """
 
     def __init__(
-        self, classifiers: Sequence[ViewClassifier], ensemble_weights: Sequence[float], temperature: float
+        self, classifiers: Sequence[ViewClassifier], ensemble_weights: Sequence[float], calibration: AnyCalibration
     ) -> None:
         super().__init__()
         config = classifiers[0].config
@@ -32,10 +33,9 @@ class FoldedHead(nn.Module):
         self.register_buffer("bias_C", ensemble_bias(classifiers, ensemble_weights))
         weight_G = torch.tensor(ensemble_weights).repeat_interleave(config.seeds) / config.seeds
         self.register_buffer("ensemble_G1", weight_G.unsqueeze(1))
-        self.register_buffer("temperature", torch.tensor(temperature))
+        self.calibrate(calibration)
         self.bias_C: Tensor
         self.ensemble_G1: Tensor
-        self.temperature: Tensor
 
     def forward(self, padding_BT: Tensor, token_BTGX: Tensor) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
@@ -50,7 +50,7 @@ class FoldedHead(nn.Module):
             attribution_BTC = ops.norm_attributions(token_logit_BTGC, fraction_BTG)
         logits_BC = self.bias_C + token_logit_BTGC.sum((1, 2))
         attention_BT = (probability_BTG1 * self.ensemble_G1).sum((2, 3)).masked_fill(padding_BT, 0.0)
-        return torch.softmax(logits_BC / self.temperature, -1), logits_BC, attention_BT, attribution_BTC
+        return self.probabilities(logits_BC), logits_BC, attention_BT, attribution_BTC
 
     def graph(self) -> onnx.ModelProto:
         """Return `forward` in ONNX."""
@@ -68,7 +68,11 @@ class FoldedHead(nn.Module):
         part_BTG1 = g.node("Mul", probability_BTG1, number(self.ensemble_G1.numpy()))
         attention_BT = g.node("ReduceSum", part_BTG1, g.integers(2, 3), keepdims=0)
         g.node("Where", "padding", number(0), attention_BT, name="attention")
-        g.node("Softmax", g.node("Div", "logits", number(self.temperature.numpy())), axis=1, name="probabilities")
+        if self.scale_C is None or self.shift_C is None:
+            g.node("Softmax", g.node("Div", "logits", number(self.temperature.numpy())), axis=1, name="probabilities")
+        else:
+            scaled_BC = g.node("Mul", "logits", number(self.scale_C.numpy()))
+            g.node("Sigmoid", g.node("Add", scaled_BC, number(self.shift_C.numpy())), name="probabilities")
         return make_model(helper.make_graph(g.nodes, "head", _inputs(), _outputs(len(self.bias_C)), g.constants))
 
 

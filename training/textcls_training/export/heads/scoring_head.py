@@ -3,15 +3,16 @@
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import ensemble_bias
 from textcls_training.export.heads.vector_head import VectorHead
+from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
 
 ScoringHead = FoldedHead | VectorHead
 
 
-def scoring_head(model: TrainedModel, temperature: float) -> ScoringHead:
+def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHead:
     """Return the scoring head of the saved model in PyTorch."""
     kind = FoldedHead if model.foldable else VectorHead
-    return kind(model.classifiers, model.ensemble_weights, temperature).eval()
+    return kind(model.classifiers, model.ensemble_weights, calibration).eval()
 
 
 def empty_text_logits(model: TrainedModel) -> tuple[float, ...]:

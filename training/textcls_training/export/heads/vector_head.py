@@ -11,25 +11,25 @@ import torch
 from torch import Tensor, nn
 
 from textcls.errors import ArtifactError
-from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs
+from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, CalibratedHead, HeadOutputs
+from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.classifier import SeedAttention, ViewClassifier
 from textcls_training.models.mixing.building_blocks import StaticVector
 from textcls_training.models.opset import OPSET
 
 
-class VectorHead(nn.Module):
+class VectorHead(CalibratedHead):
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group."""
 
     def __init__(
-        self, classifiers: Sequence[ViewClassifier], ensemble_weights: Sequence[float], temperature: float
+        self, classifiers: Sequence[ViewClassifier], ensemble_weights: Sequence[float], calibration: AnyCalibration
     ) -> None:
         super().__init__()
         self.views = [folded_copy(classifier) for classifier in classifiers]
         self.classifiers = nn.ModuleList(self.views)  # so that their weights are those of this module
         self.register_buffer("share_V", torch.tensor(ensemble_weights))  # by this name in the file
-        self.register_buffer("temperature", torch.tensor(temperature))
+        self.calibrate(calibration)
         self.share_V: Tensor
-        self.temperature: Tensor
 
     def forward(self, padding_BT: Tensor, token_BTVX: Tensor) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
@@ -42,7 +42,7 @@ class VectorHead(nn.Module):
         logits_BC, attention_BT, attribution_BTC = (
             torch.stack(of_views).sum(0) for of_views in zip(*parts, strict=True)
         )
-        return torch.softmax(logits_BC / self.temperature, -1), logits_BC, attention_BT, attribution_BTC
+        return self.probabilities(logits_BC), logits_BC, attention_BT, attribution_BTC
 
     def graph(self) -> onnx.ModelProto:
         """Return `forward` in ONNX, by PyTorch's exporter.

@@ -26,6 +26,7 @@ from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Float64
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import INPUTS
+from textcls_training.models.calibration import Calibration
 from textcls_training.models.classifier import ViewClassifier
 
 STEPS: Final = 50
@@ -72,7 +73,7 @@ class SavedHead:
             raise ConfigError(f"Gradients of {classifier.path} cannot be had: {NEEDS_FOLDED}.")
         view.head.bias.data = torch.tensor(info.bias)
         weights = [float(weight) for weight in info.training["shares"]]
-        self.head = FoldedHead([view] * len(weights), weights, info.temperature).eval()
+        self.head = FoldedHead([view] * len(weights), weights, Calibration(tuple(weights), info.temperature)).eval()
         self.session = _open_with_token_sums(classifier)
         self.calls = 0
         self._check(classifier)

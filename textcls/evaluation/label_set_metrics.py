@@ -1,0 +1,197 @@
+"""How good the answers are where a text may have several labels, or none.
+
+F1, average precision and ranking loss are scikit-learn's, which comes with the extra `textcls[train]` and is imported
+on use; calibration is that of each label by itself.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.evaluation.metrics import BINS, Float, require
+
+Bools = NDArray[np.bool_]
+
+# So many pairs of labels that are mixed up are told.
+PAIRS: Final = 20
+# Of a row that is far off, so many labels on either side are counted.
+_OF_A_ROW: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSetLabelReport:
+    """How one label fared.
+
+    Attributes:
+        label: its name.
+        threshold: the probability from which on it is assigned.
+        precision: share of the rows that were assigned it and have it.
+        recall: share of the rows that have it and were assigned it.
+        f1: their harmonic mean.
+        average_precision: that of the order of rows by its probability; None if no row has it.
+        ece: expected calibration error of its probability, 0 to 1.
+        rows: how many have it.
+        assigned: how many were assigned it.
+    """
+
+    label: str
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+    average_precision: float | None
+    ece: float
+    rows: int
+    assigned: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSetReport:
+    """How a model fared on rows with several labels each.
+
+    Attributes:
+        rows: number of rows.
+        exact: share of rows whose assigned labels are exactly theirs.
+        micro_f1: F1 of all labels of all rows together.
+        macro_f1: mean F1 of the labels that occur.
+        samples_f1: mean F1 of the rows; 1 for one without labels that was assigned none.
+        average_precision: mean of the labels that occur.
+        ranking_loss: share of the pairs of a label that a row has and one that it has not which stand in the wrong
+            order.
+        ece: expected calibration error, the mean of the labels.
+        cross_entropy: mean cross-entropy of a row in nats, summed over the labels; None of no rows.
+        labels: each label that the model or the data knows.
+        mixed_up: pairs of labels, the most frequent first: one that rows have and were not assigned, one that they were
+            assigned and have not, and in how many rows.
+    """
+
+    rows: int
+    exact: float
+    micro_f1: float
+    macro_f1: float
+    samples_f1: float
+    average_precision: float
+    ranking_loss: float
+    ece: float
+    cross_entropy: float | None
+    labels: tuple[LabelSetLabelReport, ...]
+    mixed_up: tuple[tuple[str, str, int], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        found = asdict(self)
+        pairs = [{"has": has, "assigned": assigned, "rows": rows} for has, assigned, rows in self.mixed_up]
+        return found | {"mixed_up": pairs}
+
+
+def report(
+    probabilities: Float, gold: Bools, thresholds: Sequence[float], names: Sequence[str], unknown: Sequence[str] = ()
+) -> LabelSetReport:
+    """Score probabilities [rows, labels] against the labels that rows have.
+
+    Args:
+        probabilities: calibrated, columns in the order of `names`.
+        gold: which labels each row has; columns are `names` followed by `unknown`.
+        thresholds: of `names`.
+        names: the labels the model knows.
+        unknown: labels of the data that it does not know, and never assigns.
+    """
+    require()
+    every = [*names, *unknown]
+    known = len(names)
+    assigned = np.zeros(gold.shape, np.bool_)
+    assigned[:, :known] = probabilities >= np.array(thresholds)
+    labels = []
+    for i, name in enumerate(every):
+        scores = probabilities[:, i] if i < known else np.zeros(len(gold))
+        threshold = float(thresholds[i]) if i < known else 1.0
+        labels.append(_label_report(name, threshold, scores, gold[:, i], assigned[:, i]))
+    present = [label for label in labels if label.rows]
+    with_both = gold.any(1) & ~gold.all(1)
+    precisions = [label.average_precision for label in present if label.average_precision is not None]
+    rows = len(gold)
+    return LabelSetReport(
+        rows=rows,
+        exact=float((assigned == gold).all(1).mean()) if rows else 0.0,
+        micro_f1=_f1(assigned & gold, assigned, gold),
+        macro_f1=_mean([label.f1 for label in present]),
+        samples_f1=_samples_f1(assigned, gold),
+        average_precision=_mean(precisions),
+        ranking_loss=_ranking_loss(probabilities[with_both], gold[with_both, :known]),
+        ece=_mean([label.ece for label in labels[:known]]) if rows else 0.0,
+        cross_entropy=_cross_entropy(probabilities, gold[:, :known]) if rows else None,
+        labels=tuple(labels),
+        mixed_up=_mixed_up(assigned, gold, every),
+    )
+
+
+def _label_report(name: str, threshold: float, scores: Float, gold: Bools, assigned: Bools) -> LabelSetLabelReport:
+    from sklearn.metrics import average_precision_score
+
+    right, has, given = int((gold & assigned).sum()), int(gold.sum()), int(assigned.sum())
+    return LabelSetLabelReport(
+        label=name,
+        threshold=threshold,
+        precision=right / given if given else 0.0,
+        recall=right / has if has else 0.0,
+        f1=2 * right / (has + given) if has + given else 0.0,
+        average_precision=float(average_precision_score(gold, scores)) if has else None,
+        ece=label_calibration_error(scores, gold),
+        rows=has,
+        assigned=given,
+    )
+
+
+def label_calibration_error(scores: Float, gold: Bools) -> float:
+    """Return the mean gap between a label's probability and its share of rows, over bins, weighted by rows."""
+    bins = np.minimum((scores * BINS).astype(np.int64), BINS - 1)
+    gap = np.bincount(bins, scores - gold, BINS)
+    return float(np.abs(gap).sum() / max(1, len(gold)))
+
+
+def _f1(right: Bools, assigned: Bools, gold: Bools) -> float:
+    answers = int(assigned.sum()) + int(gold.sum())
+    return 2 * int(right.sum()) / answers if answers else 0.0
+
+
+def _samples_f1(assigned: Bools, gold: Bools) -> float:
+    answers = assigned.sum(1) + gold.sum(1)
+    if not len(answers):
+        return 0.0
+    f1 = np.where(answers > 0, 2 * (assigned & gold).sum(1) / np.maximum(answers, 1), 1.0)
+    return float(f1.mean())
+
+
+def _ranking_loss(probabilities: Float, gold: Bools) -> float:
+    from sklearn.metrics import label_ranking_loss
+
+    return float(label_ranking_loss(gold, probabilities)) if len(gold) and gold.shape[1] > 1 else 0.0
+
+
+def _cross_entropy(probabilities: Float, gold: Bools) -> float:
+    right = np.where(gold, probabilities, 1 - probabilities.astype(np.float64))
+    return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(1).mean())
+
+
+def _mixed_up(assigned: Bools, gold: Bools, names: Sequence[str]) -> tuple[tuple[str, str, int], ...]:
+    """Return pairs of a label that rows have and were not assigned, and one that they were assigned instead."""
+    missed, wrong = gold & ~assigned, assigned & ~gold
+    pairs: Counter[tuple[int, int]] = Counter()
+    for row in np.flatnonzero(missed.any(1) & wrong.any(1)).tolist():
+        pairs.update(product(_some(missed[row]), _some(wrong[row])))
+    ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))[:PAIRS]
+    return tuple((names[has], names[given], rows) for (has, given), rows in ordered)
+
+
+def _some(flags: Bools) -> list[int]:
+    found: list[int] = np.flatnonzero(flags)[:_OF_A_ROW].tolist()
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0

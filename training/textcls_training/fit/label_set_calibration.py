@@ -1,0 +1,158 @@
+"""What validation rows fit where a text may have several labels: ensemble weights, log-odds, thresholds.
+
+Each label is a question of its own. A line from its logit to its log-odds (Platt 1999) makes its probability honest,
+and a threshold says from where on it is assigned. Few rows have most labels, so both lean on what is known without
+them: the line on that of all labels together, the threshold on the probabilities themselves.
+
+Shapes: V views, R rows, C labels, K labels that are worked on at once.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from textcls_training.data.arrays import Float32, Float64
+from textcls_training.fit.calibration import LOG_RANGE, MIN_ROWS
+from textcls_training.models.calibration import LabelSetCalibration, combine
+
+# How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
+PULL = 4.0
+NEWTON_STEPS = 25
+# A label's F1 is counted as if so many of its rows were as its probabilities expect.
+EXPECTED_ROWS = 20.0
+# Numbers that are worked on at once.
+CHUNK = 4_000_000
+
+
+def fit(logits_VRC: Float32, target_RC: Float32) -> LabelSetCalibration:
+    """Return the calibration of least cross-entropy, with thresholds of the highest F1.
+
+    Below `MIN_ROWS` rows views count alike, logits are log-odds, and labels are assigned from a probability of 1/2 on.
+
+    Args:
+        logits_VRC: what each view answers.
+        target_RC: how probable each label is.
+    """
+    views, rows, classes = logits_VRC.shape
+    if rows < MIN_ROWS:
+        same = (1.0,) * classes
+        return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (0.5,) * classes, fitted=False)
+    weight_V = _ensemble(logits_VRC, target_RC)
+    ensemble_weights = tuple((weight_V / weight_V.sum()).tolist())
+    logits_RC = combine(ensemble_weights, logits_VRC)
+    scale, shift, thresholds = [], [], []
+    for part in _parts(classes, rows):
+        logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
+        scale_K, shift_K = fit_lines(logits_RK, target_RK, float(weight_V.sum()))
+        thresholds_K = best_thresholds(expit(logits_RK * scale_K + shift_K), target_RK)
+        scale += scale_K.tolist()
+        shift += shift_K.tolist()
+        thresholds += thresholds_K.tolist()
+    return LabelSetCalibration(ensemble_weights, tuple(scale), tuple(shift), tuple(thresholds))
+
+
+def _parts(classes: int, rows: int) -> list[slice]:
+    size = max(1, CHUNK // max(1, rows))
+    return [slice(first, first + size) for first in range(0, classes, size)]
+
+
+def _ensemble(logits_VRC: Float32, target_RC: Float32) -> Float64:
+    """Return the weight of each view [V] of least cross-entropy, all labels together, as `calibration.fit` does."""
+    views, rows, classes = logits_VRC.shape
+    parts = _parts(classes, rows)
+
+    def loss(log_weight_V: Float64) -> tuple[float, Float64]:
+        weight_V = np.exp(log_weight_V)
+        apart_V = log_weight_V - log_weight_V.mean()
+        value, slope_V = float((apart_V**2).sum()), 2 * apart_V
+        for part in parts:
+            exact_VRK, target_RK = logits_VRC[:, :, part].astype(np.float64), target_RC[:, part]
+            logits_RK = np.tensordot(weight_V, exact_VRK, 1)
+            value += float((np.logaddexp(0, logits_RK) - target_RK * logits_RK).sum())
+            slope_V = slope_V + weight_V * (exact_VRK * (expit(logits_RK) - target_RK)).sum((1, 2))
+        return value, slope_V
+
+    start_V = np.full(views, -np.log(views))
+    found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
+    return np.asarray(np.exp(found.x))
+
+
+def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Float64, Float64]:
+    """Return scale and shift [K] of each label, of least cross-entropy, drawn to `start` and 0.
+
+    Newton's method for all labels at once; the log of the scale is what moves, so it stays above 0.
+
+    Args:
+        logits_RK: combined logits.
+        target_RK: how probable each label is.
+        start: the scale of all labels together.
+    """
+    log_start = np.log(start)
+    log_scale_K, shift_K = np.full(logits_RK.shape[1], log_start), np.zeros(logits_RK.shape[1])
+    loss = _line_loss(logits_RK, target_RK, log_start)
+    value_K = loss(log_scale_K, shift_K)
+    for _ in range(NEWTON_STEPS):
+        scale_K = np.exp(log_scale_K)
+        scaled_RK = logits_RK * scale_K
+        probability_RK = expit(scaled_RK + shift_K)
+        slope_RK, curve_RK = probability_RK - target_RK, probability_RK * (1 - probability_RK)
+        slope_scale_K = (slope_RK * scaled_RK).sum(0) + PULL * (log_scale_K - log_start)
+        slope_shift_K = slope_RK.sum(0) + PULL * shift_K
+        # Of the log-scale's curvature the part that may be negative is left out, as in Gauss-Newton.
+        curve_scale_K = (curve_RK * scaled_RK**2).sum(0) + PULL
+        curve_both_K = (curve_RK * scaled_RK).sum(0)
+        curve_shift_K = curve_RK.sum(0) + PULL
+        determinant_K = curve_scale_K * curve_shift_K - curve_both_K**2
+        step_scale_K = (curve_shift_K * slope_scale_K - curve_both_K * slope_shift_K) / determinant_K
+        step_shift_K = (curve_scale_K * slope_shift_K - curve_both_K * slope_scale_K) / determinant_K
+        length_K = np.ones(len(value_K))
+        for _ in range(8):
+            next_scale_K, next_shift_K = log_scale_K - length_K * step_scale_K, shift_K - length_K * step_shift_K
+            next_scale_K = np.clip(next_scale_K, *LOG_RANGE)
+            next_K = loss(next_scale_K, next_shift_K)
+            worse_K = next_K > value_K
+            if not worse_K.any():
+                break
+            length_K = np.where(worse_K, length_K / 2, length_K)
+        better_K = ~worse_K
+        gained = np.where(better_K, value_K - next_K, 0).max(initial=0)
+        log_scale_K = np.where(better_K, next_scale_K, log_scale_K)
+        shift_K = np.where(better_K, next_shift_K, shift_K)
+        value_K = np.where(better_K, next_K, value_K)
+        if gained < 1e-9 * max(1.0, float(np.abs(value_K).max(initial=0))):
+            break
+    return np.exp(log_scale_K), shift_K
+
+
+def _line_loss(
+    logits_RK: Float64, target_RK: Float64, log_start: float
+) -> Callable[[Float64, Float64], NDArray[np.float64]]:
+    def loss(log_scale_K: Float64, shift_K: Float64) -> Float64:
+        odds_RK = logits_RK * np.exp(log_scale_K) + shift_K
+        pull_K = PULL / 2 * ((log_scale_K - log_start) ** 2 + shift_K**2)
+        return np.asarray((np.logaddexp(0, odds_RK) - target_RK * odds_RK).sum(0) + pull_K)
+
+    return loss
+
+
+def best_thresholds(probability_RK: Float64, target_RK: Float64) -> Float64:
+    """Return the threshold of the highest F1 of each label [K].
+
+    Few rows have most labels, and the best threshold for these few is a matter of luck. So a row counts partly as its
+    probability expects, which is honest, and partly as it is: with n rows of the label, `EXPECTED_ROWS` /
+    (`EXPECTED_ROWS` + n) the one, and the rest the other.
+    """
+    expected_K = EXPECTED_ROWS / (EXPECTED_ROWS + target_RK.sum(0))
+    counted_RK = target_RK * (1 - expected_K) + probability_RK * expected_K
+    order_RK = np.argsort(-probability_RK, axis=0, kind="stable")
+    falling_RK = np.take_along_axis(probability_RK, order_RK, 0)
+    found_RK = np.cumsum(np.take_along_axis(counted_RK, order_RK, 0), axis=0)
+    answered_R1 = np.arange(1, len(order_RK) + 1)[:, None]
+    f1_RK = 2 * found_RK / (answered_R1 + counted_RK.sum(0))
+    last_K = f1_RK.argmax(0)
+    after_K = np.minimum(last_K + 1, len(order_RK) - 1)
+    labels = np.arange(len(last_K))
+    return np.asarray((falling_RK[last_K, labels] + falling_RK[after_K, labels]) / 2)

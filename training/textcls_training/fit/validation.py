@@ -1,0 +1,99 @@
+"""What validation rows are to answer, and what that says of logits: how good they are, and how they are calibrated.
+
+Shapes: V views, R validation rows, C labels.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from textcls_training.data import label_matrix
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_matrix import LabelMatrix
+from textcls_training.fit import calibration, label_set_calibration
+from textcls_training.models.calibration import AnyCalibration, Calibration, LabelSetCalibration
+
+
+class EpochScore(NamedTuple):
+    """How an epoch did on validation rows; of equal accuracies the lower loss is better.
+
+    Of several labels a row the accuracy is that of as many answers as there are labels, the most probable of all rows:
+    where precision equals recall (the break-even point; Lewis 1992).
+    """
+
+    accuracy: float
+    negative_loss: float
+
+    @classmethod
+    def of(cls, logits: Float32, labels: Int64) -> "EpochScore":
+        """Score the logits [rows, labels] of validation rows with one label each."""
+        return cls(float((logits.argmax(1) == labels).mean()), -calibration.log_loss(logits, labels))
+
+    @classmethod
+    def of_sets(cls, logits_RC: Float32, target_RC: Float32) -> "EpochScore":
+        """Score the logits of validation rows with several labels each."""
+        gold_RC = target_RC >= 0.5
+        answers = int(gold_RC.sum())
+        flat = logits_RC.ravel()
+        best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
+        right = float(gold_RC.ravel()[best].mean()) if answers else 0.0
+        loss = np.logaddexp(0, flat, dtype=np.float64).sum() - (target_RC.astype(np.float64).ravel() @ flat)
+        return cls(right, -float(loss) / max(1, len(logits_RC)))
+
+
+class Validation(Protocol):
+    """Validation rows, whatever is asked of them."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    def score(self, logits_RC: Float32) -> EpochScore:
+        """Say how good logits are."""
+
+    def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
+        """Fit ensemble weights, and what makes probabilities of logits."""
+
+
+class LabelValidation:
+    """Validation rows with one label each."""
+
+    def __init__(self, labels: Int64) -> None:
+        self.labels = labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def score(self, logits_RC: Float32) -> EpochScore:
+        """Say how good logits are."""
+        return EpochScore.of(logits_RC, self.labels)
+
+    def calibrate(self, logits_VRC: Float32) -> Calibration:
+        """Fit ensemble weights and temperature."""
+        return calibration.fit(logits_VRC, self.labels)
+
+
+class LabelSetValidation:
+    """Validation rows with several labels each."""
+
+    def __init__(self, sets: LabelMatrix) -> None:
+        self.target_RC = sets.dense(np.arange(len(sets)))
+
+    def __len__(self) -> int:
+        return len(self.target_RC)
+
+    def score(self, logits_RC: Float32) -> EpochScore:
+        """Say how good logits are."""
+        return EpochScore.of_sets(logits_RC, self.target_RC)
+
+    def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
+        """Fit ensemble weights, and line and threshold of each label."""
+        return label_set_calibration.fit(logits_VRC, self.target_RC)
+
+
+def validation_of(datasets: Sequence[Dataset]) -> Validation:
+    """Return the rows of some datasets end to end, as validation rows."""
+    if datasets[0].several:
+        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]))
+    return LabelValidation(np.concatenate([one.labels for one in datasets]))

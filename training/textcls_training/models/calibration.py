@@ -1,0 +1,68 @@
+"""From the logits of all views to probabilities: what validation rows have fitted (`textcls_training.fit`).
+
+Shapes: V views, R rows, C labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from textcls_training.data.arrays import Float32, Float64
+
+
+def combine(ensemble_weights: tuple[float, ...], logits_VRC: Float32) -> Float32:
+    """Return the logits [R, C] of all views together."""
+    combined_RC: Float32 = np.tensordot(np.array(ensemble_weights, np.float32), logits_VRC, 1)
+    return combined_RC
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Of one label a text: ensemble weights of the views, at least 0 and summing to 1; the temperature of their sum."""
+
+    ensemble_weights: tuple[float, ...]
+    temperature: float
+
+    def combine(self, logits_VRC: Float32) -> Float32:
+        """Return the logits [R, C] of all views together, not yet divided by the temperature."""
+        return combine(self.ensemble_weights, logits_VRC)
+
+    def probabilities(self, logits_RC: Float32) -> Float64:
+        """Return the probabilities [R, C] of combined logits."""
+        return np.asarray(softmax(logits_RC.astype(np.float64) / self.temperature, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSetCalibration:
+    """Of several labels a text: ensemble weights, and of each label a line from logits to log-odds, and a threshold.
+
+    Attributes:
+        ensemble_weights: of the views, at least 0 and summing to 1.
+        scale: what the logit of each label is multiplied by, above 0.
+        shift: what is added to it.
+        thresholds: the probability from which on a label is assigned.
+        fitted: whether there were enough rows to fit anything.
+    """
+
+    ensemble_weights: tuple[float, ...]
+    scale: tuple[float, ...]
+    shift: tuple[float, ...]
+    thresholds: tuple[float, ...]
+    fitted: bool = True
+
+    @property
+    def temperature(self) -> float:
+        """Of a temperature common to all labels there is none: 1."""
+        return 1.0
+
+    def combine(self, logits_VRC: Float32) -> Float32:
+        """Return the logits [R, C] of all views together, before scale and shift."""
+        return combine(self.ensemble_weights, logits_VRC)
+
+    def probabilities(self, logits_RC: Float32) -> Float64:
+        """Return the probabilities [R, C] of combined logits."""
+        return np.asarray(expit(logits_RC * np.array(self.scale) + np.array(self.shift)))
+
+
+AnyCalibration = Calibration | LabelSetCalibration
