@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from tests.command_line import run
 from textcls.cli import main
 from textcls.data import open_labelled
-from textcls.data_quality.findings import Finding, find
+from textcls.data_quality.finding import Finding
+from textcls.data_quality.findings import find
 from textcls.data_quality.report import report
 from textcls.data_quality.scripts import shares
 from textcls.data_quality.survey import Survey
@@ -88,7 +89,11 @@ def test_copies_with_different_labels_are_found(tmp_path: Path) -> None:
 
 def test_labels_that_differ_by_case_or_space_are_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "Late  Parcel"), ("two", "late parcel"), ("three", "late parcel")])
-    assert "'Late  Parcel' (1) and 'late parcel' (2) differ only by case or space" in found["alike-labels"].message
+    message = found["alike-labels"].message
+    assert "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _ or -; write them alike" in message
+    found = findings(tmp_path, [*GOOD, ("one", "late_parcel"), ("two", "late-parcel"), ("three", "LateParcel")])
+    assert found["alike-labels"].count == 3
+    assert "alike-labels" not in findings(tmp_path, [*GOOD, ("one", "-"), ("two", "_"), ("three", "c"), ("four", "c+")])
 
 
 def test_labels_with_one_example_are_found(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from textcls.batch.answer_columns import AnswerColumns
 from textcls.cli import LazyGroup, main
 from textcls.data import columns, formats, writing
-from textcls.data_quality import findings
+from textcls.data_quality import findings, label_findings
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]
@@ -39,7 +39,8 @@ def test_every_format_is_told_with_its_names() -> None:
 
 
 def test_every_finding_is_told() -> None:
-    made = re.findall(r'Finding\(\s*"([a-z-]+)"', Path(findings.__file__).read_text(encoding="utf-8"))
+    code = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (findings, label_findings))
+    made = re.findall(r'Finding\(\s*"([a-z-]+)"', code)
     told = re.findall(r"`([a-z-]+)`", GUIDE.split("| finding |")[1].split("Findings are")[0])
     assert {kind for kind in told if kind != "--valid"} >= {*made, "valid-copies", "valid-near-copies"}
 

@@ -210,6 +210,15 @@ def test_a_list_among_single_labels_is_refused(write: Write) -> None:
     assert "line 1001: the labels in column 'label' are a list, where" in refusal(path, several=True)
 
 
+def test_an_empty_cell_among_single_labels_is_refused_unless_rows_may_have_none(write: Write) -> None:
+    path = write("a.csv", "text,label\na,x\nb, \n")
+    assert refusal(path) == (
+        f"{path}, line 3: the label in column 'label' is empty; fill it or remove the row, or add --task several if a "
+        "row may have none."
+    )
+    assert sets(path, several=True) == [{"x": 1}, {}]
+
+
 def test_many_lines_of_fasttext_with_one_label_are_no_promise_for_the_next(write: Write) -> None:
     path = write("a.txt", "__label__x a\n" * 1000 + "__label__x __label__y b\n")
     assert "line 1001: 2 labels, 'x' and 'y', where the rows before have one" in refusal(path)

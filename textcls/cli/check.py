@@ -12,7 +12,9 @@ from textcls.cli.options import (
     new_text_column_option,
     once,
     reading_options,
+    target_options,
 )
+from textcls.data import TargetOptions
 from textcls.data_quality.report import check as check_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
@@ -24,6 +26,7 @@ from textcls.display.terminal.data_quality import data_quality_report
 @click.option("--valid", type=click.Path(path_type=Path), help="Also look for rows that DATA shares with this file.")
 @new_text_column_option
 @new_label_column_option
+@target_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def check(
@@ -31,18 +34,21 @@ def check(
     valid: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
+    targets: TargetOptions,
     as_json: bool,
     reading: Reading,
 ) -> None:
     """Look at the labelled files DATA: labels, lengths, scripts, copies, contradictions; - reads standard input.
 
     Nothing is changed, and findings are no errors: the exit code is 0. Near copies are equal but for case, spaces and
-    punctuation. Scripts are told by the names of the letters; languages are not told apart.
+    punctuation. Scripts are told by the names of the letters; languages are not told apart. Lists of labels are found
+    by themselves; cells that look like several labels are told, with the option that reads them so.
     """
     once([*data, *([valid] if valid else [])])
-    validation = reading.labelled_rows([valid], text_columns, label_column) if valid else nullcontext()
-    with reading.labelled_rows(data, text_columns, label_column) as rows, validation as valid_rows:
-        report = check_rows(rows, valid_rows)
+    validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
+    with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
+        valid_rows = None if valid_table is None else valid_table.rows
+        report = check_rows(table.rows, valid_rows, expected=table.label_columns)
     reading.say_skipped()
     if as_json:
         click.echo(json_line(report.as_json()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,13 +13,16 @@ from textcls.artifact import ModelInfo
 from textcls.data import (
     BadRows,
     LabelledRow,
+    LabelledTable,
     ReadOptions,
     Row,
+    Target,
     TargetOptions,
     label_of,
     no_rows,
     open_labelled,
     open_table,
+    open_targets,
     texts_of,
 )
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
@@ -28,6 +31,7 @@ from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+T_co = TypeVar("T_co", bound=Target, covariant=True)
 
 PATH = click.Path(path_type=Path)
 _DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|", "space": " "}
@@ -98,7 +102,23 @@ class Reading:
             self.say(table.notes)
             yield self._at_least_one(table.rows, paths)
 
-    def _at_least_one(self, rows: Iterator[LabelledRow[str]], paths: Sequence[Path]) -> Iterator[LabelledRow[str]]:
+    @contextmanager
+    def table_of_targets(
+        self, paths: Sequence[Path], text_columns: Sequence[str], label_column: str | None, targets: TargetOptions
+    ) -> Iterator[LabelledTable[Target]]:
+        """Open labelled files whose rows have one label each, or label sets.
+
+        Raises:
+            InputError: as `open_targets` says; or, once all is read, there were no rows.
+            ConfigError: as `open_targets` says.
+        """
+        with open_targets(
+            paths, text_columns, label_column, targets=targets, options=self.options, bad=self.bad
+        ) as table:
+            self.say(table.notes)
+            yield replace(table, rows=self._at_least_one(table.rows, paths))
+
+    def _at_least_one(self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Path]) -> Iterator[LabelledRow[T_co]]:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)

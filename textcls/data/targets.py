@@ -89,9 +89,14 @@ def label_of(row: Row, column: str) -> str | Bad:
 def one_as_before(row: Row, column: str) -> str | Bad:
     """Return the label of a row that follows others with one label each, or what is wrong with it."""
     found = label_of(row, column)
-    if isinstance(found, Bad) and isinstance(row.fields.get(column), list | dict):
+    if isinstance(found, str):
+        return found
+    value = row.fields.get(column)
+    if isinstance(value, list | dict):
         advice = "where the rows before have one label each; add --task several if rows may have several"
         return Bad(row.where, f"{found.why.partition(';')[0]}, {advice}")
+    if value is None or not str(value).strip():
+        return Bad(row.where, f"{found.why}, or add --task several if a row may have none")
     return found
 
 

@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.data.labelled import LabelledRow, Places
+from textcls.data.label_sets import LabelSet
+from textcls.data.labelled import Labelled, LabelledRow, LabelledSets, Places
+from textcls.data.targets import Target
 from textcls.data_quality.duplicates import exact, near
 
 Int64 = NDArray[np.int64]
+# With this probability a label of a label set counts as one that the row has.
+HAS: Final = 0.5
 # One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
 
@@ -27,32 +31,47 @@ class Survey:
         counts: whether tokens and characters are counted, which takes most of the time.
         rows: how many there are.
         places: where each stands.
-        labels: how many rows have each label, in the order in which they come.
+        labels: how many rows have each label, in the order in which they come; of a label set those that are as likely
+            as not or more.
+        several: whether rows have label sets.
+        without: how many rows have no label.
         blank: numbers of the rows whose text has no token.
         codes: how many texts look like a number or a key.
         characters: how often each character occurs.
+        lightest: the smallest weight of a row.
+        heaviest: the largest one.
     """
 
     counts: bool = True
     rows: int = 0
     places: Places = field(default_factory=Places)
     labels: Counter[str] = field(default_factory=Counter)
+    several: bool = False
+    without: int = 0
     blank: list[int] = field(default_factory=list)
     codes: int = 0
     characters: Counter[str] = field(default_factory=Counter)
-    _number: dict[str, int] = field(default_factory=dict)
+    lightest: float = 1.0
+    heaviest: float = 1.0
+    _number: dict[tuple[str, ...], int] = field(default_factory=dict)
     _label: "array[int]" = field(default_factory=lambda: array("q"))
     _exact: "array[int]" = field(default_factory=lambda: array("q"))
     _near: "array[int]" = field(default_factory=lambda: array("q"))
     _tokens: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def add(self, text: str, label: str) -> None:
-        """Take note of a row."""
+    def add(self, text: str, label: Target, weight: float = 1.0) -> None:
+        """Take note of a row: its text, its label or label set, and how much it counts."""
         if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
         self.codes += _CODE.fullmatch(text.strip()) is not None
-        self.labels[label] += 1
-        self._label.append(self._number.setdefault(label, len(self._number)))
+        names = (label,) if isinstance(label, str) else self._names(label)
+        for name in names:
+            self.labels[name] += 1
+        self._label.append(self._number.setdefault(names, len(self._number)))
+        if self.rows:
+            self.lightest, self.heaviest = min(self.lightest, weight), max(self.heaviest, weight)
+        else:
+            self.lightest = self.heaviest = weight
         self._exact.append(exact(text))
         self._near.append(near(text))
         if self.counts:
@@ -60,22 +79,48 @@ class Survey:
             self.characters.update(text)
         self.rows += 1
 
-    def extend(self, rows: Iterable[LabelledRow[str]]) -> "Survey":
+    def extend(self, rows: Iterable[LabelledRow[Target]]) -> "Survey":
         """Take note of `rows` and of where they stand."""
-        for text, label, row, _ in rows:
-            self.add(text, label)
+        for text, label, row, weight in rows:
+            self.add(text, label, weight)
             self.places.append(row)
         return self
 
+    def _names(self, labels: LabelSet) -> tuple[str, ...]:
+        """Return the labels that a row has, sorted; those that are only likely are known as labels from now on."""
+        self.several = True
+        for name, share in labels.items():
+            if share < HAS:
+                self.labels[name] += 0
+        names = tuple(sorted(name for name, share in labels.items() if share >= HAS))
+        self.without += not names
+        return names
+
+    @classmethod
+    def of(cls, rows: Labelled | LabelledSets) -> "Survey":
+        """Return what is known of `rows` that have been read, but for the counts of tokens and characters."""
+        columns = rows.label_columns if isinstance(rows, LabelledSets) else ()
+        found = cls(counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)))
+        labels: Sequence[Target] = rows.labels
+        weights = rows.weights or [1.0] * len(rows.texts)
+        for text, label, weight in zip(rows.texts, labels, weights, strict=True):
+            found.add(text, label, weight)
+        return found
+
     @property
-    def names(self) -> list[str]:
-        """The labels, by number."""
+    def sets(self) -> list[tuple[str, ...]]:
+        """The different labels of rows, by number: one, or those of a label set, sorted."""
         return list(self._number)
 
     @property
     def label(self) -> Int64:
-        """The number of each row's label."""
+        """The number of each row's labels in `sets`."""
         return np.array(self._label, np.int64)
+
+    def rows_of(self, name: str) -> Int64:
+        """Return the numbers of the rows that have the label `name`."""
+        of = [i for i, names in enumerate(self._number) if name in names]
+        return np.flatnonzero(np.isin(self.label, of))
 
     @property
     def exact(self) -> Int64:

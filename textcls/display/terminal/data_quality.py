@@ -15,7 +15,10 @@ LEAST_SHARE: Final = 0.001
 
 def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
     """Yield what labelled rows are like, and what may be wrong with them."""
-    yield Text(f"{plural(report.rows, 'row')}, {plural(len(report.labels), 'label')}")
+    several = ""
+    if report.without_label is not None:
+        several = f", {report.labels_a_row:.2f} labels a row, {plural(report.without_label, 'row')} without a label"
+    yield Text(f"{plural(report.rows, 'row')}, {plural(len(report.labels), 'label')}{several}")
     lengths = ", ".join(f"{_quantile(share)} {number:,}" for share, number in report.tokens.items())
     yield Text(f"tokens of a text: {lengths}")
     scripts = ", ".join(f"{name} {percent(share)}" for name, share in report.scripts.items() if share >= LEAST_SHARE)

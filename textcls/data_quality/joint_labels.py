@@ -1,0 +1,70 @@
+"""Cells that look like several labels in one: is there a separator whose parts recur in other combinations?
+
+Of the different cells of a label column, a separator is taken for one if
+
+- at least 3 hold it between different parts, and not all hold it the same number of times;
+- there are fewer different parts than different cells, and a part stands in two cells or more in the mean;
+- at least a fifth of the parts stand first in one cell and later in another, so that they are no levels of a hierarchy,
+  nor two properties such as `food/good`.
+
+Names such as `sci/space`, `Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+JSON: Final = "json"
+SEPARATORS: Final = (";", ",", "|", "/")
+LEAST_JOINT: Final = 3
+LEAST_MOVING: Final = 0.2
+# The share of the cells that must be JSON lists.
+LEAST_LISTS: Final = 0.9
+
+
+class Joint(NamedTuple):
+    """What stands between the labels of a cell, and how many different labels there would be."""
+
+    separator: str
+    labels: int
+
+
+def joint_labels(cells: Collection[str]) -> Joint | None:
+    """Return what seems to stand between several labels in one of the different `cells`; None if nothing does.
+
+    The separator is `json` where the cells are lists of JSON.
+    """
+    lists = [found for cell in cells if (found := _json_list(cell)) is not None]
+    if len(cells) >= LEAST_JOINT and len(lists) >= LEAST_LISTS * len(cells):
+        return Joint(JSON, len({name for names in lists for name in names}))
+    holding = {sign: sum(sign in cell for cell in cells) for sign in SEPARATORS}
+    for sign in sorted(SEPARATORS, key=lambda sign: -holding[sign]):
+        if holding[sign] >= LEAST_JOINT and (labels := _labels_between(cells, sign)):
+            return Joint(sign, labels)
+    return None
+
+
+def _labels_between(cells: Collection[str], sign: str) -> int:
+    """Return how many labels stand between the signs, 0 if these do not look like separators."""
+    split = [parts for cell in cells if (parts := [part.strip() for part in cell.split(sign) if part.strip()])]
+    joint = [parts for parts in split if len(set(parts)) > 1]
+    labels = set(_flat(split))
+    moving = {each[0] for each in joint} & set(_flat(each[1:] for each in joint))
+    several = len(joint) >= LEAST_JOINT and len(set(map(len, split))) > 1
+    recurring = len(labels) < len(split) and sum(map(len, map(set, split))) >= 2 * len(labels)
+    moved = len(moving) >= LEAST_MOVING * len(set(_flat(joint)))
+    return len(labels) if several and recurring and moved else 0
+
+
+def _flat(lists: Iterable[list[str]]) -> Iterable[str]:
+    return (part for each in lists for part in each)
+
+
+def _json_list(cell: str) -> list[str] | None:
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and all(isinstance(name, str) for name in found) else None
