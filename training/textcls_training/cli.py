@@ -238,17 +238,10 @@ def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
 
 
 def _warn(rows: Rows, valid: Rows | None, reading: Reading) -> None:
-    if reading.quiet or not isinstance(rows, Labelled):
+    if reading.quiet:
         return
-    for finding in find(_survey(rows), _survey(valid) if valid else None):
+    for finding in find(Survey.of(rows), Survey.of(valid) if valid else None):
         click.echo(f"Warning: {finding}", err=True)
-
-
-def _survey(rows: Labelled) -> Survey:
-    survey = Survey(counts=False, places=rows.places)
-    for text, label in zip(rows.texts, rows.labels, strict=True):
-        survey.add(text, label)
-    return survey
 
 
 def run_training(
