@@ -20,9 +20,9 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import fit
-from textcls_training.fit.selection import EpochScore
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
+from textcls_training.fit.validation import EpochScore
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import HashedView, TrainedModel
 from textcls_training.models.initial_weights import init_weights

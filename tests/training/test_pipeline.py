@@ -17,14 +17,15 @@ import torch
 from tests.training.helpers import Trained
 from textcls import Classifier, InputError, SurroundingsError
 from textcls.artifact import METADATA_KEY
+from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit
-from textcls_training.fit.calibration import Calibration
 from textcls_training.fit.threads import reproducible
+from textcls_training.models.calibration import Calibration
 from textcls_training.pipeline import train
 
 ROOT = Path(__file__).parent.parent.parent
@@ -115,6 +116,7 @@ def test_the_report_is_of_rows_that_were_held_out(trained: Trained) -> None:
     assert 0 < report.held_out_rows <= 150
     assert report.held_out.rows == report.held_out_rows
     assert 1 <= report.epochs <= 3
+    assert isinstance(report.held_out, ClassificationReport)
     assert 0 <= report.held_out.accuracy < 1
     assert report.file_bytes == trained.path.stat().st_size
     assert len(report.ensemble_weights) == 2

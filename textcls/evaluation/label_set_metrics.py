@@ -90,7 +90,13 @@ class LabelSetReport:
 
 
 def report(
-    probabilities: Float, gold: Bools, thresholds: Sequence[float], names: Sequence[str], unknown: Sequence[str] = ()
+    probabilities: Float,
+    gold: Bools,
+    thresholds: Sequence[float],
+    names: Sequence[str],
+    unknown: Sequence[str] = (),
+    *,
+    assigned: Bools | None = None,
 ) -> LabelSetReport:
     """Score probabilities [rows, labels] against the labels that rows have.
 
@@ -100,12 +106,14 @@ def report(
         thresholds: of `names`.
         names: the labels the model knows.
         unknown: labels of the data that it does not know, and never assigns.
+        assigned: which of `names` each row was assigned, if it is not by `thresholds`.
     """
     require()
     every = [*names, *unknown]
     known = len(names)
+    answered = probabilities >= np.array(thresholds) if assigned is None else assigned
     assigned = np.zeros(gold.shape, np.bool_)
-    assigned[:, :known] = probabilities >= np.array(thresholds)
+    assigned[:, :known] = answered
     labels = []
     for i, name in enumerate(every):
         scores = probabilities[:, i] if i < known else np.zeros(len(gold))

@@ -4,7 +4,7 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,9 @@ from textcls.cli.options import (
     new_text_column_option,
     once,
     reading_options,
+    target_options,
 )
-from textcls.data import Bad, Labelled, read_labelled
+from textcls.data import Bad, Labelled, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
 from textcls.data.source import STANDARD
 from textcls.data_quality.findings import find
 from textcls.data_quality.survey import Survey
@@ -43,6 +44,8 @@ from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
     from textcls_training.training_report import TrainReport
+
+Rows = Labelled | LabelledSets
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 
@@ -155,20 +158,31 @@ def _default_output(data: Path) -> Path:
     return (data.with_suffix("") if data.suffix.lower() == ".gz" else data).with_suffix(".onnx")
 
 
-def _read_valid(path: Path, rows: Labelled, reading: Reading) -> Labelled:
-    """Read the validation rows; one whose label no training row has cannot be used."""
-    found = read_labelled([path], rows.text_columns, rows.label_column, options=reading.options, bad=reading.bad)
+def _read_valid(path: Path, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
+    """Read the validation rows; one with a label that no training row has cannot be used."""
+    columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
+    found: Rows
+    if isinstance(rows, LabelledSets):
+        found = read_label_sets(*columns, options=reading.options, bad=reading.bad, targets=targets)
+    else:
+        found = read_labelled(*columns, options=reading.options, bad=reading.bad)
     reading.say(found.notes)
-    known, used = set(rows.labels), []
-    for i, label in enumerate(found.labels):
-        if label in known:
+    known, used = {name for names in map(_names, rows.labels) for name in names}, []
+    for i, labels in enumerate(map(_names, found.labels)):
+        unknown = next((name for name in labels if name not in known), None)
+        if unknown is None:
             used.append(i)
         else:
-            why = f"validation rows have the label {label!r}, which no training row has; add examples or correct it"
+            why = f"validation rows have the label {unknown!r}, which no training row has; add examples or correct it"
             reading.bad.add(Bad(found.places[i], why))
     if not used:
         raise InputError(f"{path} has no rows that can be used.")
     return found.only(used)
+
+
+def _names(target: str | LabelSet) -> Collection[str]:
+    """Return the labels of a row."""
+    return (target,) if isinstance(target, str) else target.keys()
 
 
 def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teacher: str | None) -> None:
@@ -182,8 +196,8 @@ def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teach
 
 def _read_unlabelled(
     paths: Sequence[Path],
-    rows: Labelled,
-    valid: Labelled | None,
+    rows: Rows,
+    valid: Rows | None,
     pattern: str | None,
     limit: int,
     reading: Reading,
@@ -192,7 +206,7 @@ def _read_unlabelled(
     found, notes = read_unlabelled(
         paths,
         rows.text_columns,
-        sorted(set(rows.labels)),
+        sorted({name for names in map(_names, rows.labels) for name in names}),
         [*rows.texts, *(valid.texts if valid else ())],
         limit=limit,
         pattern=pattern,
@@ -203,7 +217,7 @@ def _read_unlabelled(
     return found
 
 
-def _with_spans(rows: Labelled, column: str, reading: Reading) -> Labelled:
+def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
     """Return the rows with the rationales in `column` as spans of the text; a row whose spans make no sense is bad."""
     spans, used = [], []
     for i, (cell, text) in enumerate(zip(rows.more[column], rows.texts, strict=True)):
@@ -223,26 +237,19 @@ def _with_spans(rows: Labelled, column: str, reading: Reading) -> Labelled:
     return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
 
 
-def _warn(rows: Labelled, valid: Labelled | None, reading: Reading) -> None:
+def _warn(rows: Rows, valid: Rows | None, reading: Reading) -> None:
     if reading.quiet:
         return
-    for finding in find(_survey(rows), _survey(valid) if valid else None):
+    for finding in find(Survey.of(rows), Survey.of(valid) if valid else None):
         click.echo(f"Warning: {finding}", err=True)
 
 
-def _survey(rows: Labelled) -> Survey:
-    survey = Survey(counts=False, places=rows.places)
-    for text, label in zip(rows.texts, rows.labels, strict=True):
-        survey.add(text, label)
-    return survey
-
-
 def run_training(
-    rows: Labelled,
+    rows: Rows,
     output: Path,
     settings: dict[str, Any],
     *,
-    valid: Labelled | None,
+    valid: Rows | None,
     console: Console,
     spans: Sequence[Spans] | None = None,
     unlabelled: UnlabelledTexts | None = None,
@@ -264,10 +271,13 @@ def run_training(
         )
 
 
-def _labelled_texts(rows: Labelled, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+def _labelled_texts(rows: Rows, spans: Sequence[Spans] | None = None) -> LabelledTexts:
     return LabelledTexts(
         texts=rows.texts,
-        labels=rows.labels,
+        labels=() if isinstance(rows, LabelledSets) else rows.labels,
+        label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
+        names=rows.label_columns if isinstance(rows, LabelledSets) else (),
+        weights=rows.weights,
         rationales=spans,
         text_columns=rows.text_columns,
         label_column=rows.label_column,

@@ -12,6 +12,7 @@ from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.corpus import Corpus
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
+from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
@@ -178,8 +179,9 @@ def _held_out(selected: SelectionResult, names: Sequence[str]) -> tuple[Classifi
     calibration, validation = selected.calibration, selected.validation
     if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
         gold = validation.target_RC >= 0.5
+        answered = assigned_by_others(selected.logits, validation.target_RC, calibration)
         found = label_set_metrics.report(
-            calibration.probabilities(selected.logits), gold, calibration.thresholds, names
+            answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
         )
         scores = expit(selected.logits)
         errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]

@@ -22,7 +22,7 @@ from textcls_training.distillation.report import HeldOutScore, wilson
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.selection import EpochScore
+from textcls_training.fit.validation import EpochScore
 from textcls_training.pipeline import train
 from textcls_training.training_report import TrainReport
 

@@ -20,10 +20,13 @@ from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs
 from textcls_training.export.heads.scoring_head import ScoringHead, empty_text_logits, scoring_head
 from textcls_training.export.heads.vector_head import VectorHead
 from textcls_training.export.tables import NO_SCORE
+from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import HashedView, TrainedModel
 from textcls_training.models.mixing import MIXERS
 
 TOKENS, TEMPERATURE = 7, 1.7
+# Ensemble weights are those of the model.
+CALIBRATION = Calibration((), TEMPERATURE)
 LENGTHS = (7, 3, 1, 0)
 
 
@@ -110,7 +113,7 @@ NAMES = [
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_a_head_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, views: int) -> None:
     model = model_with(config, views)
-    head = scoring_head(model, TEMPERATURE)
+    head = scoring_head(model, CALIBRATION)
     assert isinstance(head, FoldedHead if (config, views) in FOLDED else VectorHead)
     session = session_of(head)
     # A whole batch with padding and an empty text, then single texts of several lengths, the empty one among them.
@@ -128,7 +131,7 @@ def test_a_token_in_vocabulary_far_below_one_outside_keeps_its_whole_weight(
     score: float,
 ) -> None:
     model = model_with(ModelConfig(dim=8, attention="norm"), 1)
-    head = scoring_head(model, TEMPERATURE)
+    head = scoring_head(model, CALIBRATION)
     # Values, score and energy: first a token without any, then a known one.
     token_BTGX = torch.tensor([[[[0.0] * LABELS + [0.0, 0.0]], [[1.0, -2.0, 3.0, score, 2.0]]]])
     padding_BT = torch.zeros(1, 2, dtype=torch.bool)
@@ -150,7 +153,7 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
         config = ModelConfig(dim=8, mixing=name, attention="norm", values=values, gate=1.0)
         views += model_with(config, 1).hashed_views
     model = TrainedModel([], views, (1 / len(views),) * len(views))
-    head = scoring_head(model, TEMPERATURE)
+    head = scoring_head(model, CALIBRATION)
     session = session_of(head)
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (5, 2), (140,)):
         given = vectors(views[0].classifier.config, len(views), *lengths)
@@ -171,7 +174,7 @@ def test_padding_adds_nothing_and_an_empty_text_gets_the_biases(config: ModelCon
     given = vectors(config, views, *LENGTHS)
     padding = given[0].numpy()
     probabilities, logits, attention, contributions = run(
-        session_of(scoring_head(model, TEMPERATURE)), given[0], token_sums(model, *given)
+        session_of(scoring_head(model, CALIBRATION)), given[0], token_sums(model, *given)
     )
     bias = np.array(empty_text_logits(model), np.float32)
     assert not attention[padding].any()
@@ -184,7 +187,7 @@ def test_padding_adds_nothing_and_an_empty_text_gets_the_biases(config: ModelCon
 
 @pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2], VECTORS[4]], ids=str)
 def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
-    graph = scoring_head(model_with(config, views), TEMPERATURE).graph()
+    graph = scoring_head(model_with(config, views), CALIBRATION).graph()
     assert tuple(value.name for value in graph.graph.input) == INPUTS
     weights = ("weights",) if (config, views) in FOLDED else ()
     assert tuple(value.name for value in graph.graph.output) == (*OUTPUTS, *weights)
@@ -201,7 +204,7 @@ def test_a_folded_head_is_as_few_nodes_whatever_the_seeds_and_views(attention: A
     models = [(config, views) for config, views in FOLDED if config.attention == attention]
     assert len(models) == (16 if attention == "norm" else 8)
     for config, views in models:
-        assert len(scoring_head(model_with(config, views), TEMPERATURE).graph().graph.node) <= nodes
+        assert len(scoring_head(model_with(config, views), CALIBRATION).graph().graph.node) <= nodes
 
 
 @pytest.mark.parametrize(("config", "views"), [FOLDED[0], VECTORS[0]], ids=["folded", "vectors"])
@@ -210,7 +213,7 @@ def test_saving_leaves_the_trained_classifiers_alone(config: ModelConfig, views:
     given = vectors(config, views, *LENGTHS)
     before = unfolded(model, *given)
     names = list(model.views[0].classifier.state_dict())
-    scoring_head(model, TEMPERATURE).graph()
+    scoring_head(model, CALIBRATION).graph()
     assert list(model.views[0].classifier.state_dict()) == names
     for ours, theirs in zip(unfolded(model, *given), before, strict=True):
         assert torch.equal(ours, theirs)
@@ -218,7 +221,7 @@ def test_saving_leaves_the_trained_classifiers_alone(config: ModelConfig, views:
 
 def test_a_head_is_in_the_mode_of_serving() -> None:
     config = replace(VECTORS[0][0], dropout=0.5, seed_dropout=0.5)
-    head = scoring_head(model_with(config, 1), TEMPERATURE)
+    head = scoring_head(model_with(config, 1), CALIBRATION)
     assert not any(module.training for module in head.modules())
 
 
@@ -229,7 +232,7 @@ def test_the_logits_of_an_empty_text_are_the_biases_times_the_ensemble_weights()
 
 
 def test_an_exporter_that_gives_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    head = scoring_head(model_with(VECTORS[0][0], 1), TEMPERATURE)
+    head = scoring_head(model_with(VECTORS[0][0], 1), CALIBRATION)
     monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: None)
     with pytest.raises(ArtifactError, match="nothing was written"):
         head.graph()
@@ -237,4 +240,4 @@ def test_an_exporter_that_gives_nothing_is_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_a_folded_head_needs_no_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.onnx, "export")
-    assert scoring_head(model_with(FOLDED[0][0], 1), TEMPERATURE).graph().graph.node
+    assert scoring_head(model_with(FOLDED[0][0], 1), CALIBRATION).graph().graph.node

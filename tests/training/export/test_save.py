@@ -27,9 +27,12 @@ from textcls_training.export.heads.scoring_head import empty_text_logits, scorin
 from textcls_training.export.prune import lookup_tables
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.export.tables import LookupTables
+from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import HashedView, TrainedModel
 
 MAX_TOKENS, TEMPERATURE = 20, 1.7
+# Ensemble weights are those of the model.
+CALIBRATION = Calibration((), TEMPERATURE)
 TEXTS = (
     "",
     "refund",
@@ -91,7 +94,7 @@ def tables(model: TrainedModel, given: LabelledTexts, max_bytes: int | None = No
 
 
 def graph_of(model: TrainedModel, tables: LookupTables) -> onnx.ModelProto:
-    return saving.build_graph(tables, scoring_head(model, TEMPERATURE), MAX_TOKENS)
+    return saving.build_graph(tables, scoring_head(model, CALIBRATION), MAX_TOKENS)
 
 
 def session_of(graph: onnx.ModelProto) -> Callable[[Sequence[str]], dict[str, np.ndarray]]:
@@ -259,7 +262,7 @@ def test_within_a_budget_the_graph_reads_the_tables_as_python_does(sample: Label
     left_out = kept.index.rows(features.word_hashes(corpus.types))[corpus.token] == kept.index.absent
     assert (token_btgx[~padding_bt][left_out, 0, :-1] != 0).any()
     with torch.no_grad():
-        core = scoring_head(model, TEMPERATURE)
+        core = scoring_head(model, CALIBRATION)
         expected = core(torch.from_numpy(padding_bt), torch.from_numpy(token_btgx))
     found = session_of(graph_of(model, kept))(texts)
     assert_close(found["logits"], expected[1].numpy(), 1e-5)
@@ -299,7 +302,7 @@ def info_of(model: TrainedModel, tables: LookupTables) -> ModelInfo:
 
 
 def save(model: TrainedModel, tables: LookupTables, path: Path) -> None:
-    saving.save(model, tables, TEMPERATURE, info_of(model, tables), path)
+    saving.save(model, tables, CALIBRATION, info_of(model, tables), path)
 
 
 def test_the_same_model_is_saved_as_the_same_bytes(sample: LabelledTexts, tmp_path: Path) -> None:

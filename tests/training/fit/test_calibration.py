@@ -12,7 +12,8 @@ from scipy.optimize import check_grad, minimize
 
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.fit import calibration
-from textcls_training.fit.calibration import Calibration, log_loss
+from textcls_training.fit.calibration import log_loss
+from textcls_training.models.calibration import Calibration
 
 Float64 = NDArray[np.float64]
 

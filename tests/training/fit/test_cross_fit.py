@@ -16,9 +16,10 @@ from textcls_training.fit import cross_fit, selection
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.selection import EpochScore, end_to_end, select
+from textcls_training.fit.selection import end_to_end, select
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
+from textcls_training.fit.validation import EpochScore, LabelValidation
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_two_threads_give_the_same_bytes_as_one_fit_after_the_other(
         selected, model = cross_fit.cross_fit(dataset, splits, classes, config)
     with reproducible(0):
         labels = np.concatenate([split.valid.labels for split in splits])
-        expected = select(labels, end_to_end([validated(split, classes, config) for split in splits]))
+        expected = select(LabelValidation(labels), end_to_end([validated(split, classes, config) for split in splits]))
         trainer = cross_fit.fit(dataset, classes, config, number)
     assert (selected.epochs, selected.calibration) == (number, expected.calibration)
     assert model.ensemble_weights == selected.calibration.ensemble_weights

@@ -15,9 +15,10 @@ import pytest
 from tests.command_line import succeed, write_rows
 from tests.training.helpers import SMALL
 from textcls import Classifier
+from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.interrupt import Stop, stopped_by_ctrl_c
-from textcls_training.fit.selection import EpochScore
+from textcls_training.fit.validation import EpochScore
 from textcls_training.pipeline import train
 
 ROWS = 3000
@@ -133,6 +134,7 @@ def test_what_is_said_of_an_interrupted_model_is_measured_on_itself(sample: Labe
     assert (report.interrupted, report.epochs, report.rows, report.held_out_rows) == (True, 3, 90, 60)
     answers = Classifier.load(tmp_path / "m.onnx").predict(valid.texts)
     right = np.mean([answer.label == label for answer, label in zip(answers, valid.labels, strict=True)])
+    assert isinstance(report.held_out, ClassificationReport)
     assert report.held_out.accuracy == pytest.approx(right, abs=0.04)  # but for the rounding of rows to 8 bits
 
 

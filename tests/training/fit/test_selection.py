@@ -7,8 +7,9 @@ from tests.training.helpers import classes_of, dataset_of
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.fit.calibration import Calibration
-from textcls_training.fit.selection import EpochScore, best_epoch, end_to_end, select
+from textcls_training.fit.selection import best_epoch, end_to_end, select
+from textcls_training.fit.validation import EpochScore, LabelValidation
+from textcls_training.models.calibration import Calibration
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_the_validation_rows_of_all_splits_choose_together(dataset: Dataset) -> 
         return [np.stack([right[labels], right[labels]]) for labels in predicted]
 
     labels = np.concatenate([split.valid.labels for split in splits])
-    selected = select(labels, end_to_end([by_epoch(split) for split in splits]))
+    selected = select(LabelValidation(labels), end_to_end([by_epoch(split) for split in splits]))
     assert selected.epochs == 1
     assert selected.labels.tolist() == labels.tolist()
     np.testing.assert_allclose(selected.logits, right[labels], rtol=1e-6)
@@ -70,7 +71,7 @@ def test_each_epoch_is_scored_as_the_ensemble_that_suits_it(dataset: Dataset) ->
     # First a quiet view that is right of four in five beside loud noise; then two views that are right of every other.
     noise_RC = np.random.default_rng(0).normal(0, 5, (150, classes)).astype(np.float32)
     first_VRC, last_VRC = np.stack([right_RC * (number % 5 > 0), noise_RC]), np.stack([right_RC * (number % 2)] * 2)
-    selected = select(dataset.labels, [first_VRC, last_VRC])
+    selected = select(LabelValidation(dataset.labels), [first_VRC, last_VRC])
     assert selected.epochs == 1
     assert selected.calibration.ensemble_weights[0] > 0.9
     np.testing.assert_array_equal(selected.logits, selected.calibration.combine(first_VRC))
@@ -78,6 +79,6 @@ def test_each_epoch_is_scored_as_the_ensemble_that_suits_it(dataset: Dataset) ->
 
 def test_without_validation_rows_the_last_epoch_is_kept_uncalibrated() -> None:
     nothing_VRC = np.zeros((2, 0, 3), np.float32)
-    selected = select(np.zeros(0, np.int64), [nothing_VRC, nothing_VRC])
+    selected = select(LabelValidation(np.zeros(0, np.int64)), [nothing_VRC, nothing_VRC])
     assert (selected.epochs, selected.logits.shape, len(selected.labels)) == (2, (0, 3), 0)
     assert selected.calibration == Calibration((0.5, 0.5), 1.0)

@@ -12,6 +12,7 @@ from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.tables import NO_SCORE
 from textcls_training.models import ops
+from textcls_training.models.calibration import Calibration
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.mixing import MIXERS
 
@@ -337,7 +338,7 @@ def test_folded_rows_summed_up_give_the_same_answer_as_vectors(config: ModelConf
     score_BTS1 = score_BTS1.masked_fill(~mask_BT[..., None, None], NO_SCORE)
     squared_norm_BTS1 = squared_norm_BT1.masked_fill(~mask_BT.unsqueeze(-1), 1.0).unsqueeze(2).expand_as(score_BTS1)
     token_BTSX = torch.cat([value_BTSC, score_BTS1, squared_norm_BTS1], -1)
-    _, *found = FoldedHead([model], [1.0], 1.0)(~mask_BT, token_BTSX)
+    _, *found = FoldedHead([model], [1.0], Calibration((1.0,), 1.0))(~mask_BT, token_BTSX)
     for ours, theirs in zip(found, model.explain(use_BTV @ table_VD, squared_norm_BT1, mask_BT), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 

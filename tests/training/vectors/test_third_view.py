@@ -19,6 +19,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export.heads.scoring_head import scoring_head
 from textcls_training.export.prune import lookup_tables
 from textcls_training.export.save import build_graph
+from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
 from textcls_training.studies.explanations.gradients import SavedHead
@@ -138,7 +139,7 @@ def test_tables_and_graph_answer_as_the_classifier_of_the_view(
     np.testing.assert_allclose(found[..., :-1], folded, atol=0.1 * np.abs(folded).max())
     np.testing.assert_allclose(found[:, 0, -1], squared_norm_1t1[0, :, 0], atol=1e-3)
     # Writing the graph compares it with PyTorch.
-    head = scoring_head(model, 1.0)
+    head = scoring_head(model, Calibration(model.ensemble_weights, 1.0))
     names = {output.name for output in build_graph(tables, head, 48).graph.output}
     assert names == {*artifact.OUTPUTS, *artifact.ROW_OUTPUTS}
 

@@ -8,13 +8,14 @@ Shapes: V views, R rows, C labels, K labels that are worked on at once.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from textcls_training.data.arrays import Float32, Float64
+from textcls_training.data.arrays import Bools, Float32, Float64
 from textcls_training.fit.calibration import LOG_RANGE, MIN_ROWS
 from textcls_training.models.calibration import LabelSetCalibration, combine
 
@@ -23,8 +24,17 @@ PULL = 4.0
 NEWTON_STEPS = 25
 # A label's F1 is counted as if so many of its rows were as its probabilities expect.
 EXPECTED_ROWS = 20.0
+# Of so many parts of the validation rows each is judged by what the others have fitted.
+PARTS = 5
 # Numbers that are worked on at once.
 CHUNK = 4_000_000
+
+
+class Answered(NamedTuple):
+    """Calibrated probabilities [R, C], and which labels are assigned [R, C]."""
+
+    probability_RC: Float64
+    assigned_RC: Bools
 
 
 def fit(logits_VRC: Float32, target_RC: Float32) -> LabelSetCalibration:
@@ -52,6 +62,35 @@ def fit(logits_VRC: Float32, target_RC: Float32) -> LabelSetCalibration:
         shift += shift_K.tolist()
         thresholds += thresholds_K.tolist()
     return LabelSetCalibration(ensemble_weights, tuple(scale), tuple(shift), tuple(thresholds))
+
+
+def assigned_by_others(logits_RC: Float32, target_RC: Float32, fitted: LabelSetCalibration) -> Answered:
+    """Return what rows are answered by lines and thresholds that were fitted on other rows: what to judge them by.
+
+    A threshold of the highest F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
+    answered as the rest of them has fitted; where they are too few for that, as `fitted` says.
+
+    Args:
+        logits_RC: combined logits.
+        target_RC: how probable each label is.
+        fitted: what all rows have fitted, whose ensemble weights `logits_RC` have.
+    """
+    rows = len(logits_RC)
+    if not fitted.fitted or rows - rows // PARTS < MIN_ROWS:
+        probability_RC = fitted.probabilities(logits_RC)
+        return Answered(probability_RC, np.asarray(probability_RC >= np.array(fitted.thresholds)))
+    probability_RC, assigned_RC = np.zeros(logits_RC.shape), np.zeros(logits_RC.shape, np.bool_)
+    start = float(np.exp(np.log(fitted.scale).mean()))
+    for part in range(PARTS):
+        mine = np.arange(rows) % PARTS == part
+        for labels in _parts(logits_RC.shape[1], rows):
+            logits_RK, target_RK = logits_RC[:, labels].astype(np.float64), target_RC[:, labels].astype(np.float64)
+            scale_K, shift_K = fit_lines(logits_RK[~mine], target_RK[~mine], start)
+            probability_RK = expit(logits_RK * scale_K + shift_K)
+            probability_RC[mine, labels] = probability_RK[mine]
+            thresholds_K = best_thresholds(probability_RK[~mine], target_RK[~mine])
+            assigned_RC[mine, labels] = probability_RK[mine] >= thresholds_K
+    return Answered(probability_RC, assigned_RC)
 
 
 def _parts(classes: int, rows: int) -> list[slice]:
