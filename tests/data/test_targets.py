@@ -171,6 +171,44 @@ def test_what_is_written_in_one_form_is_read_as_in_any_other(
     assert sets(parquet(folder / "rows.parquet", {"text": ["a"] * len(rows), "label": rows}), several=True) == wanted
 
 
+# What is usual
+
+
+def usually(path: Path, *, asked: TargetOptions, **usual: object) -> list[LabelSet]:
+    trained = TargetOptions.from_json(json.loads(json.dumps(TargetOptions(**usual).to_json())))  # type: ignore[arg-type]
+    return read_label_sets(path, targets=asked, usual_targets=trained).labels
+
+
+def test_labels_are_read_as_they_usually_are_unless_something_is_asked_for(write: Write) -> None:
+    path = write("a.csv", "text,label,t_x,t_y\na,x|y;z,1,0\n")
+    nothing = TargetOptions()
+    assert usually(path, asked=nothing, label_separator=";") == [{"x|y": 1, "z": 1}]
+    assert usually(path, asked=nothing, label_columns=("t_*",)) == [{"x": 1}]
+    assert usually(path, asked=TargetOptions(label_separator="|"), label_separator=";") == [{"x": 1, "y;z": 1}]
+    assert usually(path, asked=TargetOptions(label_separator="|"), label_columns=("t_*",)) == [{"x": 1, "y;z": 1}]
+    assert usually(path, asked=TargetOptions(label_columns=("t_*",)), label_separator=";") == [{"x": 1}]
+
+
+def test_a_file_in_another_form_than_the_usual_is_read_all_the_same(write: Write) -> None:
+    lists = write("a.jsonl", '{"text": "a", "label": ["x;y", "z"]}\n')
+    lines = write("a.txt", "__label__x;y __label__z a\n")
+    for usual in ({"label_separator": ";"}, {"label_columns": ("t_*",)}):
+        for path in (lists, lines):
+            assert usually(path, asked=TargetOptions(), **usual) == [{"x;y": 1, "z": 1}]
+
+
+def test_a_column_that_is_asked_for_is_read_whatever_columns_are_usual(write: Write) -> None:
+    path = write("a.jsonl", '{"text": "a", "tags": ["y"], "t_x": 1}\n')
+    usual = TargetOptions(label_columns=("t_*",))
+    assert read_label_sets(path, [], "tags", targets=TargetOptions(), usual_targets=usual).labels == [{"y": 1}]
+
+
+@pytest.mark.parametrize("found", [None, [], {"label_separator": 5}, {"label_columns": "t_*"}, {"label_columns": [1]}])
+def test_what_is_no_way_of_writing_labels_is_refused(found: object) -> None:
+    with pytest.raises(ConfigError, match="nothing that this version reads"):
+        TargetOptions.from_json(found)
+
+
 # What is refused
 
 
