@@ -23,7 +23,6 @@ from textcls.data import (
     open_targets,
     read_label_sets,
     read_labelled,
-    require_rows_of_every_label,
     targets,
 )
 
@@ -96,6 +95,12 @@ def test_a_column_a_label_holds_truth_values_or_probabilities(write: Write) -> N
     found = read_label_sets(path, targets=TargetOptions(label_columns=("tag_*",)))
     assert found.labels == [{"x": 1}, {"x": 1, "y": 0.25}, {"y": 1}, {}, {"x": 1}]
     assert (found.label_columns, found.label_column, found.names()) == (("x", "y"), "tag_*", ["x", "y"])
+
+
+def test_a_column_of_a_label_is_known_whether_a_row_has_it_or_not(write: Write) -> None:
+    path = write("a.csv", "text,t_x,t_y\na,1,0\nb,0,\n")
+    found = read_label_sets(path, targets=TargetOptions(label_columns=("t_*",)))
+    assert (found.names(), found.label_columns) == (["x", "y"], ("x", "y"))
 
 
 def test_columns_of_labels_keep_the_types_of_parquet_and_json(write: Write, tmp_path: Path) -> None:
@@ -343,17 +348,6 @@ def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write
     path = write("a.jsonl", '{"text": "a", "t_x": 1}\n{"text": "b", "t_y": 1}\n')
     assert "line 2: the column 't_y' is one of t_*, and the first row has it not; give the first row all" in refusal(
         path, label_columns=["t_*"]
-    )
-
-
-def test_a_column_of_a_label_without_a_row_can_be_refused(write: Write) -> None:
-    path = write("a.csv", "text,t_x,t_y\na,1,0\nb,0,\n")
-    rows = read_label_sets(path, targets=TargetOptions(label_columns=("t_*",)))
-    assert rows.names() == ["x", "y"]
-    with pytest.raises(InputError, match=r"^The column of the label 'y' holds no row above 0 \(t_\*\); add rows"):
-        require_rows_of_every_label(rows)
-    require_rows_of_every_label(
-        read_label_sets(write("b.csv", "text,t_x\na,0.1\n"), targets=TargetOptions(label_columns=("t_*",)))
     )
 
 

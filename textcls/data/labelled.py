@@ -33,8 +33,6 @@ T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
-# How many labels a message names.
-SHOWN: Final = 3
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -421,24 +419,6 @@ def read_label_sets(
         usual_targets=usual_targets,
     )
     return cast(LabelledSets, found)
-
-
-def require_rows_of_every_label(rows: LabelledSets) -> None:
-    """Refuse a column of a label that applies to no row: training could learn nothing of it.
-
-    Raises:
-        InputError: there is such a label.
-    """
-    used = {name for labels in rows.labels for name in labels}
-    unused = [name for name in rows.label_columns if name not in used]
-    if unused:
-        shown = ", ".join(map(repr, unused[:SHOWN])) + ", ..." * (len(unused) > SHOWN)
-        what = "column of the label" if len(unused) == 1 else "columns of the labels"
-        have = "holds" if len(unused) == 1 else "hold"
-        raise InputError(
-            f"The {what} {shown} {have} no row above 0 ({rows.label_column}); add rows, or choose --label-columns that "
-            "leave out what has none."
-        )
 
 
 def no_rows(paths: Sequence[Path], bad: BadRows | None) -> InputError:
