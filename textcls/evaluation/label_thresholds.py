@@ -1,8 +1,8 @@
 """The threshold of a label that reaches a precision or a recall asked for.
 
-Of rows with several labels each label has a threshold of its own: from that probability on it is assigned. The lowest one
-that reaches a precision finds the most rows at it; the highest one that reaches a recall is wrong the least at it. Where
-few rows have a label, either is a matter of luck, so rows can count as their probabilities expect instead.
+Of rows with several labels each label has a threshold of its own: from that probability on it is assigned. The lowest
+one that reaches a precision finds the most rows at it; the highest one that reaches a recall is wrong the least at it.
+Where few rows have a label, either is a matter of luck, so rows can count as their probabilities expect instead.
 """
 
 from dataclasses import dataclass

@@ -6,10 +6,16 @@ That is their number, their labels, their tokens, their scripts.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from textcls.errors import ConfigError
+from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
+
+# What the rows of each label count: by a rule, or a number a label, in the order of the labels.
+LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
@@ -19,7 +25,8 @@ SCRIPT_TEXTS = 2000
 class ResolvedConfig:
     """A training run with nothing left open.
 
-    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+    Fields as in `TrainConfig`; `features` joins those on rows, `vectors` are what the file of that name holds, and
+    `goal` is what the thresholds of several labels are to reach, None for the highest F1.
     """
 
     features: FeatureConfig
@@ -27,12 +34,13 @@ class ResolvedConfig:
     optim: OptimConfig
     epochs: int
     max_tokens: int
-    class_weight: ClassWeight
+    class_weight: LabelWeights
     rationale_weight: float
     size: Size
     seed: int
     device: Device
     vectors: WordVectors | None = None
+    goal: Goal | None = None
 
 
 def resolve(
@@ -44,6 +52,7 @@ def resolve(
     several: bool = False,
     fused_metric: bool = False,
     vectors: WordVectors | None = None,
+    names: Sequence[str] = (),
 ) -> ResolvedConfig:
     """Decide what `config` leaves open.
 
@@ -56,7 +65,17 @@ def resolve(
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
         vectors: what the file `config.vectors` holds.
+        names: the labels, which weights of labels need.
+
+    Raises:
+        ConfigError: a label that does not exist has a weight, or thresholds are to be chosen where there are none.
     """
+    goal = Goal.of(config.target_precision, config.target_recall)
+    if goal is not None and not several:
+        raise ConfigError(
+            f"A target {goal.measure} is for several labels a text, and these have one; textcls evaluate chooses the "
+            "threshold below which a model of one label abstains."
+        )
     epochs = config.epochs or default_epochs(len(texts), labels, several=several)
     model = config.model or ModelConfig(
         dim=config.dim or default_dim(labels, several=several),
@@ -74,13 +93,27 @@ def resolve(
         optim=optim if config.mixing_rate is None else replace(optim, mixing_rate=config.mixing_rate),
         epochs=epochs,
         max_tokens=config.max_tokens,
-        class_weight=config.class_weight,
+        class_weight=label_weights(config.class_weight, names),
         rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,
         device=config.device,
         vectors=vectors,
+        goal=goal,
     )
+
+
+def label_weights(told: ClassWeight, names: Sequence[str]) -> LabelWeights:
+    """Return the weights of labels in the order of `names`; one without a weight counts 1.
+
+    Raises:
+        ConfigError: a label that is none of `names` has a weight.
+    """
+    if isinstance(told, str):
+        return told
+    if strangers := sorted(set(told) - set(names)):
+        raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which is no label of the training rows.")
+    return tuple(told.get(name, 1.0) for name in names)
 
 
 def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:

@@ -29,7 +29,7 @@ class ValidatedFit:
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
         self.trainer = Trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
-        self._validation = validation_of([split.valid])
+        self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
 
     def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
@@ -91,7 +91,7 @@ class CrossFit:
             self._fit_in_two_threads(callback)
         if self.stop.requested:
             return self._as_it_stands()
-        validation = validation_of([split.valid for split in self.splits])
+        validation = validation_of([split.valid for split in self.splits], self.config.goal)
         selected = select(validation, end_to_end(self.logits))
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from textcls.evaluation.label_thresholds import Goal
 from textcls_training.data import label_matrix
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.dataset import Dataset
@@ -75,10 +76,16 @@ class LabelValidation:
 
 
 class LabelSetValidation:
-    """Validation rows with several labels each."""
+    """Validation rows with several labels each.
 
-    def __init__(self, sets: LabelMatrix) -> None:
+    Args:
+        sets: their labels.
+        goal: what thresholds are to reach; None for the highest F1.
+    """
+
+    def __init__(self, sets: LabelMatrix, goal: Goal | None = None) -> None:
         self.target_RC = sets.dense(np.arange(len(sets)))
+        self.goal = goal
 
     def __len__(self) -> int:
         return len(self.target_RC)
@@ -89,11 +96,11 @@ class LabelSetValidation:
 
     def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
         """Fit ensemble weights, and line and threshold of each label."""
-        return label_set_calibration.fit(logits_VRC, self.target_RC)
+        return label_set_calibration.fit(logits_VRC, self.target_RC, self.goal)
 
 
-def validation_of(datasets: Sequence[Dataset]) -> Validation:
-    """Return the rows of some datasets end to end, as validation rows."""
+def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:
+    """Return the rows of some datasets end to end, as validation rows; thresholds of several labels reach `goal`."""
     if datasets[0].several:
-        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]))
+        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]), goal)
     return LabelValidation(np.concatenate([one.labels for one in datasets]))
