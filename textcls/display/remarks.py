@@ -1,10 +1,33 @@
 """The sentences beside explanations, in the terminal and on pages alike."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from textcls.display.text import MOST_NAMED, named, percent
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.prediction import Prediction
+
+# So many of the labels of a text are explained without being asked for.
+MOST_EXPLAINED: Final = 5
+
+
+def explained_labels(
+    prediction: Prediction, label: str | None, against: str | None
+) -> tuple[Sequence[str | None], Sequence[str]]:
+    """Return which labels an explanation is shown of, and which more are assigned; None is the most probable label.
+
+    Where a text may have several labels: those assigned, or if there is none, the one that lacks the least.
+    """
+    if label is not None or not prediction.several:
+        return [label], ()
+    assigned = prediction.assigned if against is None else [name for name in prediction.assigned if name != against]
+    return assigned[:MOST_EXPLAINED] or [prediction.nearest], assigned[MOST_EXPLAINED:]
+
+
+def left_out_line(labels: Sequence[str]) -> str:
+    """Return in one line which assigned labels are not explained."""
+    return f"Assigned as well, and explained on request: {', '.join(map(named, labels))}."
 
 
 def completeness_line(explanation: Explanation) -> str:
