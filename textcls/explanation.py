@@ -194,11 +194,8 @@ class Explanation:
     def columns(self, attribution: Attribution) -> list[int]:
         """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
 
-        That is the one it is held against, or else the most probable of the others. Where a text may have several
-        labels, none is closest: without one to hold it against, the attribution is all there is.
+        That is the one it is held against, or else the most probable of the others.
         """
-        if self.several and attribution.against is None:
-            return []
         other = attribution.against or (self.runner_up if attribution.label == self.label else self.label)
         return [self.labels.index(name) for name in (attribution.label, other) if name is not None]
 

@@ -72,16 +72,6 @@ class Prediction:
         return tuple(self.label_names[i] for i in order if self.probabilities[i] >= self.thresholds[i])
 
     @property
-    def nearest(self) -> str:
-        """The label of the largest probability, or, of several labels, the one that is furthest above its threshold.
-
-        Where none is assigned it is the one that lacks the least.
-        """
-        if self.thresholds is None:
-            return self.label
-        return self.label_names[int((self.probabilities - self.thresholds).argmax())]
-
-    @property
     def label(self) -> str:
         """The most probable label."""
         return self.label_names[int(self.probabilities.argmax())]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
-from textcls.display.remarks import completeness_line, explained_labels, left_out_line, token_remarks
+from textcls.display.remarks import completeness_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
 from textcls.display.token_table import SubTokenTable, TokenTable, strongest, sub_token_table, token_table
 from textcls.explanation import Attribution, Explanation
@@ -34,19 +34,11 @@ def prediction_fragment(
     top: int = SHOWN_TOKENS,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
 ) -> str:
-    """Return an answer, with its explanation if it has one.
-
-    The arguments are those of `explanation_fragment`; but where a text may have several labels, each of those assigned
-    is explained by default.
-    """
-    found = [_scores(prediction.label_names, prediction.probabilities, prediction.thresholds)]
+    """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`."""
+    found = [_scores(prediction.label_names, prediction.probabilities)]
     found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
     if prediction.explanation is not None:
-        explained, left_out = explained_labels(prediction, label, against)
-        for one in explained:
-            found.append(_explanation(prediction.explanation, one, against, top, sub_tokens))
-        if left_out:
-            found.append(f'<p class="note">{shown(left_out_line(left_out))}</p>')
+        found.append(_explanation(prediction.explanation, label, against, top, sub_tokens))
     return fragment(found)
 
 
@@ -77,17 +69,13 @@ def explanation_fragment(
 # Scores
 
 
-def _scores(
-    labels: Sequence[str], probabilities: NDArray[np.float32], thresholds: NDArray[np.float32] | None = None
-) -> str:
+def _scores(labels: Sequence[str], probabilities: NDArray[np.float32]) -> str:
     order = np.argsort(-probabilities, kind="stable").tolist()
     scores = probabilities.tolist()
-    first = set(order[:1]) if thresholds is None else set(np.flatnonzero(probabilities >= thresholds).tolist())
-    titles = {} if thresholds is None else {i: f' title="assigned from {percent(thresholds[i])} on"' for i in order}
     rows = [
-        f'<tr{" class=first" if i in first else ""}{titles.get(i, "")}><th scope="row">{name(labels[i])}</th>'
+        f'<tr{" class=first" if place == 0 else ""}><th scope="row">{name(labels[i])}</th>'
         f'<td class="track"><i style="width:{percent(scores[i])}"></i></td><td>{percent(scores[i])}</td></tr>'
-        for i in order
+        for place, i in enumerate(order)
     ]
     shown = f'<table class="scores">{"".join(rows[:SHOWN_LABELS])}</table>'
     if len(rows) <= SHOWN_LABELS:
@@ -178,9 +166,8 @@ def _marks(explanation: Explanation, attribution: Attribution) -> list[str]:
         kinds = [f"{'p' if level > 0 else 'n'}{abs(level)}"] * bool(level) + ["unknown"] * (not known)
         mark = f' class="{" ".join(kinds)}"' if kinds else ""
         if i in titled:
-            numbers = [f"{attribution.kind} {signed(value)}"]
-            numbers += [f"{name} {signed(part)}" for name, part in zip(names, added, strict=True)]
-            title = "; ".join([*numbers, f"attention {attention:.3f}"])
+            numbers = "; ".join(f"{name} {signed(part)}" for name, part in zip(names, added, strict=True))
+            title = f"{attribution.kind} {signed(value)}; {numbers}; attention {attention:.3f}"
             mark += f' title="{escape(title + ("" if known else "; unknown to the model"))}"'
         marks.append(mark)
     return marks
