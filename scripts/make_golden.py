@@ -3,8 +3,8 @@
     python scripts/make_golden.py v2
 
 Run it once for each format version, never again for the same one. It writes model_v2.onnx and answers_v2.json: of one
-label a text for version 1, of several from version 2 on. tokens_v1.json, features_v1.json and texts_v1.json were written
-by hand, from the rules, and stay as they are.
+label a text for version 1, of several from version 2 on. tokens_v1.json, features_v1.json and texts_v1.json were
+written by hand, from the rules, and stay as they are.
 """
 
 import json

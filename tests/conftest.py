@@ -33,7 +33,7 @@ def classifier(model_path: Path) -> Classifier:
 
 @pytest.fixture(scope="session")
 def several_labels_path(model_path: Path) -> Path:
-    """A small trained model whose texts may have several labels, or none, frozen: format version 2, else as the first."""
+    """A small trained model whose texts may have several labels, or none, frozen: format version 2."""
     return model_path.with_name("model_v2.onnx")
 
 

@@ -102,8 +102,9 @@ def test_the_frozen_model_of_several_labels_says_what_it_is(several_labels: Clas
     info = several_labels.info
     assert (info.format_version, info.task, info.several) == (2, "multi-label", True)
     assert info.labels == classifier.labels
-    assert info.scale is not None and info.shift is not None and info.thresholds is not None
-    assert len(info.scale) == len(info.shift) == len(info.thresholds) == len(info.labels)
+    for numbers in (info.scale, info.shift, info.thresholds):
+        assert numbers is not None
+        assert len(numbers) == len(info.labels)
 
 
 def test_scores_labels_and_decisions_of_several_labels_are_as_frozen(found_of_several: list[Prediction]) -> None:
