@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from math import exp
 from typing import Any
 
 import httpx
@@ -67,7 +68,7 @@ def test_answers_of_several_labels_are_as_documented(client: httpx.Client) -> No
         assert answer["model"]["format_version"] == 2
 
 
-def test_the_model_tells_its_task_and_the_threshold_of_each_label(
+def test_the_model_tells_its_task_and_how_each_label_is_calibrated_and_assigned(
     client: httpx.Client, several_labels: Classifier
 ) -> None:
     (card,) = client.get("/v1/models").json()["models"]
@@ -75,6 +76,10 @@ def test_the_model_tells_its_task_and_the_threshold_of_each_label(
     assert info.thresholds is not None
     assert (card["task"], card["threshold"]) == ("multi-label", None)
     assert card["thresholds"] == dict(zip(info.labels, info.thresholds, strict=True))
+    (result,) = ask(client, inputs=TWO, explain=True)["results"]
+    for label, score in (each.values() for each in result["labels"]):
+        odds = card["scale"][label] * result["logits"][label] + card["shift"][label]
+        assert score == pytest.approx(1 / (1 + exp(-odds)), abs=1e-5)
 
 
 def test_the_description_tells_of_several_labels(client: httpx.Client) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,16 @@ NONE = "Good morning team, all is well here."
 
 def percent(share: float) -> str:
     return f"{share:.1%}"
+
+
+def needed_logit(classifier: Classifier, label: str) -> float:
+    """The logit at which the score of a label is its threshold."""
+    info, number = classifier.info, classifier.labels.index(label)
+    assert info.scale is not None
+    assert info.shift is not None
+    assert info.thresholds is not None
+    threshold = info.thresholds[number]
+    return (log(threshold / (1 - threshold)) - info.shift[number]) / info.scale[number]
 
 
 # The page
@@ -84,6 +95,9 @@ def test_a_label_is_explained_by_itself_or_against_another(
     for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
         assert signed(number) in shown.inner_text("#tables")
     assert signed(explanation.logits["cancellation"]) in shown.inner_text("#tables .total")
+    assert f"assigned from\t\t{signed(needed_logit(several_labels, 'cancellation'))}" in shown.inner_text(
+        "#tables tbody"
+    )
     # The evidence is the contribution: it is not said twice.
     assert shown.inner_text("#tables thead").split() == ["token", "evidence", "attention"]
     shown.hover("[data-token='0']")

@@ -46,7 +46,9 @@ def _card(served: Served, *, default: bool) -> ModelCard:
         max_tokens=info.max_tokens,
         temperature=info.temperature,
     )
-    if info.thresholds is not None:
+    if info.scale is not None and info.shift is not None and info.thresholds is not None:
+        card.scale = dict(zip(info.labels, info.scale, strict=True))
+        card.shift = dict(zip(info.labels, info.shift, strict=True))
         card.thresholds = dict(zip(info.labels, info.thresholds, strict=True))
     return card
 

@@ -25,8 +25,15 @@ class ModelCard(BaseModel):
     )
     max_tokens: int = Field(description="Tokens of a text that are read.")
     temperature: float = Field(
-        description="What the logits are divided by to calibrate the scores; of several labels a text each is "
-        "calibrated by itself, and this is 1."
+        description="What the logits are divided by to calibrate the scores; of several labels a text these are "
+        "calibrated by `scale` and `shift`, and this is 1."
+    )
+    scale: dict[str, float] | SkipJsonSchema[None] = Field(
+        default=None,
+        description="Present if the task is `multi-label`: the score of each label is sigmoid(scale * logit + shift).",
+    )
+    shift: dict[str, float] | SkipJsonSchema[None] = Field(
+        default=None, description="Present if the task is `multi-label`, likewise."
     )
     thresholds: dict[str, Score] | SkipJsonSchema[None] = Field(
         default=None,

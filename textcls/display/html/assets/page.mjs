@@ -135,6 +135,12 @@ function assigned(result) {
 /** The score from which on a label is assigned, where a text may have several. */
 const threshold = (label) => state.model.threshold ?? state.model.thresholds[label];
 
+/** The same score as a logit, to which the contributions add up. */
+function logitOf(label) {
+  const score = threshold(label);
+  return (Math.log(score / (1 - score)) - state.model.shift[label]) / state.model.scale[label];
+}
+
 /** What is said where no label is assigned. */
 function nothing(result) {
   const short = ({ label, score }) => threshold(label) - score;
@@ -392,6 +398,8 @@ function table(seen, other, order) {
   }
   rows.push(sum("bias", "sum", [seen.bias, ...columns.map((label) => result.bias[label])]));
   rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
+  // A threshold of 0 or 1 is none of any logit.
+  if (seen.alone && Number.isFinite(logitOf(seen.label))) rows.push(sum("assigned from", "sum", [logitOf(seen.label)]));
   return make("div", { class: "wide" }, make("table", { class: "tokens" }, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
