@@ -1,6 +1,5 @@
 """`textcls inspect`: what a model file says of itself, and what the model goes by on texts of yours."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -94,7 +93,7 @@ def _given(*names: str) -> list[str]:
 
 def _show_facts(model: Path, classifier: Classifier, as_json: bool) -> None:
     if as_json:
-        click.echo(json_line(asdict(classifier.info)))
+        click.echo(json_line(classifier.info.to_json()))
     else:
         show([model_table(model, classifier.info)])
         if classifier.info.several:

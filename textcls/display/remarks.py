@@ -9,20 +9,21 @@ from textcls.global_explanation.summary import GlobalExplanation, LabelExplanati
 from textcls.prediction import Prediction
 
 # So many of the labels of a text are explained without being asked for.
-MOST_EXPLAINED: Final = 5
+MOST_EXPLAINED: Final = 3
 
 
 def explained_labels(
     prediction: Prediction, label: str | None, against: str | None
-) -> tuple[Sequence[str | None], Sequence[str]]:
-    """Return which labels an explanation is shown of, and which more are assigned; None is the most probable label.
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return which labels an explanation is shown of, and which more are assigned.
 
-    Where a text may have several labels: those assigned, or if there is none, the one that lacks the least.
+    That is the label asked for, or else the answer; of several labels a text each of those assigned, and where there is
+    none, the most probable.
     """
     if label is not None or not prediction.several:
-        return [label], ()
-    assigned = prediction.assigned if against is None else [name for name in prediction.assigned if name != against]
-    return assigned[:MOST_EXPLAINED] or [prediction.nearest], assigned[MOST_EXPLAINED:]
+        return [prediction.label if label is None else label], ()
+    assigned = [name for name in prediction.assigned if name != against]
+    return assigned[:MOST_EXPLAINED] or [prediction.label], assigned[MOST_EXPLAINED:]
 
 
 def left_out_line(labels: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from textcls.evaluation.label_thresholds import Goal
+from textcls.evaluation.label_thresholds import Goal, Measure
 from textcls_training.data.arrays import Float32, Float64
 from textcls_training.fit import label_set_calibration as calibration
 from textcls_training.fit.calibration import MIN_ROWS
@@ -60,9 +60,7 @@ def test_the_threshold_of_the_highest_f1_worked_by_hand() -> None:
     # From the top: F1 of 2/4, 4/5, 4/6, 6/7, 6/8; of so many rows what probabilities expect hardly counts.
     probability = np.tile([0.9, 0.8, 0.7, 0.6, 0.5], 2000)[:, None]
     target = np.tile([1.0, 1, 0, 1, 0], 2000)[:, None]
-    assert calibration.best_thresholds(probability, target) == pytest.approx([0.55], abs=1e-9) or (
-        calibration.best_thresholds(probability, target)[0] == pytest.approx(0.6)
-    )
+    assert calibration.best_thresholds(probability, target) == pytest.approx([0.55])
 
 
 def test_a_label_without_rows_has_the_threshold_that_its_probabilities_expect_to_be_best() -> None:
@@ -87,16 +85,13 @@ def test_thresholds_that_reach_a_goal_lean_on_probabilities_where_rows_are_few()
     assert calibration.thresholds_reaching(Goal("precision", 0.9), probability, none).tolist() == [0.9]
 
 
-@pytest.mark.parametrize(("measure", "low", "high"), [("precision", 0.88, 0.92), ("recall", 0.88, 0.92)])
-def test_thresholds_reach_a_goal_on_rows_that_have_not_chosen_them(measure: str, low: float, high: float) -> None:
-    goal = Goal(measure, 0.9)  # type: ignore[arg-type]
-    logits, target = drawn(20000)
-    found = calibration.fit(logits[None, ::2], target[::2], goal)
+@pytest.mark.parametrize("measure", ["precision", "recall"])
+def test_thresholds_reach_a_goal_on_rows_that_have_not_chosen_them(measure: Measure) -> None:
+    logits, target = drawn(20000, np.array([1.0, 1.5, 2.0]), np.array([-1.0, 0.0, 1.0]))
+    found = calibration.fit(logits[None, ::2], target[::2], Goal(measure, 0.9))
     assigned, there = found.probabilities(logits[1::2]) >= np.array(found.thresholds), target[1::2] > 0
     of = assigned if measure == "precision" else there
-    shares = (assigned & there).sum(0) / of.sum(0)
-    assert (low < shares).all()
-    assert (shares < high).all()
+    np.testing.assert_allclose((assigned & there).sum(0) / of.sum(0), 0.9, atol=0.03)
 
 
 # All of it

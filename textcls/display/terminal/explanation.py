@@ -50,7 +50,8 @@ def label_set_explanation_report(
     for attribution in attributions:
         yield Text()
         against = "" if attribution.against is None else f" and not {named(attribution.against)}"
-        yield Text(f"why {named(attribution.label)}{against}:", style="bold")
+        why = "why" if against or attribution.label in prediction.assigned else "why not"
+        yield Text(f"{why} {named(attribution.label)}{against}:", style="bold")
         yield coloured_text(explanation, attribution)
         yield from _tables(explanation, attribution, top, sub_tokens)
 

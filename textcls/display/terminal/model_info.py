@@ -80,7 +80,8 @@ def _held_out(info: ModelInfo) -> str:
     training = info.training
     if not info.several:
         return f"accuracy {training['held_out_accuracy']}"
-    return f"micro-F1 {training['held_out_micro_f1']}, macro-F1 {training['held_out_macro_f1']}"
+    scores = {"micro-F1": "held_out_micro_f1", "macro-F1": "held_out_macro_f1", "break-even": "held_out_break_even"}
+    return ", ".join(f"{name} {training[key]}" for name, key in scores.items() if key in training)
 
 
 def _calibration(info: ModelInfo) -> list[tuple[str, str]]:
