@@ -183,7 +183,7 @@ def test_nothing_is_stored_in_a_model_of_one_label_and_none_that_is_no_probabili
         store_thresholds(one, [0.5] * 7)
     with pytest.raises(ConfigError, match="has 7 labels a text may have, and 2 thresholds were given"):
         store_thresholds(model, [0.5] * 2)
-    with pytest.raises(ConfigError, match="threshold must be a number from 0 to 1, not 1.5"):
+    with pytest.raises(ConfigError, match=r"threshold must be a number from 0 to 1, not 1\.5"):
         store_thresholds(model, [1.5] * 7)
     assert one.read_bytes() == model_path.read_bytes()
 
