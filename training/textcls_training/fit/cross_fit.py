@@ -17,13 +17,17 @@ from textcls_training.fit.trainer import Trainer
 from textcls_training.fit.validation import EpochScore, validation_of
 from textcls_training.models.ensemble import TrainedModel
 
+# What is kept of validation rows over all epochs: 400 MB.
+MOST_LOGITS = 100_000_000
+
 
 class ValidatedFit:
     """A fit on the training rows of a split, validated after each epoch.
 
     Attributes:
         trainer: the fit.
-        logits: of the validation rows [V, rows, C], after each whole epoch so far.
+        logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where all
+            would take more than `MOST_LOGITS` numbers.
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
@@ -31,6 +35,8 @@ class ValidatedFit:
         self.logits: list[Float32] = []
         self._validation = validation_of([split.valid])
         self._encoded = self.trainer.encode(split.valid.corpus)
+        an_epoch = len(self.trainer.learners) * len(split.valid.labels) * classes
+        self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
 
     def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
         """Train for all epochs, or until a stop is requested, and validate each whole one.
@@ -46,6 +52,8 @@ class ValidatedFit:
             trainer.train_epoch(number, callback)
             if trainer.stop.requested:
                 return
+            if not self._keeps_all:
+                self.logits.clear()
             self.logits.append(trainer.predict(self._encoded))
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
@@ -92,7 +100,7 @@ class CrossFit:
         if self.stop.requested:
             return self._as_it_stands()
         validation = validation_of([split.valid for split in self.splits])
-        selected = select(validation, end_to_end(self.logits))
+        selected = select(validation, end_to_end(self.logits), self.config.epochs)
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
