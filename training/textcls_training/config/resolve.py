@@ -80,7 +80,9 @@ def resolve(
     if model.metric is None:
         model = replace(model, metric=fused_metric and model.linear_scores)
     even = even_attention(model, len(texts))
-    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs, even=even)
+    # Beside vectors, whose view begins even on all data, the rate stays the one that was measured for it.
+    faster = even and vectors is None
+    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs, faster=faster)
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
@@ -124,16 +126,17 @@ def even_attention(model: ModelConfig, rows: int) -> bool:
     A random seed prefers the words of some labels to those of others before anything is known, and few rows do not
     teach it better.
     """
-    return rows < FEW_ROWS and model.attention == "norm" and model.mixing == "none" and model.seeds == 1
+    usual = model.attention == "norm" and model.mixing == "none" and model.embedding == "rows" and model.seeds == 1
+    return usual and rows < FEW_ROWS
 
 
-def default_optim(rows: int, tokens_a_text: float, epochs: int, *, even: bool = False) -> OptimConfig:
+def default_optim(rows: int, tokens_a_text: float, epochs: int, *, faster: bool = False) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all. Attention that begins
-    `even` and has few steps learns faster, and the head with it.
+    even and has few steps learns `faster`, and the head with it.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
@@ -141,7 +144,7 @@ def default_optim(rows: int, tokens_a_text: float, epochs: int, *, even: bool = 
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
-    if even:
+    if faster:
         optim = replace(optim, rate=EVEN_ATTENTION_RATE)
     steps = max(1.0, epochs * rows / batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 else optim

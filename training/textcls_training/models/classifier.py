@@ -115,7 +115,7 @@ class SeedAttention(nn.Module):
         """
         if self.metric_DD is None:
             return False
-        seeds, width = self.seed_SD.shape
+        seeds, width = (self.seed_SD if self.plain_SD is None else self.plain_SD).shape
         within = MIN_WIDTH <= width <= MAX_WIDTH and seeds <= MAX_SEEDS
         return within and resolve_impl(device, self.impl) == "triton"
 
