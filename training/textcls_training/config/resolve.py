@@ -6,13 +6,21 @@ That is their number, their labels, their tokens, their scripts.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.data.feature_space import LEAST_BUCKETS
+from textcls_training.data.split import CROSS_FIT_BELOW
 from textcls_training.vectors.word_vectors import WordVectors
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
+# Rows are few where they are cross-fitted. What is then another, and was measured (training/README.md): how attention
+# begins, the learning rate of attention and head, and how many buckets there are for features at least.
+FEW_ROWS: Final = CROSS_FIT_BELOW
+EVEN_ATTENTION_RATE: Final = 9e-3
+FEW_ROWS_BUCKETS: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +28,10 @@ class ResolvedConfig:
     """A training run with nothing left open.
 
     Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+
+    Attributes:
+        even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
+        least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
     """
 
     features: FeatureConfig
@@ -33,6 +45,8 @@ class ResolvedConfig:
     seed: int
     device: Device
     vectors: WordVectors | None = None
+    even_attention: bool = False
+    least_buckets: int = LEAST_BUCKETS
 
 
 def resolve(
@@ -67,7 +81,11 @@ def resolve(
     )
     if model.metric is None:
         model = replace(model, metric=fused_metric and model.linear_scores)
-    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs, several=several)
+    even = even_attention(model, len(texts))
+    # Beside vectors, whose view begins even on all data, the rate stays the one that was measured for it.
+    faster = even and vectors is None
+    tokens_a_text = tokens / max(1, len(texts))
+    optim = config.optim or default_optim(len(texts), tokens_a_text, epochs, several=several, faster=faster)
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
@@ -80,6 +98,8 @@ def resolve(
         seed=config.seed,
         device=config.device,
         vectors=vectors,
+        even_attention=even,
+        least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
     )
 
 
@@ -111,13 +131,26 @@ def default_batch_size(rows: int) -> int:
     return 16 if rows < 8000 else 32
 
 
-def default_optim(rows: int, tokens_a_text: float, epochs: int, *, several: bool = False) -> OptimConfig:
+def even_attention(model: ModelConfig, rows: int) -> bool:
+    """Return whether attention begins with all tokens alike: that of the default model, where rows are few.
+
+    A random seed prefers the words of some labels to those of others before anything is known, and few rows do not
+    teach it better.
+    """
+    usual = model.attention == "norm" and model.mixing == "none" and model.embedding == "rows" and model.seeds == 1
+    return usual and rows < FEW_ROWS
+
+
+def default_optim(
+    rows: int, tokens_a_text: float, epochs: int, *, several: bool = False, faster: bool = False
+) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
-    is a question of its own, most answers being no.
+    is a question of its own, most answers being no. Attention that begins even and has few steps learns `faster`, and
+    the head with it.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
@@ -125,6 +158,8 @@ def default_optim(rows: int, tokens_a_text: float, epochs: int, *, several: bool
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
+    if faster:
+        optim = replace(optim, rate=EVEN_ATTENTION_RATE)
     steps = max(1.0, epochs * rows / batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 and not several else optim
 

@@ -69,7 +69,8 @@ class ViewLearner:
         device, learners = resolve_device(config.device), []
         for features in config.features.views():
             embedding = make_embedding(corpus, features, config)
-            learners.append(cls(embedding, ViewClassifier(config.model, classes), device))
+            classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
+            learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
             # Made last, so that the other views begin as they do without it.
             classifier = vector_classifier(config.model, config.vectors, classes)
