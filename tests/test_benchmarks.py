@@ -259,3 +259,30 @@ def test_the_table_of_few_labels_has_a_line_a_number_of_rows(module: Any) -> Non
     assert lines[0] == "| set | labelled rows | labels alone | self-training | teacher | student | used | s |"
     shown = " | ".join(f"{value + 0.5:.2f} ± 0.71" for value in models.values())
     assert lines[2] == f"| trees | 100 | {shown} | 1, 1 | 9 |"
+    assert lines[3] == "| mean | 100 | 60.50 | +1.00 | +10.00 | +12.00 |  |  |"
+
+
+def test_the_table_of_few_labels_compares_means_of_the_same_sets_and_draws(module: Any) -> None:
+    few, state = module("few_labels"), module("state")
+    figures = {
+        state.Cell(name, model, seed, rows): {"accuracy": value, "seconds": 9.0, "weight": 1.0}
+        for name, rows, seeds in (("trees", 100, 2), ("birds", 100, 2), ("birds", 300, 1))
+        for seed in range(seeds)
+        for model, value in ((few.ALONE, 50.0 + rows / 100), (few.VECTORS, 60.0), (few.BOTH, 70.0))
+        if (name, model, seed) != ("birds", few.BOTH, 1)
+    }
+    lines = few.table(state.State(ABOUT, figures))
+    assert lines[0] == "| set | labelled rows | labels alone | vectors | vectors and student | used | s |"
+    assert lines[-2:] == [
+        "| mean | 100 | 51.00 | +9.00 | +19.00 |  |  |",
+        "| mean | 300 | 53.00 | +7.00 | +17.00 |  |  |",
+    ]
+
+
+def test_vectors_and_teacher_go_to_the_trainings_that_are_named_after_them(module: Any) -> None:
+    few = module("few_labels")
+    given = few.Given("some/model", Path("en.vectors"), None, 500)
+    told = {model: given.options(model) for model in few.HEADINGS}
+    assert {model for model, options in told.items() if options["teacher"]} == {few.STUDENT, few.BOTH}
+    assert {model for model, options in told.items() if options["vectors"]} == {few.VECTORS, few.BOTH}
+    assert {options["unlabelled_rows"] for options in told.values()} == {500}
