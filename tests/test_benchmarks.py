@@ -286,3 +286,40 @@ def test_vectors_and_teacher_go_to_the_trainings_that_are_named_after_them(modul
     assert {model for model, options in told.items() if options["teacher"]} == {few.STUDENT, few.BOTH}
     assert {model for model, options in told.items() if options["vectors"]} == {few.VECTORS, few.BOTH}
     assert {options["unlabelled_rows"] for options in told.values()} == {500}
+
+
+# Variants of students
+
+
+def test_variants_of_a_student_are_compared_on_the_same_draws(module: Any) -> None:
+    students, state = module("students"), module("state")
+    figures = {
+        state.Cell("trees", variant, seed, 100): {
+            "accuracy": value + 2 * seed,
+            "cross_entropy": 0.5,
+            "gate": gate,
+            "seconds": 3.0,
+        }
+        for variant, value, gate in (("student", 60.0, None), ("gmlp", 61.5, 0.125))
+        for seed in (0, 1)
+    }
+    assert students.table(state.State(ABOUT, figures))[2:] == [
+        "| trees | 100 | student | 61.00 ± 1.41 |  | 0.500 |  | 3.0 |",
+        "| trees | 100 | gmlp | 62.50 ± 1.41 | 1.50 ± 0.00 | 0.500 | 0.12 | 3.0 |",
+    ]
+
+
+def test_a_lesson_of_a_variant_has_the_surest_answers(module: Any) -> None:
+    import numpy as np
+
+    from textcls_training.data.corpus import Corpus
+    from textcls_training.distillation.distil import Pool
+
+    students = module("students")
+    texts = [f"text {i}" for i in range(6)]
+    pool = Pool(Corpus.of(texts, 100), np.array([0, 1]), np.arange(2), np.arange(2, 6), (), 2)
+    answer_UC = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.6, 0.4]], np.float32)
+    setting = students.Setting(pool, texts, answer_UC, np.arange(0), np.arange(0))
+    lesson = students.VARIANTS["surest 50 %"].lesson(setting)
+    assert lesson.probability_RC.tolist() == [[1, 0], [0, 1], *answer_UC[[0, 2]].tolist()]
+    assert students.VARIANTS["weight 0.3"].lesson(setting).weight_R[1:3].tolist() == pytest.approx([1, 0.3])
