@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -103,7 +103,8 @@ def run(
     clock.lap("preparing")
     with reproducible(resolved.seed):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
-    whole = not selected.interrupted
+    kept = resolved.vectors if model.vector_view is not None else None
+    resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
     fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
@@ -156,7 +157,8 @@ def _datasets(
 
 def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int) -> ResolvedConfig:
     fused, vectors = fuses_metric_scores(config.device), _vectors(config, dataset)
-    return resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused, vectors=vectors)
+    resolved = resolve(config, given.texts, len(dataset.corpus.token), labels, fused_metric=fused, vectors=vectors)
+    return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
 def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:

@@ -40,7 +40,7 @@ def rows(number: int, *texts: str) -> LabelledTexts:
 def test_few_rows_of_english_get_the_vectors_unasked_and_the_file_tells_of_them(
     sample: LabelledTexts, tmp_path: Path
 ) -> None:
-    found = vectors_of(sample, tmp_path)
+    found = vectors_of(sample, tmp_path, epochs=8)
     assert found is not None
     assert found["sha256"] == english().sha256
     assert found["licence"] == "Apache-2.0"
@@ -53,6 +53,18 @@ def test_they_stay_away_if_they_are_not_wanted_or_cannot_be_folded(
     sample: LabelledTexts, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     assert vectors_of(sample, tmp_path, **options) is None
+
+
+def test_where_validation_rows_do_not_prefer_them_they_leave_no_trace(sample: LabelledTexts, tmp_path: Path) -> None:
+    order = np.random.default_rng(0).permutation(len(sample.labels))
+    drawn = LabelledTexts(texts=sample.texts, labels=[sample.labels[i] for i in order])
+    unasked, without = tmp_path / "unasked.onnx", tmp_path / "without.onnx"
+    for epochs in (1, 4):
+        config = {**SMALL, "epochs": epochs}
+        train(drawn, unasked, TrainConfig(**config))
+        train(drawn, without, TrainConfig(**config, vectors="none"))
+        assert unasked.read_bytes() == without.read_bytes()
+        assert vectors_of(drawn, tmp_path, vectors="english") is not None
 
 
 def test_rows_of_another_language_get_them_by_name_alone(tmp_path: Path) -> None:

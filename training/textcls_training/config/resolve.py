@@ -19,7 +19,8 @@ SCRIPT_TEXTS = 2000
 class ResolvedConfig:
     """A training run with nothing left open.
 
-    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds. On
+    trial, nobody has asked for them, and validation rows decide whether they stay.
     """
 
     features: FeatureConfig
@@ -33,6 +34,7 @@ class ResolvedConfig:
     seed: int
     device: Device
     vectors: WordVectors | None = None
+    vectors_on_trial: bool = False
 
 
 def resolve(

@@ -99,7 +99,7 @@ class TrainConfig:
         FileName(("auto", "none", "english")),
         None,
         "Vectors of words, a third view of a text: a file made by textcls vectors, or english, which come along.",
-        unset="english for at most 1,000 rows of English, or else none",
+        unset="english for up to 1,000 rows of English that gain by it",
     )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
     teacher: str | None = option(

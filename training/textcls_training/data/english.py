@@ -28,7 +28,9 @@ def english() -> WordVectors:
 
 
 def english_if_few_rows(corpus: Corpus) -> WordVectors | None:
-    """Return the vectors if they suit the labelled texts `corpus`: few rows, and nearly all tokens known; else None.
+    """Return the vectors if they may suit the labelled texts `corpus`: few rows, nearly all tokens known; else None.
+
+    Validation rows then have the last word (`ResolvedConfig.vectors_on_trial`).
 
     Raises:
         InputError: as `english`.

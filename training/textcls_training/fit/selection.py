@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.fit import calibration
@@ -62,6 +63,16 @@ def select(labels: Int64, by_epoch: Sequence[Float32]) -> SelectionResult:
             scores.append(EpochScore.of(logits_RC, labels))
     number = best_epoch(scores, len(labels)) if scores else len(by_epoch)
     return SelectionResult(number, calibrations[number - 1], combined[number - 1], labels)
+
+
+def better(one: SelectionResult, other: SelectionResult) -> bool:
+    """Whether `one` answers the validation rows better: with a lower cross-entropy, by more than a standard error."""
+    gain_R = _losses(other) - _losses(one)
+    return len(gain_R) > 1 and bool(gain_R.mean() > gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
+
+
+def _losses(selected: SelectionResult) -> NDArray[np.float64]:
+    return calibration.log_losses(selected.logits, selected.labels, selected.calibration.temperature)
 
 
 def end_to_end(by_split: Sequence[Sequence[Float32]]) -> list[Float32]:

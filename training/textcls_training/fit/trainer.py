@@ -6,7 +6,7 @@ Shapes: B texts of a batch, T tokens of the longest one, V views, C labels, D wi
 import math
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -31,6 +31,8 @@ from textcls_training.models.vector_embedding import VectorEmbedding, vector_cla
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
+# Where the view of vectors stands among the others, if there is one.
+VECTORS: Final = 1
 # Texts that are predicted at once.
 PREDICTION_BATCH = 256
 
@@ -73,7 +75,7 @@ class ViewLearner:
         if config.vectors is not None:
             # Made last, so that the other views begin as they do without it.
             classifier = vector_classifier(config.model, config.vectors, classes)
-            learners.insert(1, cls(VectorEmbedding(config.vectors), classifier, device))
+            learners.insert(VECTORS, cls(VectorEmbedding(config.vectors), classifier, device))
         return learners
 
     def read(self, encoded: Any, text_B: Int64) -> ViewBatch:
