@@ -257,7 +257,7 @@ def run_training(
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
-    if config.vectors is not None:
+    if isinstance(config.vectors, Path):
         check(config.vectors)
 
     from textcls_training import pipeline

@@ -27,11 +27,13 @@ FEW_ROWS_BUCKETS: Final = 2**20
 class ResolvedConfig:
     """A training run with nothing left open.
 
-    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds. On
+    trial, nobody has asked for them, and validation rows decide whether they stay.
 
     Attributes:
         even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
         least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
+        vectors_rate: learning rate of attention and head of the view by vectors.
     """
 
     features: FeatureConfig
@@ -47,6 +49,8 @@ class ResolvedConfig:
     vectors: WordVectors | None = None
     even_attention: bool = False
     least_buckets: int = LEAST_BUCKETS
+    vectors_on_trial: bool = False
+    vectors_rate: float = OptimConfig().rate
 
 
 def resolve(
@@ -82,10 +86,8 @@ def resolve(
     if model.metric is None:
         model = replace(model, metric=fused_metric and model.linear_scores)
     even = even_attention(model, len(texts))
-    # Beside vectors, whose view begins even on all data, the rate stays the one that was measured for it.
-    faster = even and vectors is None
     tokens_a_text = tokens / max(1, len(texts))
-    optim = config.optim or default_optim(len(texts), tokens_a_text, epochs, several=several, faster=faster)
+    optim = config.optim or default_optim(len(texts), tokens_a_text, epochs, several=several, faster=even)
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
@@ -99,6 +101,8 @@ def resolve(
         device=config.device,
         vectors=vectors,
         even_attention=even,
+        # The view by vectors begins even on all data, and keeps the rate that was measured for it.
+        vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
 from textcls_training.models.calibration import AnyCalibration
 
@@ -58,6 +58,16 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
             scores.append(validation.score(logits_RC))
     number = best_epoch(scores, len(validation)) if scores else len(by_epoch)
     return SelectionResult(before + number, calibrations[number - 1], combined[number - 1], validation)
+
+
+def better(one: SelectionResult, other: SelectionResult) -> bool:
+    """Whether `one` answers the validation rows better: with a lower cross-entropy, by more than a standard error."""
+    gain_R = _losses(other) - _losses(one)
+    return len(gain_R) > 1 and bool(gain_R.mean() > gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
+
+
+def _losses(selected: SelectionResult) -> Float64:
+    return selected.validation.losses(selected.calibration.probabilities(selected.logits))
 
 
 def end_to_end(by_split: Sequence[Sequence[Float32]]) -> list[Float32]:
