@@ -78,6 +78,16 @@ def test_train_says_so_as_well(tmp_path: Path) -> None:
     assert "Warning: The label column seems to hold several labels a cell, separated by ';'" in said
 
 
+def test_train_tells_what_is_odd_with_several_labels_a_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", [*["x;y", "x", "y", ""] * 15, "z;x", "z"])
+    options = ["--label-separator", ";", "--epochs", "1", "--dim", "2"]
+    warned = [
+        line for line in run("train", path, "-o", tmp_path / "m.onnx", *options).stderr.splitlines() if "Warn" in line
+    ]
+    few = "1 label has under 5 rows: 'z' (2); add examples: so few teach little, and measure less."
+    assert warned == [f"Warning: {few} See {path}, line 62."]
+
+
 def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", combined(TOPICS, 60, "|"))
     for options in (["--label-separator", ";"], ["--task", "several"]):

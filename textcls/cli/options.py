@@ -224,7 +224,8 @@ def reading_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
-def _separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+def separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the separator that is meant, which may be given by its name."""
     return None if value is None else _DELIMITERS.get(value.lower(), value)
 
 
@@ -232,7 +233,7 @@ _TARGETS: Final = (
     click.option(
         "--label-separator",
         metavar="SIGN",
-        callback=_separator,
+        callback=separator,
         help="Between the labels of a cell that holds several, as ';', or json if cells hold JSON lists.",
     ),
     click.option(
