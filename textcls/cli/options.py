@@ -9,11 +9,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from textcls.artifact import ModelInfo
+from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.data import (
     BadRows,
     LabelledRow,
     LabelledTable,
+    LabelSet,
     ReadOptions,
     Row,
     Target,
@@ -28,7 +29,7 @@ from textcls.data import (
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
 from textcls.data.source import STANDARD
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 T_co = TypeVar("T_co", bound=Target, covariant=True)
@@ -118,6 +119,34 @@ class Reading:
             self.say(table.notes)
             yield replace(table, rows=self._at_least_one(table.rows, paths))
 
+    @contextmanager
+    def label_sets(
+        self,
+        paths: Sequence[Path],
+        text_columns: Sequence[str],
+        label_column: str | None,
+        targets: TargetOptions,
+        training: ModelInfo,
+    ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
+        """Open labelled files whose rows have several labels each, for a model that may give several.
+
+        Where nothing is asked for, they are read as those of the training were.
+
+        Raises:
+            InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
+            ConfigError: as `open_targets` says; or `targets` say that rows have one label.
+        """
+        if targets.several is False:
+            raise ConfigError("The model may give several labels a text, and --task single says one; leave it out.")
+        written = TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
+        if written.label_separator is not None:
+            targets = replace(targets, several=True)
+        usual = (training.text_columns, training.label_column)
+        reading: Any = {"options": self.options, "bad": self.bad, "usual": usual, "usual_targets": written}
+        with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
+            self.say(table.notes)
+            yield map(_label_set, self._at_least_one(table.rows, paths))
+
     def _at_least_one(self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Path]) -> Iterator[LabelledRow[T_co]]:
         first = next(rows, None)
         if first is None:
@@ -163,6 +192,16 @@ class Reading:
         summary = self.bad.summary()
         if summary is not None:
             click.echo(f"Note: {summary}", err=True)
+
+
+def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:
+    text, labels, row, weight = found
+    if isinstance(labels, str):
+        raise InputError(
+            f"{row.where} has one label, and the model may give several; add --label-separator if a cell holds "
+            "several, or --task several if each row has one or none."
+        )
+    return LabelledRow(text, labels, row, weight)
 
 
 def _label(row: Row, column: str) -> str | None:
@@ -229,7 +268,7 @@ def separator(_context: click.Context, _parameter: click.Parameter, value: str |
     return None if value is None else _DELIMITERS.get(value.lower(), value)
 
 
-_TARGETS: Final = (
+_LABELS: Final = (
     click.option(
         "--label-separator",
         metavar="SIGN",
@@ -243,9 +282,6 @@ _TARGETS: Final = (
         help="Columns of one label each, as 'tag_*', with 0 and 1, false and true, or probabilities.",
     ),
     click.option(
-        "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
-    ),
-    click.option(
         "--task",
         type=click.Choice(["single", "several"]),
         help="Whether a row has one label, or several or none.  [default: found out]",
@@ -253,16 +289,29 @@ _TARGETS: Final = (
 )
 
 
+_WEIGHTS: Final = click.option(
+    "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
+)
+
+
 def target_options(command: Command) -> Command:
     """Give `command` the options of labels and weights; it gets one argument, `targets`, for all of them."""
+    return _with_targets(command, (*_LABELS, _WEIGHTS))
 
+
+def label_options(command: Command) -> Command:
+    """Give `command` the options of labels; it gets one argument, `targets`, for all of them."""
+    return _with_targets(command, _LABELS)
+
+
+def _with_targets(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
     @wraps(command)
     def wrapped(
         *args: Any,
         label_separator: str | None,
         label_columns: tuple[str, ...],
-        weight_column: str | None,
         task: str | None,
+        weight_column: str | None = None,
         **others: Any,
     ) -> Any:
         targets = TargetOptions(
@@ -274,7 +323,7 @@ def target_options(command: Command) -> Command:
         return command(*args, targets=targets, **others)
 
     decorated: Any = wrapped
-    for option in reversed(_TARGETS):
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 

@@ -36,7 +36,7 @@ from textcls.errors import ConfigError, InputError
 from textcls_training.cli_options import train_options
 from textcls_training.clock import Clock
 from textcls_training.config.settings import from_options
-from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.labelled_texts import ONE_COLUMN, LabelledTexts
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
@@ -134,7 +134,9 @@ def train(
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
     spans = rows.more[rationale_column] if rationale_column is not None else None
-    report = run_training(rows, output, settings, valid=valid_rows, spans=spans, unlabelled=texts, console=console)
+    report = run_training(
+        rows, output, settings, valid=valid_rows, targets=targets, spans=spans, unlabelled=texts, console=console
+    )
     clock.lap("loading", report.seconds)
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
@@ -252,6 +254,7 @@ def run_training(
     *,
     valid: Rows | None,
     console: Console,
+    targets: TargetOptions = ONE_COLUMN,
     spans: Sequence[Spans] | None = None,
     unlabelled: UnlabelledTexts | None = None,
 ) -> "TrainReport":
@@ -264,15 +267,15 @@ def run_training(
     from textcls_training.fit.interrupt import stopped_by_ctrl_c
     from textcls_training.fit.progress import progress_on
 
-    given = _labelled_texts(rows, spans)
-    validation = _labelled_texts(valid) if valid else None
+    given = _labelled_texts(rows, targets, spans)
+    validation = _labelled_texts(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
         return pipeline.train(
             given, output, config, valid=validation, unlabelled=unlabelled, callback=callback, stop=stop
         )
 
 
-def _labelled_texts(rows: Rows, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+def _labelled_texts(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
     return LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,
@@ -282,4 +285,5 @@ def _labelled_texts(rows: Rows, spans: Sequence[Spans] | None = None) -> Labelle
         rationales=spans,
         text_columns=rows.text_columns,
         label_column=rows.label_column,
+        written=targets,
     )

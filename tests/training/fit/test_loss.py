@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.training.helpers import dataset_of, fit_all, logits_of, resolved, same_weights
-from textcls_training.config.settings import ClassWeight
+from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -43,9 +43,10 @@ def test_a_row_of_weight_two_costs_as_much_as_the_row_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("none", [1, 1, 1]), ("balanced", [4 / (3 * 2.5), 4 / (3 * 1.5), 4 / 3])]
+    ("kind", "expected"),
+    [("none", [1, 1, 1]), ("balanced", [4 / (3 * 2.5), 4 / (3 * 1.5), 4 / 3]), ((2.0, 0.5, 1.0), [2, 0.5, 1])],
 )
-def test_class_weights_count_rows_by_their_weights_and_targets(kind: ClassWeight, expected: list[float]) -> None:
+def test_class_weights_count_rows_by_their_weights_and_targets(kind: LabelWeights, expected: list[float]) -> None:
     probability_RC = np.array([[0.5, 0.5, 0], [1, 0, 0], [0.5, 0.5, 0]], np.float32)
     dataset = Dataset(CORPUS, LABEL_R, None, probability_RC, np.array([1, 1, 2], np.float32))
     mass_C = dataset.label_mass(3)

@@ -167,7 +167,8 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         fused = fuses_metric_scores(config.device)
-        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, vectors=alone.config.vectors)
+        more: Any = {"vectors": alone.config.vectors, "names": given.label_names()}
+        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

@@ -36,7 +36,7 @@ class ValidatedFit:
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
         self.trainer = Trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
-        self._validation = validation_of([split.valid])
+        self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
         an_epoch = len(self.trainer.learners) * len(split.valid.labels) * classes
         self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
@@ -102,7 +102,7 @@ class CrossFit:
             self._fit_in_two_threads(callback)
         if self.stop.requested:
             return self._as_it_stands()
-        selected = self._select(validation_of([split.valid for split in self.splits]))
+        selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)

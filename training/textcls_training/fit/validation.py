@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from textcls.evaluation.label_thresholds import Goal
 from textcls_training.data import label_matrix
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.dataset import Dataset
@@ -86,10 +87,16 @@ class LabelValidation:
 
 
 class LabelSetValidation:
-    """Validation rows with several labels each."""
+    """Validation rows with several labels each.
 
-    def __init__(self, sets: LabelMatrix) -> None:
+    Args:
+        sets: their labels.
+        goal: what thresholds are to reach; None for the highest F1.
+    """
+
+    def __init__(self, sets: LabelMatrix, goal: Goal | None = None) -> None:
         self.target_RC = sets.dense(np.arange(len(sets)))
+        self.goal = goal
 
     def __len__(self) -> int:
         return len(self.target_RC)
@@ -100,7 +107,7 @@ class LabelSetValidation:
 
     def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
         """Fit ensemble weights, and line and threshold of each label."""
-        return label_set_calibration.fit(logits_VRC, self.target_RC)
+        return label_set_calibration.fit(logits_VRC, self.target_RC, self.goal)
 
     def losses(self, probability_RC: Float64) -> Float64:
         """Return the cross-entropy in nats of each row [R] of calibrated probabilities, summed over the labels."""
@@ -109,8 +116,8 @@ class LabelSetValidation:
         return np.asarray(-(there_RC + absent_RC).sum(1))
 
 
-def validation_of(datasets: Sequence[Dataset]) -> Validation:
-    """Return the rows of some datasets end to end, as validation rows."""
+def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:
+    """Return the rows of some datasets end to end, as validation rows; thresholds of several labels reach `goal`."""
     if datasets[0].several:
-        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]))
+        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]), goal)
     return LabelValidation(np.concatenate([one.labels for one in datasets]))
