@@ -26,7 +26,7 @@ from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.dataset import Dataset
 
 # Measured, see training/README.md: 0 is plain cross-entropy.
-FOCUS = 1.5
+FOCUS = 1.25
 
 
 class Loss(Protocol):
