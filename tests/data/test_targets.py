@@ -5,6 +5,7 @@ import io
 import json
 import string
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow
@@ -106,6 +107,11 @@ def test_a_column_of_a_label_is_known_whether_a_row_has_it_or_not(write: Write) 
 def test_columns_of_labels_keep_the_types_of_parquet_and_json(write: Write, tmp_path: Path) -> None:
     columns = {"text": ["a", "b"], "x_tag": [1.0, None], "y_tag": [True, False], "z_tag": [0, 1]}
     assert sets(parquet(tmp_path / "a.parquet", columns), label_columns=["*_tag"]) == [{"x": 1, "y": 1}, {"z": 1}]
+    shares = pyarrow.array([Decimal("0.25"), None], pyarrow.decimal128(3, 2))
+    assert sets(parquet(tmp_path / "a.parquet", {"text": ["a", "b"], "x": shares}), label_columns=["x"]) == [
+        {"x": 0.25},
+        {},
+    ]
     rows = '{"text": "a", "x": 0.5, "y": false}\n{"text": "b", "y": true}\n'
     assert sets(write("a.jsonl", rows), label_columns=["x", "y"]) == [{"x": 0.5}, {"y": 1}]
 

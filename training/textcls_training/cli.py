@@ -77,7 +77,8 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @click.option(
     "--probabilities",
     metavar="PATTERN",
-    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ...",
+    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ... "
+    "Labelled texts may be among them: they tell how good the answers are.",
 )
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -259,7 +260,7 @@ def run_training(
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
-    if config.vectors is not None:
+    if isinstance(config.vectors, Path):
         check(config.vectors)
 
     from textcls_training import pipeline

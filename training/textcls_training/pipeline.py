@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from textcls_training.clock import Clock
 from textcls_training.config.resolve import LabelWeights, ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import validation_masks
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -101,14 +102,14 @@ def run(
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
-    vectors = None if config.vectors is None else load(config.vectors)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
-    resolved = _resolved(config, given, dataset, names, vectors)
+    resolved = _resolved(config, given, dataset, names)
     clock.lap("preparing")
     with reproducible(resolved.seed):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
-    whole = not selected.interrupted
+    kept = resolved.vectors if model.vector_view is not None else None
+    resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
     fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
@@ -163,20 +164,32 @@ def _datasets(
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
 
 
-def _resolved(
-    config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], vectors: WordVectors | None
-) -> ResolvedConfig:
-    fused = fuses_metric_scores(config.device)
-    return resolve(
+def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
+    vectors = _vectors(config, dataset)
+    resolved = resolve(
         config,
         given.texts,
         len(dataset.corpus.token),
         len(names),
         several=dataset.several,
-        fused_metric=fused,
+        fused_metric=fuses_metric_scores(config.device),
         vectors=vectors,
         names=names,
     )
+    return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
+
+
+def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
+    """Return the vectors that are asked for; unasked, those that suit the rows."""
+    match config.vectors:
+        case Path() as path:
+            return load(path)
+        case "english":
+            return english()
+        case None if config.beside_vectors() is None:
+            return english_if_few_rows(dataset.corpus)
+        case _:
+            return None
 
 
 def _task(calibration: AnyCalibration) -> dict[str, Any]:

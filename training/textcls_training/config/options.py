@@ -160,12 +160,17 @@ class NgramSizes:
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """The name of a file that is read."""
+    """The name of a file that is read, or one of a few names; `auto` is None in its plain form."""
 
-    def checked(self, name: str, value: object) -> Path:
-        """Return it as a path."""
+    names: tuple[str, ...] = ()
+
+    def checked(self, name: str, value: object) -> Path | str | None:
+        """Return it as a path; one of the names as it is."""
         if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-            raise ConfigError(f"{name} must be the name of a file, not {value!r}.")
+            known = f"{', '.join(self.names)}, or " if self.names else ""
+            raise ConfigError(f"{name} must be {known}the name of a file, not {value!r}.")
+        if isinstance(value, str) and value in self.names:
+            return None if value == "auto" else value
         return Path(os.fsdecode(value))
 
     def parsed(self, text: str) -> object:
