@@ -213,7 +213,8 @@ def test_an_indicator_matrix_is_answered_by_one(several: TextClassifier) -> None
     assert several.classes_.tolist() == [0, 1, 2]
     found, probabilities = several.predict(SET_TEXTS), several.predict_proba(SET_TEXTS)
     assert (found.shape, found.dtype.kind) == (MATRIX.shape, "i")
-    assert (probabilities.shape, probabilities.dtype) == (MATRIX.shape, np.float64)
+    assert probabilities.shape == MATRIX.shape
+    assert probabilities.dtype == np.float64
     assert several.score(SET_TEXTS, MATRIX) > 0.9
     answers = several.classifier_.predict(SET_TEXTS)
     assert [np.flatnonzero(row).tolist() for row in found] == [sorted(map(int, a.assigned)) for a in answers]
@@ -241,19 +242,17 @@ def test_columns_stand_in_their_own_order_and_not_in_that_of_their_digits() -> N
     assert probabilities.argmax(1).tolist() == list(range(12))
 
 
-def test_weights_of_ones_change_nothing_and_others_do() -> None:
-    for labels in (LABELS, None):
-        given: Any = (TEXTS, labels) if labels is not None else (SET_TEXTS, MATRIX)
-        rows = len(given[0])
-        plain, ones, others = (
-            TextClassifier(**SMALL).fit(*given, sample_weight=weights).model_bytes_
-            for weights in (None, np.ones(rows), np.arange(rows))
-        )
-        assert plain == ones
-        assert plain != others
+@pytest.mark.parametrize(("X", "y"), [(TEXTS, LABELS), (SET_TEXTS, MATRIX)], ids=["one label", "several"])
+def test_weights_of_ones_change_nothing_and_others_do(X: Any, y: Any) -> None:
+    plain, ones, others = (
+        TextClassifier(**SMALL).fit(X, y, weights).model_bytes_
+        for weights in (None, np.ones(len(X)), np.arange(len(X)))
+    )
+    assert plain == ones
+    assert plain != others
 
 
-def test_rows_of_weight_zero_and_labels_of_little_weight_are_not_answered() -> None:
+def test_rows_and_labels_of_little_weight_are_not_answered() -> None:
     texts, labels = ["refund now"] * 60, ["yes", "no", "no"] * 20
     zero = TextClassifier(**LONGER).fit(texts, labels, sample_weight=[1, 0.001, 0.001] * 20)
     light = TextClassifier(**LONGER, class_weight={"no": 0.001}).fit(texts, labels)
