@@ -109,7 +109,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         ({"labels": [["x"], *[None] * 23]}, InputError, "Labels: number 1 is no list of labels but NoneType."),
         ({"labels": [{"x": 1.5}, *[[]] * 23]}, InputError, "Labels: those of number 0 "),
         ({"weights": [1.0]}, InputError, "There are 24 texts and 1 weights; one a text is needed."),
-        ({"weights": [-1.0] * 24}, InputError, "Weights: number 0 is -1.0; write a number of 0 or more."),
+        ({"weights": [-1.0] * 24}, InputError, "Weights: number 0 is '-1.0'; write a number of 0 or more."),
         ({"class_weight": {"z": 2}}, ConfigError, "class_weight has a weight for 'z', which is no label of the"),
         ({"target_precision": 0.9}, ConfigError, "A target precision is for several labels a text, and these have one"),
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
