@@ -1,17 +1,20 @@
 """Freeze a small model and its answers in tests/golden, so that later versions keep reading and answering alike.
 
-    python scripts/make_golden.py v1
+    python scripts/make_golden.py v2
 
-Run it once for each format version, never again for the same one. It writes model_v1.onnx and answers_v1.json;
-tokens_v1.json, features_v1.json and texts_v1.json were written by hand, from the rules, and stay as they are.
+Run it once for each format version, never again for the same one. It writes model_v2.onnx and answers_v2.json: of one
+label a text for version 1, of several from version 2 on. tokens_v1.json, features_v1.json and texts_v1.json were
+written by hand, from the rules, and stay as they are.
 """
 
 import json
 import re
 import sys
+from itertools import product
 from pathlib import Path
+from typing import Any, Final
 
-from textcls import Classifier
+from textcls import Classifier, Prediction
 from textcls.data import read_labelled
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -19,7 +22,10 @@ from textcls_training.pipeline import train
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-ROWS = 150
+ROWS: Final = 150
+GREETINGS: Final = ("Good morning", "Hello", "Thanks", "Many thanks", "Have a nice day", "Cheers")
+NAMES: Final = ("Anna", "everyone", "team", "Joe", "you lovely people")
+ENDS: Final = ("have a good weekend!", "talk soon.", "all is well here.", "the weather is fine.")
 TEXTS = (
     "",
     "refund",
@@ -32,27 +38,49 @@ TEXTS = (
     "a\u00a0b\u2003c\u200bd\te",
     "the lamp keeps flickering " * 30,
 )
+TEXTS_OF_SEVERAL: Final = (
+    *TEXTS,
+    "I forgot my password and want to cancel my subscription",
+    "Good morning team, all is well here.",
+)
 
 
 def main(version: str) -> None:
-    rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
     path = GOLDEN / f"model_{version}.onnx"
     config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64)
-    train(LabelledTexts(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS]), path, config)
-    answers = []
-    for text, answer in zip(TEXTS, Classifier.load(path).predict(TEXTS, explain=True), strict=True):
-        explanation = answer.explanation
-        assert explanation is not None
-        answers.append(
-            {
-                "text": text,
-                "probabilities": answer.probabilities.tolist(),
-                "logits": explanation.logit_values.tolist(),
-                "tokens": [[t.start, t.end, t.attention, *t.contributions.values()] for t in explanation.tokens],
-                "truncated": answer.truncated,
-            }
-        )
+    train(_one_label() if version == "v1" else _several_labels(), path, config)
+    texts = TEXTS if version == "v1" else TEXTS_OF_SEVERAL
+    found = Classifier.load(path).predict(texts, explain=True)
+    answers = [_frozen(text, answer) for text, answer in zip(texts, found, strict=True)]
     (GOLDEN / f"answers_{version}.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
+
+
+def _one_label() -> LabelledTexts:
+    rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
+    return LabelledTexts(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS])
+
+
+def _several_labels() -> LabelledTexts:
+    """Each text with its label, texts joined in twos with the labels of both, and greetings without any."""
+    rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
+    pairs = list(zip(rows.texts, rows.labels, strict=True))
+    one, other = pairs[: 2 * ROWS], pairs[2 * ROWS : 4 * ROWS]
+    given: list[tuple[str, dict[str, float]]] = [(text, {label: 1.0}) for text, label in one]
+    given += [(f"{a} {b}", {x: 1.0, y: 1.0}) for (a, x), (b, y) in zip(one, other, strict=True)]
+    given += [(f"{greeting} {name}, {end}", {}) for greeting, name, end in product(GREETINGS, NAMES, ENDS)]
+    return LabelledTexts(texts=[text for text, _ in given], label_sets=[labels for _, labels in given])
+
+
+def _frozen(text: str, answer: Prediction) -> dict[str, Any]:
+    explanation = answer.explanation
+    assert explanation is not None
+    return {
+        "text": text,
+        "probabilities": answer.probabilities.tolist(),
+        "logits": explanation.logit_values.tolist(),
+        "tokens": [[t.start, t.end, t.attention, *t.contributions.values()] for t in explanation.tokens],
+        "truncated": answer.truncated,
+    } | ({"assigned": answer.assigned, "decision": answer.decision} if answer.several else {})
 
 
 if __name__ == "__main__":

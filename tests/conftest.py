@@ -32,6 +32,18 @@ def classifier(model_path: Path) -> Classifier:
 
 
 @pytest.fixture(scope="session")
+def several_labels_path(model_path: Path) -> Path:
+    """A small trained model whose texts may have several labels, or none, frozen: format version 2."""
+    return model_path.with_name("model_v2.onnx")
+
+
+@pytest.fixture(scope="session")
+def several_labels(several_labels_path: Path) -> Classifier:
+    """The classifier of `several_labels_path`."""
+    return Classifier.load(several_labels_path)
+
+
+@pytest.fixture(scope="session")
 def many_labels_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of 120 labels, of which each has a word of its own, that reads 2,048 tokens."""
     import textcls

@@ -222,6 +222,19 @@ def test_beside_a_label_the_closest_other_one_is_told() -> None:
     assert lone.columns(lone.attribution()) == [0]
 
 
+def test_where_a_text_may_have_several_labels_one_stands_alone_and_nothing_beside_it(
+    several_labels: Classifier,
+) -> None:
+    explanation = several_labels.explain("I forgot my password and want to cancel my subscription")
+    for number, label in enumerate(explanation.labels):
+        alone = explanation.attribution(label)
+        assert explanation.columns(alone) == []
+        assert alone.values.tolist() == explanation.contributions[:, number].tolist()
+        assert alone.bias + alone.values.sum() == pytest.approx(explanation.logits[label], abs=1e-5)
+    pair = explanation.attribution("billing", "sales")
+    assert [explanation.labels[i] for i in explanation.columns(pair)] == ["billing", "sales"]
+
+
 def test_what_the_numbers_are_called_says_what_they_are_held_against() -> None:
     assert (THREE.attribution().kind, THREE.attribution("x", "y").kind) == ("evidence", "difference")
 

@@ -16,12 +16,19 @@ from textcls import Classifier, Explanation, Prediction, artifact
 GOLDEN = Path(__file__).parent / "golden"
 ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))
 SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
+SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
+SHA256_OF_SEVERAL = "d7fcc2e4568984ec9a48947b6a2027ce86f59f1cdbc3f7d2e5c61c9b271da4b9"
 TOLERANCE = 1e-5
 
 
 @pytest.fixture(scope="module")
 def found(classifier: Classifier) -> list[Prediction]:
     return classifier.predict([answer["text"] for answer in ANSWERS], explain=True)
+
+
+@pytest.fixture(scope="module")
+def found_of_several(several_labels: Classifier) -> list[Prediction]:
+    return several_labels.predict([answer["text"] for answer in SEVERAL], explain=True)
 
 
 def explained(prediction: Prediction) -> Explanation:
@@ -82,6 +89,40 @@ def test_long_texts_are_reported_as_cut_as_frozen(found: list[Prediction]) -> No
     assert any(frozen)
     assert not all(frozen)
     assert [prediction.truncated for prediction in found] == frozen
+
+
+# Format 2: a text may have several labels
+
+
+def test_the_frozen_model_of_several_labels_was_not_written_anew(several_labels_path: Path) -> None:
+    assert hashlib.sha256(several_labels_path.read_bytes()).hexdigest() == SHA256_OF_SEVERAL
+
+
+def test_the_frozen_model_of_several_labels_says_what_it_is(several_labels: Classifier, classifier: Classifier) -> None:
+    info = several_labels.info
+    assert (info.format_version, info.task, info.several) == (2, "multi-label", True)
+    assert info.labels == classifier.labels
+    for numbers in (info.scale, info.shift, info.thresholds):
+        assert numbers is not None
+        assert len(numbers) == len(info.labels)
+
+
+def test_scores_labels_and_decisions_of_several_labels_are_as_frozen(found_of_several: list[Prediction]) -> None:
+    assert {answer["decision"] for answer in SEVERAL} == {"accept", "abstain"}
+    assert max(len(answer["assigned"]) for answer in SEVERAL) > 1
+    for answer, prediction in zip(SEVERAL, found_of_several, strict=True):
+        np.testing.assert_allclose(prediction.probabilities, answer["probabilities"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(explained(prediction).logit_values, answer["logits"], atol=TOLERANCE, rtol=0)
+        assert list(prediction.assigned) == answer["assigned"]
+        assert (prediction.decision, prediction.truncated) == (answer["decision"], answer["truncated"])
+
+
+def test_tokens_and_contributions_of_several_labels_are_as_frozen(found_of_several: list[Prediction]) -> None:
+    for answer, prediction in zip(SEVERAL, found_of_several, strict=True):
+        for token, (start, end, attention, *added) in zip(explained(prediction).tokens, answer["tokens"], strict=True):
+            assert (token.start, token.end) == (start, end)
+            assert token.attention == pytest.approx(attention, abs=TOLERANCE)
+            np.testing.assert_allclose(list(token.contributions.values()), added, atol=TOLERANCE, rtol=0)
 
 
 @pytest.mark.parametrize("arguments", [[], ["2"], ["../v2"], ["v2", "v3"]])

@@ -104,6 +104,50 @@ def test_metadata_that_the_graph_or_reason_contradicts_are_refused(
     assert said in refusal(with_metadata(model_path, {**metadata_of(model_path), **change}))
 
 
+SEVEN = [0.5] * 7
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format_version": 1}, "the task is none that this version of textcls knows"),
+        ({"format_version": 3}, "has format version 3, and this textcls reads up to 2: upgrade"),
+        ({"task": "single-label"}, "the task is none that this version of textcls knows"),
+        ({"task": "several"}, "the task is none that this version of textcls knows"),
+        ({"task": ["multi-label"]}, "the task is none that this version of textcls knows"),
+        ({"thresholds": None}, "thresholds is no list"),
+        ({"thresholds": SEVEN[1:]}, "7 labels, 6 numbers in thresholds"),
+        ({"thresholds": [*SEVEN[1:], 1.2]}, "thresholds hold a number that is no probability"),
+        ({"thresholds": [*SEVEN[1:], -0.1]}, "thresholds hold a number that is no probability"),
+        ({"thresholds": [*SEVEN[1:], float("nan")]}, "thresholds holds 'nan', which is no finite number"),
+        ({"thresholds": [*SEVEN[1:], True]}, "thresholds holds 'True', which is no finite number"),
+        ({"scale": "1"}, "scale is no list"),
+        ({"scale": [*SEVEN, 0.5]}, "7 labels, 8 numbers in scale"),
+        ({"scale": [*SEVEN[1:], 0]}, "scale holds a number that is not above 0"),
+        ({"scale": [*SEVEN[1:], "1"]}, "scale holds '1', which is no finite number"),
+        ({"scale": [9.0] * 7}, "not those of its logits and the scale and shift of its metadata"),
+        ({"shift": [3.0] * 7}, "not those of its logits and the scale and shift of its metadata"),
+        ({"shift": [*SEVEN[1:], float("inf")]}, "shift holds 'inf', which is no finite number"),
+        ({"bias": [1.0] * 7}, "its bias and contributions do not add up to its logits"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_metadata_of_several_labels_that_the_graph_or_reason_contradicts_are_refused(
+    several_labels_path: Path, change: Metadata, said: str
+) -> None:
+    found = refusal(with_metadata(several_labels_path, {**metadata_of(several_labels_path), **change}))
+    assert said in found
+
+
+@pytest.mark.parametrize("missing", ["thresholds", "scale", "shift", "task"])
+def test_a_model_of_several_labels_without_one_of_their_numbers_is_refused(
+    several_labels_path: Path, missing: str
+) -> None:
+    metadata = metadata_of(several_labels_path)
+    del metadata[missing]
+    assert f"there is no '{missing}'" in refusal(with_metadata(several_labels_path, metadata))
+
+
 def test_a_threshold_at_either_end_is_no_damage(model_path: Path) -> None:
     for threshold in (0, 1, 0.5, None):
         data = with_metadata(model_path, {**metadata_of(model_path), "threshold": threshold})
@@ -171,11 +215,16 @@ def service_of(model_path: Path) -> Iterator[Callable[[Classifier], httpx.Client
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutate=mutations())
+@pytest.mark.parametrize("kind", ["model_path", "several_labels_path"])
 def test_a_model_with_any_metadata_is_refused_or_all_routes_answer(
-    model_path: Path, service_of: Callable[[Classifier], httpx.Client], mutate: Callable[[Metadata], Metadata]
+    kind: str,
+    request: pytest.FixtureRequest,
+    service_of: Callable[[Classifier], httpx.Client],
+    mutate: Callable[[Metadata], Metadata],
 ) -> None:
+    path = request.getfixturevalue(kind)
     try:
-        classifier = Classifier.from_bytes(with_metadata(model_path, mutate(metadata_of(model_path))), model_path)
+        classifier = Classifier.from_bytes(with_metadata(path, mutate(metadata_of(path))), path)
     except ArtifactError as error:
         check_sentence(str(error))
         return

@@ -110,10 +110,13 @@ class ModelInfo:
         """Whether a text may have several labels, or none."""
         return self.task == "multi-label"
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
+
     def to_metadata(self) -> dict[str, str]:
         """Return the ONNX metadata properties; the same info gives the same text."""
-        fields = {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
-        return {METADATA_KEY: json.dumps(fields, ensure_ascii=False, sort_keys=True)}
+        return {METADATA_KEY: json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True)}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":

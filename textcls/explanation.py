@@ -194,8 +194,11 @@ class Explanation:
     def columns(self, attribution: Attribution) -> list[int]:
         """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
 
-        That is the one it is held against, or else the most probable of the others.
+        That is the one it is held against, or else the most probable of the others. Where a text may have several
+        labels and one stands alone, there is nothing beside it: its values are its contributions.
         """
+        if self.several and attribution.against is None:
+            return []
         other = attribution.against or (self.runner_up if attribution.label == self.label else self.label)
         return [self.labels.index(name) for name in (attribution.label, other) if name is not None]
 

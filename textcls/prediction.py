@@ -68,8 +68,9 @@ class Prediction:
         """
         if self.thresholds is None:
             return (self.label,) if self.decision == "accept" else ()
-        order = np.argsort(-self.probabilities, kind="stable")
-        return tuple(self.label_names[i] for i in order if self.probabilities[i] >= self.thresholds[i])
+        reached = np.flatnonzero(self.probabilities >= self.thresholds)
+        best_first = reached[np.argsort(-self.probabilities[reached], kind="stable")]
+        return tuple(self.label_names[i] for i in best_first.tolist())
 
     @property
     def label(self) -> str:

@@ -182,6 +182,47 @@ def test_scores_are_bars_and_the_table_adds_up(classifier: Classifier) -> None:
     assert "not a claim about causes" in parsed.visible
 
 
+TWO = "I forgot my password and want to cancel my subscription"
+
+
+def test_several_labels_stand_beside_their_thresholds_and_each_assigned_one_is_explained(
+    several_labels: Classifier,
+) -> None:
+    answer, explanation = predicted(several_labels, TWO)
+    html = prediction_fragment(answer)
+    parsed = Parsed(html)
+    assert answer.thresholds is not None
+    limits = dict(zip(answer.label_names, answer.thresholds.tolist(), strict=True))
+    for label, score in answer.top():
+        sign = "≥" if label in answer.assigned else "<"
+        assert f"{label}{score:.1%}{sign} {limits[label]:.1%}" in parsed.visible
+    assert html.count("<tr class=first>") == len(answer.assigned) == 2
+    for label in answer.assigned:
+        assert f"Why {label}" in parsed.visible
+        attribution = explanation.attribution(label)
+        for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
+            assert f"{number:+.3f}" in parsed.visible
+    assert "Why not shipping" in Parsed(prediction_fragment(answer, label="shipping")).visible
+    assert (
+        "Why shipping and not account"
+        in Parsed(prediction_fragment(answer, label="shipping", against="account")).visible
+    )
+
+
+def test_where_no_label_is_assigned_it_abstains_and_tells_why_not_the_best(several_labels: Classifier) -> None:
+    answer, _ = predicted(several_labels, "Good morning team, all is well here.")
+    html = prediction_fragment(answer)
+    assert "no label reaches its threshold" in html
+    assert "<tr class=first>" not in html
+    assert f"Why not {answer.label}" in Parsed(html).visible
+
+
+def test_of_many_assigned_labels_the_first_are_explained_and_the_rest_counted(several_labels: Classifier) -> None:
+    html = prediction_fragment(several_labels.predict(TWO, explain=True, threshold=0))
+    assert html.count("<h3>") == 3
+    assert "4 more assigned; name a label to see why it is." in html
+
+
 def part(kind: Kind, start: int, end: int, value: float, edge: Edge | None = None) -> SubTokenAttribution:
     return SubTokenAttribution(kind, start, end, (0,), {"good": value, "bad": -value}, edge)
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -92,6 +93,13 @@ def address(classifier: Classifier) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def address_of_several(several_labels: Classifier) -> Iterator[str]:
+    """The address of a server whose model gives a text several labels, or none."""
+    with listening(service(several_labels, Settings())) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def locked_address(classifier: Classifier) -> Iterator[str]:
     """The address of a server that wants a key."""
     with listening(service(classifier, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
@@ -101,8 +109,20 @@ def locked_address(classifier: Classifier) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def site_folder(model_path: Path, node_modules: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The static page with everything it needs."""
-    folder = tmp_path_factory.mktemp("site") / "site"
-    site.write(model_path, folder, node_modules / "onnxruntime-web" / "dist")
+    return written(model_path, tmp_path_factory.mktemp("site") / "site", node_modules)
+
+
+@pytest.fixture(scope="session")
+def site_folder_of_several(
+    several_labels_path: Path, node_modules: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The same of a model that gives a text several labels, or none."""
+    return written(several_labels_path, tmp_path_factory.mktemp("several") / "site", node_modules)
+
+
+def written(model: Path, folder: Path, node_modules: Path) -> Path:
+    """A static page in `folder`, with the modules of Node beside it."""
+    site.write(model, folder, node_modules / "onnxruntime-web" / "dist")
     (folder.parent / "node_modules").symlink_to(node_modules.resolve())
     return folder
 
@@ -110,12 +130,26 @@ def site_folder(model_path: Path, node_modules: Path, tmp_path_factory: pytest.T
 @pytest.fixture(scope="session")
 def static_address(site_folder: Path) -> Iterator[str]:
     """The address of the static page, as any web server would serve it."""
+    with served(site_folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def static_address_of_several(site_folder_of_several: Path) -> Iterator[str]:
+    """The same of a model that gives a text several labels, or none."""
+    with served(site_folder_of_several) as found:
+        yield found
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a host of static files, while it is wanted."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site_folder))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

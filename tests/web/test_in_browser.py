@@ -49,6 +49,7 @@ def assert_same(found: list[Any], expected: list[Any]) -> None:
         assert [one[name] for name in ("label", "decision", "truncated", "runner_up")] == [
             other[name] for name in ("label", "decision", "truncated", "runner_up")
         ]
+        assert one.get("assigned") == other.get("assigned")
         assert scores(one) == pytest.approx(scores(other), abs=1e-5)
         for name in ("bias", "logits"):
             assert one[name] == pytest.approx(other[name], abs=1e-4)

@@ -19,6 +19,19 @@ def service(classifier: Classifier) -> Service:
 
 
 @pytest.fixture(scope="module")
+def service_of_several(several_labels: Classifier) -> Service:
+    """A service of a model that gives a text several labels, or none; it is called topics."""
+    models = registry.generation(1, [registry.serve(several_labels, "topics", "3")])
+    return Service(models, Settings(max_inputs=4, max_characters=200))
+
+
+@pytest.fixture(scope="module")
+def address_of_several(service_of_several: Service) -> Iterator[str]:
+    with listening(service_of_several) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
 def address(service: Service) -> Iterator[str]:
     with listening(service) as found:
         yield found

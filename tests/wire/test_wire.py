@@ -23,19 +23,30 @@ from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
-EXCHANGES = [
-    pytest.param(exchange, id=f"{path.stem}: {exchange['name']}")
-    for path in sorted(GOLDEN.glob("*.json"))
-    for exchange in json.loads(path.read_text(encoding="utf-8"))
-]
+
 INFER = "/v2/models/tickets/infer"
 LENGTH = "inference-header-content-length"
 TABLE = table(Settings())
 
 
+def exchanges(folder: Path) -> list[Any]:
+    """The recorded exchanges of a folder."""
+    return [
+        pytest.param(exchange, id=f"{path.stem}: {exchange['name']}")
+        for path in sorted(folder.glob("*.json"))
+        for exchange in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client_of_several(address_of_several: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address_of_several, timeout=PATIENCE, trust_env=False) as found:
         yield found
 
 
@@ -55,8 +66,20 @@ def alike(found: Any, expected: Any) -> bool:
     return bool(found == expected)
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES)
+@pytest.mark.parametrize("exchange", exchanges(GOLDEN))
 def test_a_golden_exchange_is_as_ever(client: httpx.Client, exchange: dict[str, Any]) -> None:
+    check(client, exchange)
+
+
+@pytest.mark.parametrize("exchange", exchanges(GOLDEN / "several_labels"))
+def test_a_golden_exchange_of_several_labels_is_as_ever(
+    client_of_several: httpx.Client, exchange: dict[str, Any]
+) -> None:
+    check(client_of_several, exchange)
+
+
+def check(client: httpx.Client, exchange: dict[str, Any]) -> None:
+    """Send what was recorded, and compare what comes back."""
     body = exchange["body"]
     content = body if body is None or isinstance(body, str) else json.dumps(body)
     headers = {"content-type": "application/json"} if content is not None else {}
@@ -114,6 +137,30 @@ def test_binary_tensors_go_both_ways(client: httpx.Client) -> None:
     assert [output["name"] for output in outputs] == ["label", "score", "probabilities"]
     assert sum(output["parameters"]["binary_data_size"] for output in outputs) == len(response.content) - length
     assert response.content[length + 4 : length + 11] == b"returns"
+
+
+def test_the_mask_of_assigned_labels_is_a_byte_a_label_as_binary_data(
+    client_of_several: httpx.Client, several_labels: Classifier
+) -> None:
+    text = "I forgot my password and want to cancel my subscription"
+    outputs = [{"name": "assigned", "parameters": {"binary_data": True}}]
+    head, tail = binary(text.encode(), outputs=outputs)
+    sent = {"content": head + tail, "headers": {LENGTH: str(len(head))}}
+    response = client_of_several.post(INFER.replace("tickets", "topics"), **sent)
+    assert response.status_code == 200, response.text
+    length = int(response.headers[LENGTH])
+    (output,) = json.loads(response.content[:length])["outputs"]
+    assert (output["datatype"], output["shape"]) == ("BOOL", [1, len(several_labels.labels)])
+    assigned = several_labels.predict(text).assigned
+    assert len(assigned) == 2
+    assert response.content[length:] == bytes(label in assigned for label in several_labels.labels)
+
+
+def test_a_model_of_one_label_has_no_mask_of_assigned_ones(client: httpx.Client) -> None:
+    body = {"inputs": [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["my card"]}]}
+    response = client.post(INFER, json={**body, "outputs": [{"name": "assigned"}]})
+    assert response.status_code == 400
+    assert response.json()["error"].endswith("there are label, score, probabilities, labels, logits, explanation.")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +303,12 @@ WORDS = (
 NAMES = st.sampled_from(WORDS.split())
 VALUES = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(["BYTES", "label"])
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=5),
+        st.sampled_from(["BYTES", "label", "assigned"]),
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
     max_leaves=12,
@@ -264,8 +316,16 @@ VALUES = st.recursive(
 
 
 @settings(deadline=None, max_examples=300)
-@given(path=st.sampled_from(PATHS), body=st.one_of(st.dictionaries(NAMES, VALUES, max_size=5), VALUES))
-def test_whatever_is_sent_is_answered_or_refused_in_a_sentence(service: Service, path: str, body: Any) -> None:
+@given(
+    path=st.sampled_from(PATHS),
+    body=st.one_of(st.dictionaries(NAMES, VALUES, max_size=5), VALUES),
+    several=st.booleans(),
+)
+def test_whatever_is_sent_is_answered_or_refused_in_a_sentence(
+    service: Service, service_of_several: Service, path: str, body: Any, several: bool
+) -> None:
+    if several:
+        service, path = service_of_several, path.replace("tickets", "topics")
     route, names = TABLE.find("POST", path)
     assert route.reader is not None
     form, said = route.reader([], **names), "."

@@ -1,6 +1,6 @@
 """Arguments and options that several commands share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -29,6 +29,7 @@ from textcls.data import (
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
 from textcls.data.source import STANDARD
+from textcls.data.targets import as_usual
 from textcls.errors import ConfigError, InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -67,6 +68,9 @@ new_label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]"
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+
+
+ANY_TARGETS: Final = TargetOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class Reading:
         """
         if targets.several is False:
             raise ConfigError("The model may give several labels a text, and --task single says one; leave it out.")
-        written = TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
+        written = written_labels(training)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
         usual = (training.text_columns, training.label_column)
@@ -157,14 +161,19 @@ class Reading:
     @contextmanager
     def texts_and_labels(
         self, path: Path, text_columns: Sequence[str], label_column: str | None, training: ModelInfo
-    ) -> Iterator[Iterator[tuple[str, str | None]]]:
+    ) -> Iterator[Iterator[tuple[str, str | Collection[str] | None]]]:
         """Open a file for its texts and, if it has any, their labels.
 
-        Each row must have a label if a column was asked for; otherwise any may, in the column of the training.
+        Each row must have a label if a column was asked for; otherwise any may, in the column of the training. Of
+        several labels a text all rows have them, or none.
 
         Raises:
             InputError: the file cannot be read, or lacks a column.
         """
+        if training.several and (label_column is not None or self._has_labels(path, training)):
+            with self.label_sets([path], text_columns, label_column, ANY_TARGETS, training) as rows:
+                yield ((row.text, [name for name, share in row.label.items() if share >= 0.5]) for row in rows)
+            return
         if label_column is not None:
             usual = (training.text_columns, training.label_column)
             with open_labelled(
@@ -176,7 +185,19 @@ class Reading:
         with open_table(path, self.options, self.bad) as table:
             columns = table.choose(text_columns or training.text_columns, "text", guess=not text_columns)
             self.say(table.notes)
-            yield ((text, _label(row, training.label_column)) for text, row in texts_of(table, columns))
+            texts = texts_of(table, columns)
+            if training.several:
+                yield ((text, None) for text, _ in texts)
+            else:
+                yield ((text, _label(row, training.label_column)) for text, row in texts)
+
+    def _has_labels(self, path: Path, training: ModelInfo) -> bool:
+        """Return whether a file has the labels of the training, for a model that may give several."""
+        written = written_labels(training)
+        with open_table(path, self.options, self.bad) as table:
+            part = table.parts[0]
+            found = bool(as_usual(ANY_TARGETS, written, part).label_columns)
+            return found or training.label_column in part.columns
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""
@@ -192,6 +213,11 @@ class Reading:
         summary = self.bad.summary()
         if summary is not None:
             click.echo(f"Note: {summary}", err=True)
+
+
+def written_labels(training: ModelInfo) -> TargetOptions:
+    """Return how the labels of the training of a model that may give several were written."""
+    return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
 
 
 def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:

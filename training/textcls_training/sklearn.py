@@ -269,6 +269,8 @@ def _weights(given: Any, texts: int) -> list[float] | None:
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
     checked = checked_weights(weights.tolist(), texts)
+    if not any(checked):
+        raise ValueError("All sample weights are zero; a text that is to count needs one above.")
     return None if all(weight == 1 for weight in checked) else checked
 
 

@@ -19,6 +19,8 @@ from textcls.sub_token_attribution import SubTokenAttribution
 # Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
 SHOWN_TOKENS: Final = 20
 SHOWN_LABELS: Final = 8
+# Of several labels a text so many are explained one after the other.
+SHOWN_ANSWERS: Final = 3
 UNFOLDED: Final = 300
 # Beyond these a page of a long text would take megabytes.
 MOST_TITLES: Final = 2_000
@@ -34,11 +36,21 @@ def prediction_fragment(
     top: int = SHOWN_TOKENS,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
 ) -> str:
-    """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`."""
-    found = [_scores(prediction.label_names, prediction.probabilities)]
+    """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
+
+    Of several labels a text each assigned one is explained, three at most, if none is named.
+    """
+    found = [_scores(prediction.label_names, prediction.probabilities, prediction.thresholds)]
     found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
     if prediction.explanation is not None:
-        found.append(_explanation(prediction.explanation, label, against, top, sub_tokens))
+        answers = prediction.assigned if prediction.several else (prediction.label,)
+        # The one asked for, or else the answer; where nothing is assigned, the most probable.
+        for which in [label] if label is not None else answers[:SHOWN_ANSWERS] or [prediction.label]:
+            why = "Why" if which in answers or not prediction.several or against is not None else "Why not"
+            found.append(_explanation(prediction.explanation, which, against, top, sub_tokens, why))
+        if label is None and len(answers) > SHOWN_ANSWERS:
+            more = len(answers) - SHOWN_ANSWERS
+            found.append(f'<p class="note">{more:,} more assigned; name a label to see why it is.</p>')
     return fragment(found)
 
 
@@ -69,19 +81,30 @@ def explanation_fragment(
 # Scores
 
 
-def _scores(labels: Sequence[str], probabilities: NDArray[np.float32]) -> str:
+def _scores(
+    labels: Sequence[str], probabilities: NDArray[np.float32], thresholds: NDArray[np.float32] | None = None
+) -> str:
+    """Return the scores of all labels as bars; where each has a threshold, whether it is reached."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     scores = probabilities.tolist()
+    answers = {order[0]} if thresholds is None else set(np.flatnonzero(probabilities >= thresholds).tolist())
     rows = [
-        f'<tr{" class=first" if place == 0 else ""}><th scope="row">{name(labels[i])}</th>'
-        f'<td class="track"><i style="width:{percent(scores[i])}"></i></td><td>{percent(scores[i])}</td></tr>'
-        for place, i in enumerate(order)
+        f'<tr{" class=first" if i in answers else ""}><th scope="row">{name(labels[i])}</th>'
+        f'<td class="track"><i style="width:{percent(scores[i])}"></i></td><td>{percent(scores[i])}</td>'
+        f"{_limit(thresholds, i, i in answers)}</tr>"
+        for i in order
     ]
     shown = f'<table class="scores">{"".join(rows[:SHOWN_LABELS])}</table>'
     if len(rows) <= SHOWN_LABELS:
         return shown
     rest = f'<table class="scores">{"".join(rows[SHOWN_LABELS:])}</table>'
     return f"{shown}<details><summary>{len(rows) - SHOWN_LABELS:,} more labels</summary>{rest}</details>"
+
+
+def _limit(thresholds: NDArray[np.float32] | None, i: int, reached: bool) -> str:
+    if thresholds is None:
+        return ""
+    return f'<td class="limit">{"&ge;" if reached else "&lt;"} {percent(float(thresholds[i]))}</td>'
 
 
 # The text and its tokens
@@ -93,11 +116,12 @@ def _explanation(
     against: str | None,
     top: int,
     sub_tokens: Sequence[SubTokenAttribution] | None,
+    why: str = "Why",
 ) -> str:
     attribution = explanation.attribution(label, against)
     rest = f" and not {name(against)}" if against else ""
     found = [
-        f"<h3>Why {name(attribution.label)}{rest}</h3>",
+        f"<h3>{why} {name(attribution.label)}{rest}</h3>",
         _tinted(explanation, attribution),
         _legend(explanation, attribution),
         _tables(explanation, attribution, top),
@@ -166,8 +190,8 @@ def _marks(explanation: Explanation, attribution: Attribution) -> list[str]:
         kinds = [f"{'p' if level > 0 else 'n'}{abs(level)}"] * bool(level) + ["unknown"] * (not known)
         mark = f' class="{" ".join(kinds)}"' if kinds else ""
         if i in titled:
-            numbers = "; ".join(f"{name} {signed(part)}" for name, part in zip(names, added, strict=True))
-            title = f"{attribution.kind} {signed(value)}; {numbers}; attention {attention:.3f}"
+            numbers = "".join(f"; {name} {signed(part)}" for name, part in zip(names, added, strict=True))
+            title = f"{attribution.kind} {signed(value)}{numbers}; attention {attention:.3f}"
             mark += f' title="{escape(title + ("" if known else "; unknown to the model"))}"'
         marks.append(mark)
     return marks

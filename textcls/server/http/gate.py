@@ -86,8 +86,9 @@ def _is_limited(exchange: Exchange) -> bool:
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
     name, tokens, abstained, scores = answer.served.name, 0, 0, []
     predictions: dict[str, int] = {}
-    for label, score, abstains, read in answer.outcomes:
-        predictions[label] = predictions.get(label, 0) + 1
+    for labels, score, abstains, read in answer.outcomes:
+        for label in labels:
+            predictions[label] = predictions.get(label, 0) + 1
         scores.append(score)
         tokens += read
         abstained += abstains
@@ -117,5 +118,8 @@ def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
     if answer is not None:
         extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
-            extra |= {"inputs": list(exchange.texts), "labels": [outcome.label for outcome in answer.outcomes]}
+            several = answer.served.classifier.info.several
+            # Of one label a text its name, of several a list of them.
+            labels = [list(found.labels) if several else found.labels[0] for found in answer.outcomes]
+            extra |= {"inputs": list(exchange.texts), "labels": labels}
     _LOGGER.info("request", extra=extra)

@@ -22,9 +22,16 @@ from textcls.server.settings import Limits
 
 
 class Outcome(NamedTuple):
-    """What there is to count of the answer to one text."""
+    """What there is to count of the answer to one text.
 
-    label: str
+    Attributes:
+        labels: the most probable one; where a text may have several, those that it was assigned.
+        score: the probability of the most probable one.
+        abstains: whether the decision is `abstain`.
+        tokens: how many were read.
+    """
+
+    labels: Sequence[str]
     score: float
     abstains: bool
     tokens: int
@@ -56,7 +63,8 @@ class Request(NamedTuple):
         texts: at least one.
         write: makes the answer of the model's predictions, one a text; it keeps nothing of their arrays.
         explain: whether to say what each token added.
-        threshold: score below which the decision is `abstain`; None for the model's own.
+        threshold: score below which the decision is `abstain`, or, of several labels a text, from which on each is
+            assigned; None for the model's own.
         top_k: of how many labels the answer tells; None for all.
     """
 
@@ -172,7 +180,8 @@ def _write(served: Served, top_k: int | None, predictions: Iterable[Prediction])
         result = prediction.as_json(top_k)
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
-        outcomes.append(Outcome(result["label"], result["score"], abstains, prediction.tokens_read))
+        labels = result["assigned"] if prediction.several else (result["label"],)
+        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read))
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
@@ -181,7 +190,8 @@ def outcome(prediction: Prediction) -> Outcome:
     """Return what there is to count."""
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
-    return Outcome(prediction.label_names[best], score, prediction.decision == "abstain", prediction.tokens_read)
+    labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
+    return Outcome(labels, score, prediction.decision == "abstain", prediction.tokens_read)
 
 
 def encode(value: Any) -> bytes:

@@ -68,7 +68,9 @@ class ClassifyRequest(BaseModel):
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="Score below which the decision is `abstain`; null: the model's own threshold, if it has one.",
+        description="Score below which the decision is `abstain`; null: the model's own threshold, if it has one. "
+        "Where a text may have several labels: the score from which on each is assigned, one for all; null: the "
+        "model's own thresholds, one a label.",
     )
 
     @model_validator(mode="before")
@@ -106,8 +108,16 @@ class Result(BaseModel):
     label: str = Field(description="The most probable label.")
     score: Score = Field(description="Its calibrated probability.")
     labels: list[LabelScore] = Field(description="The labels asked for by `top_k`, best first.")
-    decision: Literal["accept", "abstain"]
+    decision: Literal["accept", "abstain"] = Field(
+        description="`abstain` if the best score is below the threshold; where a text may have several labels, if none "
+        "is assigned."
+    )
     truncated: bool = Field(description="Whether the text is longer than the model reads; the rest was cut.")
+    assigned: list[str] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if a text may have several labels, or none, which is the task `multi-label`: those that "
+        "reach their thresholds, the most probable first, whatever `top_k` is. The scores then do not add up to 1.",
+    )
     runner_up: str | None = Field(
         None, description="Present if `explain` is true: the second most probable label, null if there is only one."
     )
@@ -170,12 +180,25 @@ _ANSWER: Final[dict[str, Any]] = {
         }
     ],
 }
+_ANSWER_OF_SEVERAL: Final[dict[str, Any]] = {
+    "model": {"name": "topics", "version": "51b0c2ffa9d4", "format_version": 2, "labels": 9},
+    "results": [
+        {
+            "label": "billing",
+            "score": 0.93,
+            "labels": [{"label": "billing", "score": 0.93}, {"label": "refund", "score": 0.71}],
+            "decision": "accept",
+            "truncated": False,
+            "assigned": ["billing", "refund"],
+        }
+    ],
+}
 
 
 class ClassifyAnswer(BaseModel):
     """One result a text, in the order of the texts."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER, _ANSWER_OF_SEVERAL]})
 
     model: Model
     results: list[Result]

@@ -52,9 +52,13 @@ QUEUE: Final = Family("textcls_queue_depth", "Long requests waiting or worked on
 WAIT: Final = Family("textcls_queue_wait_seconds", "How long a long request waited for a thread.", (), _SECONDS)
 BATCH: Final = Family("textcls_batch_size", "Texts of a request.", ("model",), _TEXTS)
 TOKENS: Final = Family("textcls_tokens", "Tokens read.", ("model",))
-PREDICTIONS: Final = Family("textcls_predictions", "Texts by the label answered.", ("model", "label"))
-ABSTENTIONS: Final = Family("textcls_abstentions", "Texts whose score was below the threshold.", ("model",))
-SCORES: Final = Family("textcls_score", "Score of the label answered; its drift is the data's.", ("model",), _SCORES)
+PREDICTIONS: Final = Family(
+    "textcls_predictions", "Texts by the label answered; with several, by each.", ("model", "label")
+)
+ABSTENTIONS: Final = Family("textcls_abstentions", "Texts without a score that reaches its threshold.", ("model",))
+SCORES: Final = Family(
+    "textcls_score", "Score of the most probable label; its drift is the data's.", ("model",), _SCORES
+)
 OVERLOADED: Final = Family("textcls_overloaded", "Requests turned away since the server was busy.")
 LIMITED: Final = Family("textcls_key_limited", "Requests turned away by the limits of their key.")
 KEY_REQUESTS: Final = Family("textcls_key_requests", "Requests answered, by the name of the key.", ("key", "status"))

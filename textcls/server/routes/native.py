@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from textcls.server.inference import answers
 from textcls.server.inference.answers import RequestReader
+from textcls.server.models.registry import Served
 from textcls.server.monitoring import metrics
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Headers, Reply, RequestContext
@@ -25,22 +26,31 @@ def classify(headers: Headers) -> RequestReader:
 async def models(asked: RequestContext) -> Reply:
     """Say which models answer, which labels they know, and how they were calibrated."""
     generation = asked.service.generation
-    cards = [
-        ModelCard(
-            name=served.name,
-            version=served.version,
-            sha256=served.sha256,
-            default=served is generation.get(None),
-            labels=list(served.classifier.info.labels),
-            task=served.classifier.info.task,
-            format_version=served.classifier.info.format_version,
-            threshold=served.classifier.info.threshold,
-            max_tokens=served.classifier.info.max_tokens,
-            temperature=served.classifier.info.temperature,
-        )
-        for served in generation.models.values()
-    ]
-    return _reply(Models(generation=generation.number, models=cards))
+    first = generation.get(None)
+    cards = [_card(served, default=served is first) for served in generation.models.values()]
+    said = Models(generation=generation.number, models=cards)
+    return Reply(200, answers.encode(said.model_dump(exclude_unset=True)))
+
+
+def _card(served: Served, *, default: bool) -> ModelCard:
+    info = served.classifier.info
+    card = ModelCard(
+        name=served.name,
+        version=served.version,
+        sha256=served.sha256,
+        default=default,
+        labels=list(info.labels),
+        task=info.task,
+        format_version=info.format_version,
+        threshold=info.threshold,
+        max_tokens=info.max_tokens,
+        temperature=info.temperature,
+    )
+    if info.scale is not None and info.shift is not None and info.thresholds is not None:
+        card.scale = dict(zip(info.labels, info.scale, strict=True))
+        card.shift = dict(zip(info.labels, info.shift, strict=True))
+        card.thresholds = dict(zip(info.labels, info.thresholds, strict=True))
+    return card
 
 
 async def reload(asked: RequestContext) -> Reply:

@@ -3,7 +3,9 @@
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
+from textcls.artifact import Task
 from textcls.server.inference.schemas import Score
 
 
@@ -15,11 +17,28 @@ class ModelCard(BaseModel):
     sha256: str = Field(description="Of the model's file.")
     default: bool = Field(description="Whether it answers requests that name no model.")
     labels: list[str]
-    task: str
+    task: Task = Field(description="Whether a text has one label, or may have several, or none.")
     format_version: int
-    threshold: Score | None = Field(description="Score below which the decision is `abstain`; null never abstains.")
+    threshold: Score | None = Field(
+        description="Score below which the decision is `abstain`; null never abstains. Of several labels a text: the "
+        "score from which on each is assigned; null: `thresholds`."
+    )
     max_tokens: int = Field(description="Tokens of a text that are read.")
-    temperature: float = Field(description="What the logits are divided by to calibrate the scores.")
+    temperature: float = Field(
+        description="What the logits are divided by to calibrate the scores; of several labels a text these are "
+        "calibrated by `scale` and `shift`, and this is 1."
+    )
+    scale: dict[str, float] | SkipJsonSchema[None] = Field(
+        default=None,
+        description="Present if the task is `multi-label`: the score of each label is sigmoid(scale * logit + shift).",
+    )
+    shift: dict[str, float] | SkipJsonSchema[None] = Field(
+        default=None, description="Present if the task is `multi-label`, likewise."
+    )
+    thresholds: dict[str, Score] | SkipJsonSchema[None] = Field(
+        default=None,
+        description="Present if the task is `multi-label`: the score from which on each label is assigned.",
+    )
 
 
 class Models(BaseModel):

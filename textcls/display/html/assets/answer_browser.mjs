@@ -14,8 +14,10 @@ export async function models() {
   const response = await fetch("model.onnx");
   if (!response.ok) throw new Error(`model.onnx cannot be fetched: the host answers ${response.status}.`);
   model = await load(ort, new Uint8Array(await response.arrayBuffer()));
-  const { labels, max_tokens, threshold } = model.info;
-  return [{ name: NAME, default: true, labels, max_tokens, threshold }];
+  const { labels, task, max_tokens, threshold } = model.info;
+  const byLabel = (values) => values && Object.fromEntries(labels.map((label, c) => [label, values[c]]));
+  const [scale, shift, thresholds] = ["scale", "shift", "thresholds"].map((name) => byLabel(model.info[name]));
+  return [{ name: NAME, default: true, labels, task, max_tokens, threshold, scale, shift, thresholds }];
 }
 
 /** Answer texts: the `results` of POST /v1/classify. */

@@ -1,8 +1,13 @@
 // The attributions of an explanation, as textcls/explanation.py has them: one number a token, for a label, against all
-// others (weighted by their probabilities) or against one.
+// others (weighted by their probabilities) or against one. Where a text may have several labels they do not compete, and
+// a label stands for itself.
+
+/** Whether the text may have several labels, or none. */
+export const several = (result) => result.assigned !== undefined;
 
 /** How much the contribution to each label counts. */
-function contrast(result, label, against = null) {
+function contrast(result, label, against) {
+  if (several(result) && against === null) return new Map([[label, 1]]);
   const names = result.labels.map((each) => each.label);
   if (against !== null) return new Map(names.map((name) => [name, (name === label) - (name === against)]));
   const rest = result.labels.filter((each) => each.label !== label);
@@ -28,6 +33,8 @@ export function attribution(result, label, against = null) {
   return {
     label,
     against,
+    // Whether the values are the contributions to the label themselves.
+    alone: several(result) && against === null,
     values,
     bias: along(result.bias),
     total: along(result.logits),

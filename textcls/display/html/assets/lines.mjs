@@ -84,7 +84,7 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
   function table() {
     const box = byId("rows");
     if (!box.firstElementChild) {
-      const heads = [["line", "Line"], ["said", "Text"], ["label", "Label"], ["score", "Score"], ["go", ""]];
+      const heads = [["line", "Line"], ["said", "Text"], ["label", many(lines.results) ? "Labels" : "Label"], ["score", "Score"], ["go", ""]];
       const head = make("tr", {}, ...heads.map(([kind, said]) => make("th", { scope: "col", class: kind }, said)));
       const caption = make("p", { class: "note" });
       box.replaceChildren(
@@ -104,8 +104,8 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
     const said = result.error
       ? [make("td", { class: "bad", colspan: 3 }, result.error)]
       : [
-          make("td", { class: "label" }, name(result.label), result.decision === "abstain" ? " (abstains)" : ""),
-          make("td", { class: "score" }, percent(result.score)),
+          make("td", { class: "label" }, ...called(result)),
+          make("td", { class: "score" }, ...scored(result)),
           make("td", { class: "go" }, make("button", { type: "button", "aria-label": `Why line ${i + 1}`, click: () => explain(text) }, "Why")),
         ];
     return make(
@@ -117,6 +117,17 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
     );
   }
 
+  /** The labels of a line, each on a line of its own. */
+  function called(result) {
+    if (!result.assigned) return [name(result.label), result.decision === "abstain" ? " (abstains)" : ""];
+    return result.assigned.length ? result.assigned.map((label) => make("div", {}, name(label))) : ["none (abstains)"];
+  }
+
+  function scored(result) {
+    if (!result.assigned) return [percent(result.score)];
+    return assigned(result).map(({ score }) => make("div", {}, percent(score)));
+  }
+
   function say(text) {
     byId("many-said").textContent = text;
   }
@@ -124,16 +135,35 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
   return lines;
 }
 
+/** Whether the texts may have several labels, or none. */
+const many = (results) => results.some((result) => result.assigned);
+
+/** The labels of a text that may have several, with their scores. */
+const assigned = (result) => result.labels.filter(({ label }) => result.assigned.includes(label));
+
 /** Save what was answered: the columns of `textcls predict`. */
 export function download({ texts, results, file }) {
   const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const cells = many(results) ? ofSeveral(results) : (result) => [result.label ?? "", result.score ?? ""];
   const rows = results.map((result, i) =>
-    [texts[i], result.label ?? "", result.score ?? "", result.decision ?? result.error].map((value) => cell(String(value))).join(","),
+    [texts[i], ...cells(result), result.decision ?? result.error].map((value) => cell(String(value))).join(","),
   );
-  const content = `${["text,predicted_label,score,decision", ...rows].join("\r\n")}\r\n`;
+  const head = many(results) ? "text,predicted_labels,scores,decision" : "text,predicted_label,score,decision";
+  const content = `${[head, ...rows].join("\r\n")}\r\n`;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
   link.download = `${file.replace(/\.[^.]*$/, "")}_answers.csv`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Several labels and their scores as two cells: joined by `;`, or as JSON where a label holds one. */
+function ofSeveral(results) {
+  const labels = new Set(results.flatMap((result) => (result.labels ?? []).map(({ label }) => label)));
+  const join = [...labels].some((label) => label.includes(";")) ? JSON.stringify : (values) => values.join(";");
+  return (result) => {
+    if (result.error) return ["", ""];
+    const found = assigned(result);
+    return [join(found.map(({ label }) => label)), join(found.map(({ score }) => Number(score.toFixed(6))))];
+  };
 }

@@ -2,6 +2,8 @@
 // answers the form that POST /v1/classify has.
 import { clean, spans, toCodePoints } from "./tokens.mjs";
 
+// 2 of several labels a text, 1 of one.
+const FORMAT_VERSION = 2;
 const ANSWER = ["probabilities", "attention"];
 const EXPLAINED = [...ANSWER, "logits", "contributions", "known"];
 
@@ -15,8 +17,9 @@ export function readInfo(bytes) {
   }
   if (!properties.textcls) throw new Error("This is no textcls model: the file has no 'textcls' metadata.");
   const info = JSON.parse(properties.textcls);
-  if (info.format_version > 1) {
-    throw new Error(`The file has format version ${info.format_version}, and this page reads version 1: make it anew.`);
+  if (info.format_version > FORMAT_VERSION) {
+    const read = `this page reads up to ${FORMAT_VERSION}`;
+    throw new Error(`The file has format version ${info.format_version}, and ${read}: make the page anew.`);
   }
   return info;
 }
@@ -73,16 +76,20 @@ export class Model {
   }
 
   #result(text, i, outputs, explain, threshold) {
-    const { labels, max_tokens: limit } = this.info;
+    const { labels, max_tokens: limit, thresholds } = this.info;
     const scores = row(outputs.probabilities, i);
     const order = scores.map((_, c) => c).sort((a, b) => scores[b] - scores[a] || a - b);
     const places = spans(text, limit + 1);
+    // Of several labels each has a threshold, in 32 bits as the scores are.
+    const reached = thresholds && order.filter((c) => scores[c] >= Math.fround(threshold ?? thresholds[c]));
+    const abstains = reached ? !reached.length : threshold !== null && scores[order[0]] < threshold;
     const result = {
       label: labels[order[0]],
       score: scores[order[0]],
       labels: order.map((c) => ({ label: labels[c], score: scores[c] })),
-      decision: threshold !== null && scores[order[0]] < threshold ? "abstain" : "accept",
+      decision: abstains ? "abstain" : "accept",
       truncated: places.length > limit,
+      ...(reached && { assigned: reached.map((c) => labels[c]) }),
     };
     return explain ? { ...result, ...this.#explanation(text, i, outputs, order, places.slice(0, limit)) } : result;
   }

@@ -1,6 +1,6 @@
 // The page. Texts and labels enter the document as text nodes and titles alone, never as markup.
 import { classify, command, models, unlock, where } from "./answer.mjs";
-import { attribution, level, named, visible } from "./explain.mjs";
+import { attribution, level, named, several, visible } from "./explain.mjs";
 import { download, fileOfLines } from "./lines.mjs";
 import { fromCodePoints } from "./tokens.mjs";
 
@@ -30,10 +30,15 @@ const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const signed = (value) => (value < 0 || Object.is(value, -0) ? "−" : "+") + Math.abs(value).toFixed(3);
 const count = (number) => number.toLocaleString("en");
 const name = (text) => make("bdi", {}, named(text));
-const bar = (share) => {
+const wide = (share) => `${(100 * share).toFixed(1)}%`;
+/** A bar of this share of the room; with a mark at a threshold, if there is one. */
+const bar = (share, threshold = null) => {
   const track = make("i");
-  track.style.width = `${(100 * share).toFixed(1)}%`;
-  return make("span", { class: "track", "aria-hidden": "true" }, track);
+  track.style.width = wide(share);
+  if (threshold === null) return make("span", { class: "track", "aria-hidden": "true" }, track);
+  const mark = make("b");
+  mark.style.left = wide(threshold);
+  return make("span", { class: "track", "aria-hidden": "true" }, track, mark);
 };
 
 // Models
@@ -60,11 +65,12 @@ async function start() {
 }
 
 function describe() {
-  const { labels, max_tokens: most, name: called } = state.model;
+  const { labels, max_tokens: most, name: called, task } = state.model;
+  const many = task === "multi-label" ? ", several a text or none" : "";
   const who = where === "browser" ? "runs in this browser; nothing is sent" : called;
   byId("about").replaceChildren(
     make("bdi", {}, who),
-    ` · ${count(labels.length)} labels · reads ${count(most)} tokens of a text`,
+    ` · ${count(labels.length)} labels${many} · reads ${count(most)} tokens of a text`,
   );
   document.title = where === "browser" ? "textcls" : `${called} - textcls`;
 }
@@ -89,11 +95,11 @@ async function ask() {
       [result] = await classify([text], { model: state.model.name, explain: false, signal: asking.signal });
     }
     if (asking.signal.aborted) return;
-    Object.assign(state, { text, result, label: result.label, against: null });
+    Object.assign(state, { text, result, label: result.assigned?.[0] ?? result.label, against: null });
     byId("answer").hidden = false;
     show();
     problem(missing);
-    say(`${named(result.label)}, ${percent(result.score)}.`);
+    say(`${assigned(result).map(({ label, score }) => `${named(label)}, ${percent(score)}`).join("; ") || nothing(result)}.`);
   } catch (error) {
     if (asking.signal.aborted) return;
     say("");
@@ -121,13 +127,43 @@ function problem(text) {
 
 // The answer
 
+/** The labels of the text with their scores: the best one, or of several those that reach their thresholds. */
+function assigned(result) {
+  return several(result) ? result.labels.filter(({ label }) => result.assigned.includes(label)) : result.labels.slice(0, 1);
+}
+
+/** The score from which on a label is assigned, where a text may have several. */
+const threshold = (label) => state.model.threshold ?? state.model.thresholds[label];
+
+/** The same score as a logit, to which the contributions add up. */
+function logitOf(label) {
+  const score = threshold(label);
+  return (Math.log(score / (1 - score)) - state.model.shift[label]) / state.model.scale[label];
+}
+
+/** What is said where no label is assigned. */
+function nothing(result) {
+  const short = ({ label, score }) => threshold(label) - score;
+  const { label, score } = result.labels.reduce((best, each) => (short(each) < short(best) ? each : best));
+  return `No label reaches its threshold; the nearest is ${named(label)}, with ${percent(score)} of ${percent(threshold(label))}`;
+}
+
+function abstention(result) {
+  if (several(result)) return `It abstains. ${nothing(result)}.`;
+  return `It abstains: the best score is below the model's threshold of ${percent(state.model.threshold)}.`;
+}
+
 function show() {
   const { result } = state;
-  byId("verdict").replaceChildren(name(result.label), " ", make("span", { class: "score" }, percent(result.score)));
+  const found = assigned(result).flatMap(({ label, score }, place) => [
+    ...(place ? [make("span", { class: "score" }, " · ")] : []),
+    name(label),
+    " ",
+    make("span", { class: "score" }, percent(score)),
+  ]);
+  byId("verdict").replaceChildren(...(found.length ? found : ["No label"]));
   const remarks = [];
-  if (result.decision === "abstain") {
-    remarks.push(`It abstains: the best score is below the model's threshold of ${percent(state.model.threshold)}.`);
-  }
+  if (result.decision === "abstain") remarks.push(abstention(result));
   if (result.truncated) remarks.push("The text is longer than the model reads; the rest was cut.");
   if (result.tokens?.length === 0) remarks.push("The text has no tokens: the answer is the bias alone.");
   byId("remarks").replaceChildren(...remarks.map((remark) => make("p", { class: "remark" }, remark)));
@@ -138,10 +174,12 @@ function show() {
 
 function showScores() {
   const { result } = state;
-  const rows = result.labels.map(({ label, score }, place) =>
+  const many = several(result);
+  const best = new Set(assigned(result).map(({ label }) => label));
+  const rows = result.labels.map(({ label, score }) =>
     make(
       "label",
-      { class: place ? "score-row" : "score-row best" },
+      { class: best.has(label) ? "score-row best" : "score-row" },
       make("input", {
         type: "radio",
         name: "label",
@@ -154,11 +192,15 @@ function showScores() {
         },
       }),
       make("span", { class: "called" }, name(label)),
-      bar(score),
+      bar(score, many ? threshold(label) : null),
       make("span", { class: "of" }, percent(score)),
+      ...(many ? [make("span", { class: "limit" }, `${best.has(label) ? "≥" : "<"} ${percent(threshold(label))}`)] : []),
     ),
   );
   const fieldset = byId("scores");
+  fieldset.classList.toggle("several", many);
+  const what = many ? "Scores and thresholds of the labels, each by itself" : "Scores";
+  fieldset.firstElementChild.textContent = `${what}; choose the label to explain`;
   fieldset.replaceChildren(fieldset.firstElementChild, ...rows.slice(0, SHOWN_LABELS));
   if (rows.length > SHOWN_LABELS) {
     const summary = make("summary", {}, `${count(rows.length - SHOWN_LABELS)} more labels`);
@@ -169,10 +211,12 @@ function showScores() {
 function showWhy() {
   const { result, label, against, text } = state;
   if (!result.tokens?.length) return;
-  byId("why-label").replaceChildren("Why ", name(label), ...(against === null ? [] : [" and not ", name(against)]));
+  const many = several(result);
+  const not = many && against === null && !result.assigned.includes(label) ? "not " : "";
+  byId("why-label").replaceChildren(`Why ${not}`, name(label), ...(against === null ? [] : [" and not ", name(against)]));
   const others = result.labels.map((each) => each.label).filter((other) => other !== label);
   byId("against").replaceChildren(
-    make("option", { value: "" }, "all others"),
+    make("option", { value: "" }, many ? "nothing" : "all others"),
     ...others.map((other, i) => make("option", { value: i + 1 }, named(other))),
   );
   byId("against").selectedIndex = against === null ? 0 : others.indexOf(against) + 1;
@@ -183,8 +227,8 @@ function showWhy() {
   };
   hideTip();
   const seen = attribution(result, label, against);
-  // Beside what is explained, the numbers of the label that comes closest to it.
-  const other = against ?? others[0] ?? null;
+  // Beside what is explained, the numbers of the label that comes closest to it, if they compete.
+  const other = against ?? (many ? null : (others[0] ?? null));
   const places = fromCodePoints(text, result.tokens.map((token) => [token.start, token.end]));
   showTokens(seen, other, places);
   showLegend(seen);
@@ -240,7 +284,7 @@ function numbers(seen, other, i) {
   return [
     make("b", {}, name(token.text)),
     line(seen.against === null ? "evidence" : "difference", signed(seen.values[i])),
-    line(name(seen.label), signed(token.contributions[seen.label])),
+    ...(seen.alone ? [] : [line(name(seen.label), signed(token.contributions[seen.label]))]),
     ...(other === null ? [] : [line(name(other), signed(token.contributions[other]))]),
     line("attention", token.attention.toFixed(3)),
     ...(token.known ? [] : [make("em", {}, "Unknown to the model: never seen in training, or left out for size. Only its pieces are read.")]),
@@ -317,7 +361,7 @@ function showTables(seen, other) {
 
 function table(seen, other, order) {
   const { result } = state;
-  const columns = [seen.label, ...(other === null ? [] : [other])];
+  const columns = seen.alone ? [] : [seen.label, ...(other === null ? [] : [other])];
   const kind = seen.against === null ? "evidence" : "difference";
   const cells = (values) => values.map((value, i) => make("td", { class: i > 1 && "beside" }, signed(value)));
   const head = make(
@@ -354,6 +398,8 @@ function table(seen, other, order) {
   }
   rows.push(sum("bias", "sum", [seen.bias, ...columns.map((label) => result.bias[label])]));
   rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
+  // A threshold of 0 or 1 is none of any logit.
+  if (seen.alone && Number.isFinite(logitOf(seen.label))) rows.push(sum("assigned from", "sum", [logitOf(seen.label)]));
   return make("div", { class: "wide" }, make("table", { class: "tokens" }, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 

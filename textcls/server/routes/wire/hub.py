@@ -1,6 +1,7 @@
 """The inference interface of the Hugging Face clients for text classification: `POST /models/{name}`.
 
-Always a list of lists: one list of labels and scores a text.
+Always a list of lists: one list of labels and scores a text. Where a text may have several labels, a score is the
+calibrated sigmoid of its label alone.
 """
 
 from functools import partial
@@ -16,6 +17,9 @@ from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
 _FUNCTIONS: Final = ("softmax", "sigmoid", "none")
+_NO_SOFTMAX: Final = (
+    "function_to_apply must be sigmoid or none: this model gives a text several labels, whose scores share no whole."
+)
 REQUEST: Final = common.schema_of(
     "inputs",
     inputs=common.TEXTS,
@@ -44,24 +48,30 @@ def _read(name: str, generation: Generation, limits: Limits, body: bytes, conten
     given = common.read(body, limits)
     texts = common.texts(given.get("inputs"), "inputs")
     parameters = common.field(given, "parameters", dict, default={})
-    function = common.field(parameters, "function_to_apply", str, default="softmax")
-    if function not in _FUNCTIONS:
+    function = common.field(parameters, "function_to_apply", str)
+    if function not in (*_FUNCTIONS, None):
         raise InputError(f"function_to_apply must be one of {', '.join(_FUNCTIONS)}.")
     top_k = common.field(parameters, "top_k", int)
     if top_k is not None and top_k < 1:
         raise InputError("top_k must be 1 or more.")
+    served = generation.get(name)
+    several = served.classifier.info.several
+    if several and function == "softmax":
+        raise InputError(_NO_SOFTMAX)
+    calibrated = "sigmoid" if several else "softmax"
     return common.ask(
-        generation.get(name),
+        served,
         limits,
         texts,
         partial(_scored, function=function),
         lambda found, _: [scores[:top_k] for scores in found],
-        explain=function != "softmax",
+        # Only an explained answer holds logits.
+        explain=function not in (calibrated, None),
         top_k=1,
     )
 
 
-def _scored(prediction: Prediction, function: str) -> list[dict[str, Any]]:
+def _scored(prediction: Prediction, function: str | None) -> list[dict[str, Any]]:
     if prediction.explanation is None:
         return [{"label": label, "score": score} for label, score in prediction.top()]
     logits = prediction.explanation.logits

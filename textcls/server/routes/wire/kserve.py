@@ -1,6 +1,7 @@
 """KServe's version 1: `POST /v1/models/{name}:predict` and `:explain`, `GET /v1/models/{name}`.
 
-An instance is a text, or an object with the field `text`. What comes back are results of `/v1/classify`.
+An instance is a text, or an object with the field `text`. What comes back are results of `/v1/classify`; where a text
+may have several labels, `assigned` holds them.
 """
 
 from functools import partial

@@ -2,6 +2,7 @@
 
 One input of BYTES, a text an element. Outputs, of which the first three come if none are named: `label` and `score` of
 each text, `probabilities` of all labels, `labels` in their order, `logits`, and `explanation`, a JSON object a text.
+Where a text may have several labels, a fourth comes with them: `assigned`, which says of each label whether it is.
 """
 
 import struct
@@ -23,6 +24,9 @@ from textcls.server.settings import Limits
 
 _LENGTH: Final = b"inference-header-content-length"
 _DEFAULT: Final = ("label", "score", "probabilities")
+# Only where a text may have several labels.
+_ASSIGNED: Final = "assigned"
+_OF_LABELS: Final = ("probabilities", "logits", _ASSIGNED)
 _EXPLAINED: Final = ("logits", "explanation")
 _KINDS: Final = {
     "label": "BYTES",
@@ -31,6 +35,7 @@ _KINDS: Final = {
     "labels": "BYTES",
     "logits": "FP32",
     "explanation": "BYTES",
+    _ASSIGNED: "BOOL",
 }
 _FIELDS: Final = {"type": ["object", "null"]}
 REQUEST: Final = common.schema_of(
@@ -84,14 +89,15 @@ def _model_ready(generation: Generation, draining: bool, name: str, version: str
 def _model(generation: Generation, draining: bool, name: str, version: str | None = None) -> tuple[int, Any]:
     served = _get(generation, name, version)
     labels = len(served.classifier.labels)
-    shapes = {"probabilities": [-1, labels], "logits": [-1, labels], "labels": [labels]}
+    shapes = {name: [-1, labels] for name in _OF_LABELS} | {"labels": [labels]}
     return 200, {
         "name": served.name,
         "versions": [served.version],
         "platform": "textcls_onnx",
         "inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1]}],
         "outputs": [
-            {"name": output, "datatype": kind, "shape": shapes.get(output, [-1])} for output, kind in _KINDS.items()
+            {"name": output, "datatype": _KINDS[output], "shape": shapes.get(output, [-1])}
+            for output in _outputs(served)
         ],
     }
 
@@ -136,7 +142,7 @@ def _read(
     given, binary = common.read(body[:length], limits), body[length:]
     served = _get(generation, name, version)
     texts, shape = _texts(given, binary)
-    wanted = _wanted(given)
+    wanted = _wanted(given, served)
     names = [output for output, _ in wanted]
     explain = any(name in _EXPLAINED for name in names)
     finish = partial(_finished, served, wanted, shape, common.field(given, "id", str))
@@ -227,16 +233,23 @@ def _strings(binary: bytes, size: int) -> list[str]:
     return found
 
 
-def _wanted(given: Mapping[str, Any]) -> list[tuple[str, bool]]:
+def _outputs(served: Served) -> list[str]:
+    """Return the outputs that a model has."""
+    return [name for name in _KINDS if name != _ASSIGNED or served.classifier.info.several]
+
+
+def _wanted(given: Mapping[str, Any], served: Served) -> list[tuple[str, bool]]:
     """Return which outputs are wanted, and which of them as binary data."""
+    known = _outputs(served)
+    default = [name for name in known if name in (*_DEFAULT, _ASSIGNED)]
     parameters = common.field(given, "parameters", dict, default={})
     binary = common.field(parameters, "binary_data_output", bool, default=False)
-    outputs = common.field(given, "outputs", list, default=[]) or [{"name": name} for name in _DEFAULT]
+    outputs = common.field(given, "outputs", list, default=[]) or [{"name": name} for name in default]
     found = []
     for output in outputs:
         name = output.get("name") if isinstance(output, dict) else None
-        if not isinstance(name, str) or name not in _KINDS:
-            raise InputError(f"There is no such output; there are {', '.join(_KINDS)}.")
+        if not isinstance(name, str) or name not in known:
+            raise InputError(f"There is no such output; there are {', '.join(known)}.")
         own = common.field(output, "parameters", dict, default={})
         found.append((name, common.field(own, "binary_data", bool, default=binary)))
     if len({name for name, _ in found}) < len(found):
@@ -250,7 +263,7 @@ def _output(
     labels = served.classifier.labels
     if name == "labels":
         return list(labels), [len(labels)]
-    if name in ("probabilities", "logits"):
+    if name in _OF_LABELS:
         return [value for row in rows for value in row[name]], [len(rows), len(labels)]
     return [row[name] for row in rows], shape
 
@@ -267,11 +280,19 @@ def _logits(prediction: Prediction) -> list[float]:
     return found
 
 
+def _assigned(prediction: Prediction) -> list[bool]:
+    if prediction.thresholds is None:
+        raise TypeError("the model gives a text one label")
+    found: list[bool] = (prediction.probabilities >= prediction.thresholds).tolist()
+    return found
+
+
 _TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
     "label": lambda prediction: prediction.label,
     "score": lambda prediction: prediction.score,
     "probabilities": lambda prediction: prediction.probabilities.tolist(),
     "logits": _logits,
+    _ASSIGNED: _assigned,
     "explanation": lambda prediction: answers.encode(prediction.as_json()).decode(),
 }
 
@@ -279,5 +300,7 @@ _TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
 def _binary(data: Sequence[Any], kind: str) -> bytes:
     if kind == "FP32":
         return struct.pack(f"<{len(data)}f", *data)
+    if kind == "BOOL":
+        return bytes(data)
     parts = [text.encode() for text in data]
     return b"".join(len(part).to_bytes(4, "little") + part for part in parts)

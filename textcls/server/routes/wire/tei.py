@@ -1,7 +1,8 @@
 """text-embeddings-inference: `POST /predict`, by its other names `/` and `/invocations`.
 
 A text gets one flat list of labels and scores, best first; a batch, sent as a list of one-text lists, gets a list of
-such lists. A list of two texts is a pair there, for models that compare; these classify single texts.
+such lists. A list of two texts is a pair there, for models that compare; these classify single texts. Where a text may
+have several labels, each score is that of its label alone; which of them are assigned this format cannot say.
 """
 
 from functools import partial

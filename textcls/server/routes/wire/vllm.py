@@ -1,6 +1,7 @@
 """vLLM's classifiers: `POST /vllm/classify`, and as OpenAI's clients ask, `/vllm/v1/classify`.
 
-Below a prefix, since `/v1/classify` is the server's own.
+Below a prefix, since `/v1/classify` is the server's own. Where a text may have several labels, `probs` do not add up to
+1, `label` is the most probable that is assigned, or null, and `labels`, which vLLM does not have, are all of those.
 """
 
 import secrets
@@ -59,8 +60,12 @@ def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcom
 
 
 def _said(prediction: Prediction) -> dict[str, Any]:
-    return {
+    said = {
         "label": prediction.label,
         "probs": prediction.probabilities.tolist(),
         "num_classes": len(prediction.label_names),
     }
+    if prediction.several:
+        assigned = prediction.assigned
+        said |= {"label": assigned[0] if assigned else None, "labels": assigned}
+    return said
