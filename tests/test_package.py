@@ -177,6 +177,7 @@ def test_public_names_stay_as_they_are() -> None:
         "GlobalExplanation",
         "InputError",
         "LabelScore",
+        "LabelSetEvaluation",
         "MissingExtraError",
         "ModelInfo",
         "NotFoundError",

@@ -19,6 +19,7 @@ from textcls.errors import (
     TooLargeError,
 )
 from textcls.evaluation.evaluation import Evaluation, evaluate
+from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.explanation import Explanation, TokenAttribution
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
@@ -36,6 +37,7 @@ __all__ = [
     "GlobalExplanation",
     "InputError",
     "LabelScore",
+    "LabelSetEvaluation",
     "MissingExtraError",
     "ModelInfo",
     "NotFoundError",

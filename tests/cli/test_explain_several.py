@@ -10,6 +10,7 @@ import pytest
 from tests.cli.several import several_rows
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, explain_globally
+from textcls.display.html.global_explanation import global_explanation_fragment
 
 TWO = "I forgot my password and want to cancel my subscription"
 NONE = "Good morning team, all is well here."
@@ -137,6 +138,10 @@ def test_a_word_decides_a_label_that_would_not_be_assigned_without_it(several_la
     found = explain_globally(several_labels, [(text, ["billing"]) for text in texts])
     (shortcut,) = found.shortcuts
     assert (shortcut.label, shortcut.text, shortcut.decided, shortcut.wrong) == ("returns", "refund", 5, 5)
+    assert found.as_json()["several"]
+    page = global_explanation_fragment("What it goes by", found)
+    assert "without what it contributed, it would not have been assigned." in page
+    assert "against all others" not in page
 
 
 def test_the_measurement_of_explanations_refuses_such_a_model(several_labels_path: Path, tmp_path: Path) -> None:

@@ -222,3 +222,20 @@ def test_a_folder_in_the_place_of_the_rows_is_said_to_be_one(path: str) -> None:
     result = run("train", path)
     assert result.exit_code == 3
     assert result.stderr.endswith("is a folder; name a file in it.\n")
+
+
+def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds_reach_the_training(
+    tmp_path: Path, train_call: dict[str, Any]
+) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "x;y"), ("b", "")])
+    weights = tmp_path / "weights.json"
+    weights.write_text('{"x": 2}')
+    options = ("--label-separator", ";", "--class-weight", weights, "--target-recall", "0.8", "--quiet")
+    fail(3, "train", data, *options)
+    source, config = train_call["source"], train_call["config"]
+    assert source.label_sets == [{"x": 1.0, "y": 1.0}, {}]
+    assert source.written.to_json() == {"label_separator": ";", "label_columns": []}
+    assert (config.class_weight, config.target_precision, config.target_recall) == ({"x": 2.0}, None, 0.8)
+    refused = run("train", data, *options, "--target-precision", "0.9")
+    assert refused.exit_code == 2
+    assert "target_precision and target_recall each choose the thresholds; leave one of them out." in refused.stderr

@@ -50,6 +50,46 @@ def test_unlabelled_texts_and_their_probabilities_are_those_of_the_command_line(
     assert found.info.training["distillation"]["rows"] == 18
 
 
+WORDS = {"billing": "refund", "shipping": "parcel"}
+SETS = [sorted(WORDS)[: i % 3] for i in range(30)]
+SET_TEXTS = [" ".join([*(WORDS[name] for name in labels), "please", str(i)]) for i, labels in enumerate(SETS)]
+
+
+def test_several_labels_are_lists_sets_or_mappings_as_on_the_command_line(tmp_path: Path) -> None:
+    rows = zip(SET_TEXTS, map(";".join, SETS), strict=True)
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    options = ("--epochs", "1", "--dim", "2", "--ngrams", "none", "--device", "cpu")
+    succeed("train", data, "--label-separator", ";", *options)
+    told = Classifier.load(tmp_path / "rows.onnx").info
+    assert told.training["labels_written"] == {"label_separator": ";", "label_columns": []}
+    given: list[Any] = [SETS, [set(labels) for labels in SETS], [dict.fromkeys(labels, 1.0) for labels in SETS]]
+    for i, labels in enumerate(given):
+        found = textcls.train(SET_TEXTS, labels, tmp_path / f"{i}.onnx", **SMALL)
+        assert found.info.several
+        training = {**found.info.training, "labels_written": told.training["labels_written"]}
+        assert found.info.to_json() | {"training": training} == told.to_json()
+    assert (tmp_path / "0.onnx").read_bytes() == (tmp_path / "2.onnx").read_bytes()
+    assert {"held_out_micro_f1", "held_out_macro_f1", "held_out_break_even"} <= set(found.info.training)
+
+
+def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
+    valid: Any = (SET_TEXTS * 2, SETS * 2)
+    options: dict[str, Any] = {**SMALL, "epochs": 3, "valid": valid}
+    usual = textcls.train(SET_TEXTS, SETS, tmp_path / "usual.onnx", **options)
+    weighted = textcls.train(SET_TEXTS, SETS, tmp_path / "m.onnx", weights=[2.0, *[1.0] * 29], **options)
+    assert usual.info.training["data_sha256"] != weighted.info.training["data_sha256"]
+    assert usual.info.bias != weighted.info.bias
+    wide = textcls.train(SET_TEXTS, SETS, tmp_path / "wide.onnx", target_recall=1.0, **options)
+    found = textcls.evaluate(wide, zip(*valid, strict=True))
+    # What was chosen on these rows finds them all, and is of no other model.
+    assert [label.recall for label in found.report.labels] == [1, 1]
+    assert wide.info.thresholds != usual.info.thresholds
+    assert wide.info.bias == usual.info.bias
+    heavy = textcls.train(SET_TEXTS, SETS, tmp_path / "h.onnx", class_weight={"shipping": 4}, **options)
+    assert heavy.info.training["class_weight"] == {"billing": 1.0, "shipping": 4.0}
+    assert heavy.info.bias != usual.info.bias
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
@@ -61,6 +101,17 @@ def test_unlabelled_texts_and_their_probabilities_are_those_of_the_command_line(
             "23 is not a string but int; answers name labels by strings, so give str(label).",
         ),
         ({"texts": "one text"}, InputError, "The texts and their labels are two sequences of strings, not one string."),
+        (
+            {"labels": [["x"], *LABELS[1:]]},
+            InputError,
+            "Labels: number 1 is the string 'shipping', where others are lists; write ['shipping'].",
+        ),
+        ({"labels": [["x"], *[None] * 23]}, InputError, "Labels: number 1 is no list of labels but NoneType."),
+        ({"labels": [{"x": 1.5}, *[[]] * 23]}, InputError, "Labels: those of number 0 "),
+        ({"weights": [1.0]}, InputError, "There are 24 texts and 1 weights; one a text is needed."),
+        ({"weights": [-1.0] * 24}, InputError, "Weights: number 0 is -1.0; write a number of 0 or more."),
+        ({"class_weight": {"z": 2}}, ConfigError, "class_weight has a weight for 'z', which is no label of the"),
+        ({"target_precision": 0.9}, ConfigError, "A target precision is for several labels a text, and these have one"),
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
         ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not hold 'card'"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.utils.estimator_checks as checks
+from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -189,6 +190,92 @@ def test_texts_without_labels_are_learned_from_and_the_estimator_says_what_is_wr
         model.fit(TEXTS, LABELS, unlabelled=TEXTS)
     with pytest.raises(ValueError, match="A teacher answers unlabelled texts, and there are none"):
         TextClassifier(**SMALL, teacher="x").fit(TEXTS, LABELS)
+
+
+# Several labels a text
+
+NAMED = {"billing": "refund", "shipping": "parcel", "account": "cancel"}
+MATRIX = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)] * 12)
+SET_TEXTS = [
+    " ".join([*(word for word, there in zip(NAMED.values(), row, strict=True) if there), f"please {i}"])
+    for i, row in enumerate(MATRIX.tolist())
+]
+
+
+@pytest.fixture(scope="module")
+def several() -> TextClassifier:
+    """A small estimator, fitted with an indicator matrix."""
+    return TextClassifier(**{**LONGER, "epochs": 12}).fit(SET_TEXTS, MATRIX)
+
+
+def test_an_indicator_matrix_is_answered_by_one(several: TextClassifier) -> None:
+    assert several.multilabel_
+    assert several.classes_.tolist() == [0, 1, 2]
+    found, probabilities = several.predict(SET_TEXTS), several.predict_proba(SET_TEXTS)
+    assert (found.shape, found.dtype.kind) == (MATRIX.shape, "i")
+    assert probabilities.shape == MATRIX.shape
+    assert probabilities.dtype == np.float64
+    assert several.score(SET_TEXTS, MATRIX) > 0.9
+    answers = several.classifier_.predict(SET_TEXTS)
+    assert [np.flatnonzero(row).tolist() for row in found] == [sorted(map(int, a.assigned)) for a in answers]
+    np.testing.assert_array_equal(probabilities, [answer.probabilities for answer in answers])
+    assert several.predict([]).shape == (0, 3)
+    assert get_tags(several).classifier_tags.multi_label
+
+
+@pytest.mark.parametrize("kind", [csr_matrix, csr_array, csc_matrix])
+def test_a_sparse_matrix_is_answered_by_a_sparse_one(kind: Any) -> None:
+    model = TextClassifier(**SMALL).fit(SET_TEXTS, kind(MATRIX))
+    dense = TextClassifier(**SMALL).fit(SET_TEXTS, MATRIX)
+    assert model.model_bytes_ == dense.model_bytes_
+    found = model.predict(SET_TEXTS)
+    assert type(found) is kind
+    np.testing.assert_array_equal(found.toarray(), dense.predict(SET_TEXTS))
+    assert type(pickle.loads(pickle.dumps(model)).predict(SET_TEXTS)) is kind
+
+
+def test_columns_stand_in_their_own_order_and_not_in_that_of_their_digits() -> None:
+    matrix = np.zeros((120, 12), int)
+    matrix[np.arange(120), np.arange(120) % 12] = 1
+    texts = [f"word{i % 12} please" for i in range(120)]
+    probabilities = TextClassifier(**{**LONGER, "epochs": 20}).fit(texts, matrix).predict_proba(texts[:12])
+    assert probabilities.argmax(1).tolist() == list(range(12))
+
+
+@pytest.mark.parametrize(("X", "y"), [(TEXTS, LABELS), (SET_TEXTS, MATRIX)], ids=["one label", "several"])
+def test_weights_of_ones_change_nothing_and_others_do(X: Any, y: Any) -> None:
+    plain, ones, others = (
+        TextClassifier(**SMALL).fit(X, y, weights).model_bytes_
+        for weights in (None, np.ones(len(X)), np.arange(len(X)))
+    )
+    assert plain == ones
+    assert plain != others
+
+
+def test_rows_and_labels_of_little_weight_are_not_answered() -> None:
+    texts, labels = ["refund now"] * 60, ["yes", "no", "no"] * 20
+    zero = TextClassifier(**LONGER).fit(texts, labels, sample_weight=[1, 0.001, 0.001] * 20)
+    light = TextClassifier(**LONGER, class_weight={"no": 0.001}).fit(texts, labels)
+    bare = TextClassifier(**LONGER).fit(texts, labels)
+    assert [model.classifier_.explain("refund now").label for model in (zero, light, bare)] == ["yes", "yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"y": MATRIX[:-1]}, r"X has 96 texts and y the shape \(95, 3\)"),
+        ({"y": MATRIX * 2}, "An indicator matrix holds 1 where a label applies, and 0 elsewhere."),
+        ({"y": np.hstack([MATRIX, np.zeros((96, 1), int)])}, "No training row has the label '3'"),
+        ({"y": MATRIX + np.arange(96)[:, None]}, "is not supported|is no indicator matrix"),
+        ({"sample_weight": [1.0]}, "There are 96 texts and 1 weights"),
+        ({"sample_weight": np.ones((96, 2))}, "Sample weights must be 1D array or scalar"),
+        ({"sample_weight": -np.ones(96)}, "Weights: number 0 is -1.0; write a number of 0 or more."),
+        ({"sample_weight": np.zeros(96)}, "All sample weights are zero"),
+    ],
+)
+def test_mistakes_in_matrices_and_weights_are_value_errors(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        TextClassifier(**SMALL).fit(**{"X": SET_TEXTS, "y": MATRIX, **arguments})
 
 
 def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ class GlobalExplainer:
             labels=explained,
             shortcut_share=shortcut_share,
             mirrored=len(wanted) == len(self.labels) == 2 and self._cuts is None,
+            several=self._cuts is not None,
         )
 
     def _shortcuts(self, share: float, wanted: Sequence[int]) -> tuple[Shortcut, ...]:

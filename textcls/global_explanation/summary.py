@@ -72,7 +72,7 @@ class GlobalExplanation:
         texts: how many.
         tokens: how many in all texts.
         labelled: texts that carry a label.
-        right: of those, how many were answered with it.
+        right: of those, how many were answered with it; of several labels, with all of them and no other.
         dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
             counts from there. Which words an answer holds, and which decide it, is forgotten by a bound of its own and
             not counted here; from then on `holding`, `decided` and `wrong` of a shortcut are lower bounds.
@@ -80,6 +80,7 @@ class GlobalExplanation:
         labels: what speaks for and against each label, or each of those asked for.
         shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
+        several: whether a text may have several labels: then each is answered, and explained, by itself.
     """
 
     texts: int
@@ -91,7 +92,8 @@ class GlobalExplanation:
     labels: tuple[LabelExplanation, ...]
     shortcut_share: float
     mirrored: bool
+    several: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if self.several or name != "several"}

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from textcls.errors import ConfigError
+from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
@@ -167,3 +169,18 @@ def test_beside_vectors_attention_begins_even_on_few_rows_and_the_rate_stays() -
     few, many = few_and_many(TrainConfig(), vectors)
     assert (few.even_attention, many.even_attention) == (True, False)
     assert few.optim.rate == many.optim.rate
+
+
+def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none_is_given() -> None:
+    assert rules.label_weights("balanced", ["a", "b"]) == "balanced"
+    assert rules.label_weights({"b": 2.0}, ["a", "b"]) == (1.0, 2.0)
+    with pytest.raises(ConfigError, match="class_weight has a weight for 'z', which is no label of the training rows"):
+        rules.label_weights({"z": 2.0}, ["a", "b"])
+
+
+def test_thresholds_are_chosen_for_several_labels_alone() -> None:
+    several = resolve(TrainConfig(target_recall=0.9), ["text"], 1, 2, several=True)
+    assert several.goal == Goal("recall", 0.9)
+    assert resolve(TrainConfig(), ["text"], 1, 2, several=True).goal is None
+    with pytest.raises(ConfigError, match="A target precision is for several labels a text, and these have one"):
+        resolve(TrainConfig(target_precision=0.9), ["text"], 1, 2)

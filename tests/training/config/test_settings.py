@@ -40,6 +40,9 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("class_weight", None, "none"),
     ("class_weight", "none", "none"),
     ("class_weight", "balanced", "balanced"),
+    ("class_weight", {"billing": 2, "shipping": np.float32(0.5)}, {"billing": 2.0, "shipping": 0.5}),
+    ("target_precision", None, None),
+    ("target_recall", 1, 1.0),
     ("epochs", np.int64(3), 3),
     ("epochs", None, None),
     ("dim", 16, 16),
@@ -67,7 +70,14 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("mixing_rate", math.inf, "inf", "mixing_rate must be a finite number above 0, not inf."),
     ("mixing_rate", "fast", "fast", "mixing_rate must be a number, not 'fast'."),
     ("size", "big", "big", "size must be one of tiny, small, default, full, not 'big'."),
-    ("class_weight", "rare", "rare", "class_weight must be one of none, balanced, not 'rare'."),
+    (
+        "class_weight",
+        "rare",
+        "rare",
+        "class_weight must be none, balanced, or the weight of each label in a mapping or a JSON file, not 'rare'.",
+    ),
+    ("target_precision", 1.5, "1.5", "target_precision must be a finite number above 0 to 1, not 1.5."),
+    ("target_recall", 0.0, "0", "target_recall must be a finite number above 0 to 1, not 0.0."),
     ("mixing", "furrier", "furrier", f"mixing must be one of {', '.join(MIXINGS)}, not 'furrier'."),
     ("attention", "dot", "dot", "attention must be one of norm, softmax, cosine, kernel, metric, not 'dot'."),
     ("embedding", "bytes", "bytes", "embedding must be one of rows, bits, not 'bytes'."),
@@ -85,7 +95,17 @@ PYTHON_ALONE: list[tuple[str, Any, str]] = [
     ("ngrams", (3.5,), "ngrams must be auto, none or sizes with commas between them, such as 3,5, not (3.5,)."),
     ("vectors", 3, "vectors must be auto, none, english, or the name of a file, not 3."),
     ("ngrams", 3, "ngrams must be auto, none or sizes with commas between them, such as 3,5, not 3."),
-    ("class_weight", {"billing": 2}, "class_weight must be one of none, balanced, not {'billing': 2}."),
+    ("class_weight", {}, 'class_weight must hold labels with their weights, such as {"billing": 2}.'),
+    (
+        "class_weight",
+        {"billing": -2},
+        "class_weight: the weight of 'billing' must be a finite number from 0, not -2.",
+    ),
+    (
+        "class_weight",
+        3,
+        "class_weight must be none, balanced, or the weight of each label in a mapping or a JSON file, not 3.",
+    ),
     ("size", ["tiny"], "size must be one of tiny, small, default, full, not ['tiny']."),
 ]
 
@@ -161,6 +181,24 @@ def test_scikit_learn_has_every_option_but_those_on_rationales_with_its_default(
     for name in set(parameters) - {"random_state", "class_weight"}:
         assert parameters[name] == OPTIONS[name].default
     assert (parameters["random_state"], parameters["class_weight"]) == (0, None)
+
+
+def test_weights_of_labels_may_stand_in_a_json_file(tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    path.write_text('{"billing": 2, "shipping": 0.5}')
+    for given in (path, str(path)):
+        assert from_options({"class_weight": given}).class_weight == {"billing": 2.0, "shipping": 0.5}
+    path.write_text("[2]")
+    with pytest.raises(ConfigError, match=re.escape(f"{path} must hold labels with their weights")):
+        from_options({"class_weight": path})
+    path.write_text("{2")
+    with pytest.raises(ConfigError, match=re.escape(f"{path} cannot be read as JSON")):
+        from_options({"class_weight": path})
+
+
+def test_one_target_of_thresholds_is_enough() -> None:
+    with pytest.raises(ConfigError, match="target_precision and target_recall each choose the thresholds"):
+        from_options({"target_precision": 0.9, "target_recall": 0.9})
 
 
 def test_there_is_a_layer_for_every_mixing() -> None:

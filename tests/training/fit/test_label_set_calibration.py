@@ -38,8 +38,9 @@ def test_a_line_does_not_depend_on_the_scale_it_starts_from_where_rows_are_many(
 
 
 def test_a_line_of_few_rows_stays_near_that_of_all_labels() -> None:
-    none = calibration.fit_lines(np.zeros((0, 2)), np.zeros((0, 2)), 0.7)
-    np.testing.assert_allclose(none, [[0.7, 0.7], [0, 0]])
+    scale, shift = calibration.fit_lines(np.zeros((0, 2)), np.zeros((0, 2)), 0.7)
+    np.testing.assert_allclose(scale, 0.7)
+    np.testing.assert_allclose(shift, 0)
     # Two rows that would by themselves be told apart for certain.
     scale, shift = calibration.fit_lines(np.array([[2.0], [-2.0]]), np.array([[1.0], [0.0]]), 0.7)
     assert 0.7 < scale[0] < 0.9

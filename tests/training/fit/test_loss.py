@@ -10,6 +10,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit import loss
 from textcls_training.fit.loss import class_weights, label_loss, label_set_loss, label_set_weights, make_loss
 
 LOGITS_VBC = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
@@ -94,6 +95,13 @@ TARGET_BC = torch.tensor([[1, 0, 0], [1, 0.25, 1], [0, 0, 0], [0, 1, 0], [0, 0.5
 SETS = LabelMatrix.of([{"a": 1.0}, {"a": 1.0, "b": 0.5}, {}], ["a", "b"])
 
 
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without focus, which leaves cross-entropy."""
+    monkeypatch.setattr(loss, "FOCUS", 0.0)
+
+
+@pytest.mark.usefixtures("plain")
 def test_several_labels_cost_what_pytorchs_binary_cross_entropy_costs() -> None:
     ones = torch.ones(3)
     found = label_set_loss(LOGITS_VBC, TARGET_BC, ones, ones)
@@ -107,6 +115,13 @@ def test_several_labels_cost_what_pytorchs_binary_cross_entropy_costs() -> None:
     torch.testing.assert_close(label_set_loss(LOGITS_VBC, TARGET_BC, WEIGHT_C, ones), present)
 
 
+def test_absent_labels_that_seem_to_be_there_cost_more_than_those_that_are_ruled_out() -> None:
+    ones, chance = torch.ones(3), LOGITS_VBC.sigmoid()
+    by_hand = -(TARGET_BC * chance.log() + (1 - TARGET_BC) * chance**loss.FOCUS * (1 - chance).log()).sum()
+    torch.testing.assert_close(label_set_loss(LOGITS_VBC, TARGET_BC, ones, ones), by_hand)
+
+
+@pytest.mark.usefixtures("plain")
 def test_the_weight_of_rows_without_a_label_is_that_of_rows_with_its_opposite() -> None:
     ones = torch.ones(3)
     turned = label_set_loss(-LOGITS_VBC, 1 - TARGET_BC, WEIGHT_C, ones)

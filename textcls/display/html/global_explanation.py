@@ -25,10 +25,11 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
             f"<details open><summary><b>{name(label.label)}</b> {label.answers:,} answers</summary>"
             f'<div class="wide"><table class="findings">{found}</table></div></details>'
         )
+    against = "" if report.several else " against all others"
     if report.mirrored:
         parts.append(f"<p>{shown(mirror_line(report))}</p>")
     parts.append(
-        '<p class="note">Evidence is what a word added for the label against all others, in logits, summed over all '
+        f'<p class="note">Evidence is what a word added for the label{against}, in logits, summed over all '
         "texts; the mean is that of one occurrence. Exact accounting of this model's answers, not a claim about "
         "causes.</p>"
     )
@@ -46,9 +47,10 @@ def _shortcuts(report: GlobalExplanation) -> str:
         f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{_example(s.example)}</tr>"
         for s in report.shortcuts
     ]
+    otherwise = "it would not have been assigned" if report.several else "another label would have been answered"
     return (
         '<div class="remark"><h3>Shortcuts</h3><p>Each of these words alone decides a large share of the answers of '
-        "its label: without what it contributed, another label would have been answered.</p>"
+        f"its label: without what it contributed, {otherwise}.</p>"
         f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table>'
         "</div></div>"
     )

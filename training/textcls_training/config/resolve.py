@@ -105,7 +105,9 @@ def resolve(
         model = replace(model, metric=fused_metric and model.linear_scores)
     even = even_attention(model, len(texts))
     tokens_a_text = tokens / max(1, len(texts))
-    optim = config.optim or default_optim(len(texts), tokens_a_text, epochs, several=several, faster=even and not several)
+    optim = config.optim or default_optim(
+        len(texts), tokens_a_text, epochs, several=several, faster=even and not several
+    )
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
