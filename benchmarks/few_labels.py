@@ -1,22 +1,22 @@
 """What unlabelled texts and a teacher bring where labels are few.
 
     pip install 'textcls[teacher]'
-    python benchmarks/few_labels.py DATA/trec6 DATA/sst2 --teacher all-MiniLM-L6-v2
+    python benchmarks/few_labels.py DATA/trec6 DATA/sst2 --teacher all-MiniLM-L6-v2 --vectors english.vectors
 
 DATA is as for compare.py. Of the training rows, 10,000 at most, some are drawn as labelled ones, and the others lose
 their labels. Trained on them are the default model (labels alone), the default model that teaches itself
-(self-training), and the student of the teacher, a sentence encoder under logistic regression, which is scored, too. Of
-student and labels alone the test rows score what held-out rows preferred. Written are .json and .md. A second run goes
-on where the first one stopped.
+(self-training), and the student of the teacher, a sentence encoder under logistic regression, which is scored, too;
+with --vectors also the default model and the student with word vectors. Of student and labels alone the test rows score
+what held-out rows preferred. Written are .json and .md. A second run goes on where the first one stopped.
 """
 
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
@@ -36,12 +36,42 @@ from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 MOST_ROWS: Final = 10_000
 ALONE, ITSELF, STUDENT, TEACHER = OURS, f"{OURS} self-training", f"{OURS} student", "teacher"
+VECTORS, BOTH = f"{OURS} vectors", f"{OURS} vectors and student"
+HEADINGS: Final = {
+    ALONE: "labels alone",
+    ITSELF: "self-training",
+    TEACHER: "teacher",
+    STUDENT: "student",
+    VECTORS: "vectors",
+    BOTH: "vectors and student",
+}
+# Who learns from unlabelled texts.
+LEARNERS: Final = (ITSELF, STUDENT, BOTH)
 PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "scikit-learn", "numpy")
 NOTES = """\
 Accuracy on the whole test set in percent, the mean over the draws, ± their standard deviation. Used: in how many draws
-held-out rows kept self-training, and the student. Seconds: the whole student, sentence vectors counted if the cache has
-none.
+held-out rows kept what has learned from unlabelled texts: {used}. Seconds: processor time of the
+whole training of the student, sentence vectors counted if the cache has none. Mean: of labels alone over the sets of
+which everything was measured, then the differences to it.
 """
+
+
+class Given(NamedTuple):
+    """What the trainings are given beside labelled rows: see the options."""
+
+    teacher: str
+    vectors: Path | None = None
+    other: Path | None = None
+    most: int | None = None
+
+    def options(self, model: str) -> dict[str, Any]:
+        """Return the options of a training of `model`."""
+        return {
+            "teacher": self.teacher if model in (STUDENT, BOTH) else None,
+            "vectors": self.vectors if model in (VECTORS, BOTH) else None,
+            "unlabelled_rows": self.most,
+            "device": "cpu",
+        }
 
 
 class Draw(NamedTuple):
@@ -65,23 +95,21 @@ def draw(folder: Path, rows: int, seed: int, other: Path | None = None) -> Draw:
     return Draw(labelled, unlabelled, LabelledTexts(texts=test.texts, labels=test.labels))
 
 
-def measure(folder: Path, cell: Cell, place: str, other: Path | None = None, most: int | None = None) -> Figures:
-    """Train what the cell says on at most `most` unlabelled texts, and score it on the test rows."""
-    rows = draw(folder, cell.rows or MOST_ROWS, cell.seed, other)
+def measure(folder: Path, cell: Cell, given: Given) -> Figures:
+    """Train what the cell says, and score it on the test rows."""
+    rows = draw(folder, cell.rows or MOST_ROWS, cell.seed, given.other)
     if cell.model == TEACHER:
-        return {"accuracy": teacher_accuracy(rows, place)}
-    config = from_options(
-        {"teacher": place if cell.model == STUDENT else None, "device": "cpu", "unlabelled_rows": most}
-    )
-    start = time.perf_counter()
+        return {"accuracy": teacher_accuracy(rows, given.teacher)}
+    config = from_options(given.options(cell.model))
+    start = time.process_time()
     unlabelled = None
-    if cell.model != ALONE:
+    if cell.model in LEARNERS:
         texts = (UnlabelledText(text) for text in rows.unlabelled)
         unlabelled = UnlabelledTexts.sample(texts, config.unlabelled_rows, rows.labelled.texts)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.onnx"
         report = train(rows.labelled, path, config, unlabelled=unlabelled)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         answers = Classifier.load(path).predict(rows.test.texts)
     right = [answer.label == label for answer, label in zip(answers, rows.test.labels, strict=True)]
     found = {"accuracy": 100 * mean(right), "seconds": seconds}
@@ -105,19 +133,46 @@ def teacher_accuracy(rows: Draw, place: str) -> float:
 
 
 def table(state: State) -> list[str]:
-    """Return the lines of the table: a line a set and number of rows."""
+    """Return the lines of the table: a line a set and number of rows, and one a number of rows of all sets."""
     lines: dict[tuple[str, int], dict[str, list[Figures]]] = {}
     for cell, figures in state.measured():
         lines.setdefault((cell.set, cell.rows or 0), {}).setdefault(cell.model, []).append(figures)
+    models = _models(state)
+    learners = [model for model in LEARNERS if model in models]
     rows = []
     for (name, size), found in lines.items():
-        accuracies = [_shown([one["accuracy"] for one in found.get(m, [])]) for m in (ALONE, ITSELF, TEACHER, STUDENT)]
-        used = [f"{sum(one['weight'] > 0 for one in found.get(m, []))}" for m in (ITSELF, STUDENT)]
+        accuracies = [_shown([one["accuracy"] for one in found.get(model, [])]) for model in models]
+        used = [f"{sum(one['weight'] > 0 for one in found.get(model, []))}" for model in learners]
         seconds = [one["seconds"] for one in found.get(STUDENT, [])]
         rows.append([name, f"{size:,}", *accuracies, ", ".join(used), f"{mean(seconds):.0f}" if seconds else "-"])
-    return markdown_table(
-        ("set", "labelled rows", "labels alone", "self-training", TEACHER, "student", "used", "s"), rows
-    )
+    rows += [line for size in sorted({size for _, size in lines}) if (line := _differences(lines, models, size))]
+    return markdown_table(("set", "labelled rows", *(HEADINGS[model] for model in models), "used", "s"), rows)
+
+
+def notes(state: State) -> str:
+    """Return what is to be known of the table."""
+    models = _models(state)
+    return NOTES.format(used=", ".join(HEADINGS[model] for model in LEARNERS if model in models))
+
+
+def _models(state: State) -> list[str]:
+    """Return what was measured, in the order of the columns."""
+    measured = {cell.model for cell in state.figures}
+    return [model for model in HEADINGS if model in measured]
+
+
+def _differences(
+    lines: Mapping[tuple[str, int], Mapping[str, Sequence[Figures]]], models: Sequence[str], size: int
+) -> list[str]:
+    """Return the line of all sets at so many rows, if one of them has all models with as many draws."""
+    means: list[list[float]] = []
+    for found in (found for (_, rows), found in lines.items() if rows == size):
+        if len({len(found.get(model, [])) for model in models}) == 1:
+            means.append([mean(one["accuracy"] for one in found[model]) for model in models])
+    if not means or ALONE not in models:
+        return []
+    alone, *others = (mean(column) for column in zip(*means, strict=True))
+    return ["mean", f"{size:,}", f"{alone:.2f}", *(f"{other - alone:+.2f}" for other in others), "", ""]
 
 
 def _shown(values: Sequence[float]) -> str:
@@ -127,7 +182,12 @@ def _shown(values: Sequence[float]) -> str:
 @click.command()
 @FOLDERS
 @click.option("--teacher", "place", required=True, help="Folder or name of a sentence-transformers model.")
-@click.option("--rows", default="100,300", show_default=True, help="Numbers of labelled rows.")
+@click.option(
+    "--vectors",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of word vectors: measures them, too, and the student with them.",
+)
+@click.option("--rows", default="100,300,1000", show_default=True, help="Numbers of labelled rows.")
 @click.option("--draws", type=click.IntRange(1), default=2, show_default=True)
 @click.option(
     "--unlabelled",
@@ -146,6 +206,7 @@ def _shown(values: Sequence[float]) -> str:
 def main(
     data: tuple[Path, ...],
     place: str,
+    vectors: Path | None,
     rows: str,
     draws: int,
     other: Path | None,
@@ -153,7 +214,9 @@ def main(
     output: Path,
     restart: bool,
 ) -> None:
-    """Measure labels alone, self-training, teacher and student on the data sets in DATA."""
+    """Measure labels alone, self-training, teacher and student, with vectors or without, on the data sets in DATA."""
+    given = Given(place, vectors, other, most)
+    models = (ALONE, STUDENT, TEACHER, ITSELF, *((VECTORS, BOTH) if vectors else ()))
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     state = resume(saved, about(packages=PACKAGES), restart)
     cells = [
@@ -161,10 +224,10 @@ def main(
         for size in rows.split(",")
         for seed in range(draws)
         for name in sets
-        for model in (ALONE, STUDENT, TEACHER, ITSELF)
+        for model in models
     ]
-    state.run(cells, lambda cell: measure(sets[cell.set], cell, place, other, most), saved)
-    markdown = "\n".join([headline(state.about), "", *table(state), *state.failures(), "", NOTES])
+    state.run(cells, lambda cell: measure(sets[cell.set], cell, given), saved)
+    markdown = "\n".join([headline(state.about), "", *table(state), *state.failures(), "", notes(state)])
     output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
     click.echo(markdown)
     sys.exit(1 if state.errors else 0)

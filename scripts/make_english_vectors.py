@@ -1,4 +1,4 @@
-"""Build English word vectors of at most 4 MB from a sentence encoder and GloVe's list of words.
+"""Build English word vectors of at most 2 MB from a sentence encoder and GloVe's list of words.
 
     python scripts/make_english_vectors.py --teacher FOLDER --words glove.6B.50d.txt --output en.vectors
 
@@ -19,7 +19,7 @@ from rich.console import Console
 from textcls.display.terminal.progress import progress_on
 from textcls_training.vectors import build, distil, file
 
-MOST_BYTES = 4_000_000
+MOST_BYTES = 2_000_000
 HEADER_BYTES = 4_096
 DIMS = 256
 
@@ -36,8 +36,8 @@ def listed_words(path: Path) -> Iterator[str]:
 
 
 def as_many_as_fit(words: list[str]) -> list[str]:
-    """Return the first words that take, with their vectors in four bits and a scale each, at most `MOST_BYTES`."""
-    sizes = accumulate(DIMS // 2 + 2 + len(word.encode()) + 1 for word in words)
+    """Return the first words that take, with their vectors in two bits and a scale each, at most `MOST_BYTES`."""
+    sizes = accumulate(DIMS // 4 + 2 + len(word.encode()) + 1 for word in words)
     return words[: sum(size <= MOST_BYTES - HEADER_BYTES for size in sizes)]
 
 
@@ -59,7 +59,7 @@ def main() -> None:
         "how": f"each word by itself through the encoder, {DIMS} principal components, smooth inverse frequency",
         "words_sha256": hashlib.sha256("\n".join(kept).encode()).hexdigest(),
     }
-    file.save(given.output, kept, row_VD, about, 4)
+    file.save(given.output, kept, row_VD, about, 2)
     print(f"{len(kept):,} words, {given.output.stat().st_size:,} bytes")  # noqa: T201
 
 

@@ -259,3 +259,67 @@ def test_the_table_of_few_labels_has_a_line_a_number_of_rows(module: Any) -> Non
     assert lines[0] == "| set | labelled rows | labels alone | self-training | teacher | student | used | s |"
     shown = " | ".join(f"{value + 0.5:.2f} ± 0.71" for value in models.values())
     assert lines[2] == f"| trees | 100 | {shown} | 1, 1 | 9 |"
+    assert lines[3] == "| mean | 100 | 60.50 | +1.00 | +10.00 | +12.00 |  |  |"
+
+
+def test_the_table_of_few_labels_compares_means_of_the_same_sets_and_draws(module: Any) -> None:
+    few, state = module("few_labels"), module("state")
+    figures = {
+        state.Cell(name, model, seed, rows): {"accuracy": value, "seconds": 9.0, "weight": 1.0}
+        for name, rows, seeds in (("trees", 100, 2), ("birds", 100, 2), ("birds", 300, 1))
+        for seed in range(seeds)
+        for model, value in ((few.ALONE, 50.0 + rows / 100), (few.VECTORS, 60.0), (few.BOTH, 70.0))
+        if (name, model, seed) != ("birds", few.BOTH, 1)
+    }
+    lines = few.table(state.State(ABOUT, figures))
+    assert lines[0] == "| set | labelled rows | labels alone | vectors | vectors and student | used | s |"
+    assert lines[-2:] == [
+        "| mean | 100 | 51.00 | +9.00 | +19.00 |  |  |",
+        "| mean | 300 | 53.00 | +7.00 | +17.00 |  |  |",
+    ]
+
+
+def test_vectors_and_teacher_go_to_the_trainings_that_are_named_after_them(module: Any) -> None:
+    few = module("few_labels")
+    given = few.Given("some/model", Path("en.vectors"), None, 500)
+    told = {model: given.options(model) for model in few.HEADINGS}
+    assert {model for model, options in told.items() if options["teacher"]} == {few.STUDENT, few.BOTH}
+    assert {model for model, options in told.items() if options["vectors"]} == {few.VECTORS, few.BOTH}
+    assert {options["unlabelled_rows"] for options in told.values()} == {500}
+
+
+# Variants of students
+
+
+def test_variants_of_a_student_are_compared_on_the_same_draws(module: Any) -> None:
+    students, state = module("students"), module("state")
+    figures = {
+        state.Cell("trees", variant, seed, 100): {
+            "accuracy": value + 2 * seed,
+            "cross_entropy": 0.5,
+            "gate": gate,
+            "seconds": 3.0,
+        }
+        for variant, value, gate in (("student", 60.0, None), ("gmlp", 61.5, 0.125))
+        for seed in (0, 1)
+    }
+    assert students.table(state.State(ABOUT, figures))[2:] == [
+        "| trees | 100 | student | 61.00 ± 1.41 |  | 0.500 |  | 3.0 |",
+        "| trees | 100 | gmlp | 62.50 ± 1.41 | 1.50 ± 0.00 | 0.500 | 0.12 | 3.0 |",
+    ]
+
+
+def test_a_lesson_of_a_variant_has_the_surest_answers(module: Any) -> None:
+    import numpy as np
+
+    from textcls_training.data.corpus import Corpus
+    from textcls_training.distillation.distil import Pool
+
+    students = module("students")
+    texts = [f"text {i}" for i in range(6)]
+    pool = Pool(Corpus.of(texts, 100), np.array([0, 1]), np.arange(2), np.arange(2, 6), (), 2)
+    answer_UC = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.6, 0.4]], np.float32)
+    setting = students.Setting(pool, texts, answer_UC, np.arange(0), np.arange(0))
+    lesson = students.VARIANTS["surest 50 %"].lesson(setting)
+    assert lesson.probability_RC.tolist() == [[1, 0], [0, 1], *answer_UC[[0, 2]].tolist()]
+    assert students.VARIANTS["weight 0.3"].lesson(setting).weight_R[1:3].tolist() == pytest.approx([1, 0.3])

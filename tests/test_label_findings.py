@@ -78,6 +78,16 @@ def test_train_says_so_as_well(tmp_path: Path) -> None:
     assert "Warning: The label column seems to hold several labels a cell, separated by ';'" in said
 
 
+def test_train_tells_what_is_odd_with_several_labels_a_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", [*["x;y", "x", "y", ""] * 15, "z;x", "z"])
+    options = ["--label-separator", ";", "--epochs", "1", "--dim", "2"]
+    warned = [
+        line for line in run("train", path, "-o", tmp_path / "m.onnx", *options).stderr.splitlines() if "Warn" in line
+    ]
+    few = "1 label has under 5 rows: 'z' (2); add examples: so few teach little, and measure less."
+    assert warned == [f"Warning: {few} See {path}, line 62."]
+
+
 def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", combined(TOPICS, 60, "|"))
     for options in (["--label-separator", ";"], ["--task", "several"]):
@@ -100,6 +110,12 @@ def test_some_rows_of_many_labels_are_enough() -> None:
     assert (found.separator, found.labels) == (";", 90)
 
 
+def test_a_few_cells_with_two_labels_among_many_with_one_are_enough() -> None:
+    found = joint_labels(["legal", "it", "sales", "support", *"abcdefgh", "legal/it", "it/sales", "sales/legal"])
+    assert found is not None
+    assert (found.separator, found.labels) == ("/", 12)
+
+
 @pytest.mark.parametrize(
     "labels",
     [
@@ -110,6 +126,9 @@ def test_some_rows_of_many_labels_are_enough() -> None:
         ["food/good", "food/bad", "price/good", "price/bad", "place/good", "place/bad"],
         [*"abcde", *(f"{country}/{topic}" for country in "abcde" for topic in TOPICS)],
         ["en/de", "de/en", "en/fr", "fr/en"],
+        ["this", "that", "this/that", "that/this", "other"],
+        ["one, two, three, four", "two, one, three, four", "four, three"],
+        ["net/web", "app/net", "box/app", "cpu/disk", "net", "web", "app"],
         ["Sci/Tech", "World", "Sports", "Business"],
         [
             *("Payday loan", "Payday loan, title loan, or personal loan", "Credit card", "Credit card, prepaid card"),

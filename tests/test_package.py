@@ -77,7 +77,12 @@ def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(content
     code = {
         path.relative_to(package.parent).as_posix()
         for package in PACKAGES
-        for path in [*package.rglob("*.py"), *package.glob("display/html/assets/*"), package / "py.typed"]
+        for path in [
+            *package.rglob("*.py"),
+            *package.glob("display/html/assets/*"),
+            *package.glob("vectors/english/*"),
+            package / "py.typed",
+        ]
     }
     about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
     assert set(contents) == code | {f"textcls-{textcls.__version__}.dist-info/{name}" for name in about}

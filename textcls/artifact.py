@@ -40,6 +40,8 @@ FORMAT_VERSION: Final = 2
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
+# Among what the metadata tell of the training.
+LABELS_WRITTEN: Final = "labels_written"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
@@ -70,7 +72,9 @@ class ModelInfo:
         training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
             `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
             weights, which `explain-benchmark` reads. Where word vectors were given, `vectors` tells of them: `source`,
-            `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Other keys may come and
+            `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
+            there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
+            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Other keys may come and
             go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
@@ -106,10 +110,13 @@ class ModelInfo:
         """Whether a text may have several labels, or none."""
         return self.task == "multi-label"
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
+
     def to_metadata(self) -> dict[str, str]:
         """Return the ONNX metadata properties; the same info gives the same text."""
-        fields = {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
-        return {METADATA_KEY: json.dumps(fields, ensure_ascii=False, sort_keys=True)}
+        return {METADATA_KEY: json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True)}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":

@@ -1,6 +1,6 @@
 """Training from Python, which the extra `textcls[train]` brings: PyTorch is imported when it is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +8,17 @@ from textcls._util import optional_dependencies
 from textcls.classifier import Classifier
 from textcls.sequences import require_sequence
 
+# Of a text: its label, or all its labels, or the probability of each.
+Label = str | Collection[str] | Mapping[str, float]
+
 
 def train(
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[str], Sequence[str]] | None = None,
+    valid: tuple[Sequence[str], Sequence[Label]] | None = None,
+    weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[str] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
@@ -24,9 +28,11 @@ def train(
 
     Args:
         texts: the training texts.
-        labels: the label of each, a string: answers name labels by strings.
+        labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
+            none: a list or a set of them, or a mapping from labels to probabilities, of each text.
         output: the ONNX file to write; it appears whole, or not at all.
         valid: validation rows, which choose epoch and temperature, instead of a part of `texts`.
+        weights: how much each text counts, 0 or more; all alike by default.
         rationales: human rationales of each text, as a column of `--rationale-column` may hold them.
         unlabelled: texts without labels. The `teacher` of `options` answers them, or else the model itself, and the
             model learns from the answers, too, if held-out rows say that it helps.
@@ -47,5 +53,7 @@ def train(
         require_sequence(given, what)
     found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
     answered = {"unlabelled": unlabelled, "probabilities": probabilities}
-    classifier: Classifier = found(texts, labels, output, valid=valid, rationales=rationales, **answered, **options)
+    classifier: Classifier = found(
+        texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **options
+    )
     return classifier

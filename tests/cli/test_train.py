@@ -156,9 +156,9 @@ def test_rows_that_cannot_be_trained_on_are_skipped_on_request(tmp_path: Path, t
     data, valid = tmp_path / "a.txt", tmp_path / "b.txt"
     data.write_text("__label__x a\n__label__x __label__y b\n__label__y c\n")
     valid.write_text("__label__z d\n__label__y e\n")
-    message = fail(3, "train", data, "--valid", valid)
+    message = fail(3, "train", data, "--valid", valid, "--task", "single")
     assert f"{data}, line 2: 2 labels, 'x' and 'y'" in message
-    result = run("train", data, "--valid", valid, "--on-error", "skip", "--quiet")
+    result = run("train", data, "--valid", valid, "--task", "single", "--on-error", "skip", "--quiet")
     assert (train_call["source"].texts, train_call["valid"].texts) == (["a", "c"], ["e"])
     skipped = result.stderr.splitlines()[0]
     assert skipped.startswith("Note: Skipped 2 rows that cannot be used: ")

@@ -42,6 +42,21 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
     assert used["weight"] == told["weight"]
 
 
+def test_labelled_rows_that_were_answered_as_well_judge_who_has_answered(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    labelled, more = files
+    rows = read_rows(labelled)
+    names = sorted({row["label"] for row in rows})
+    answers = [(row["text"], *(str(float(name == row["label"])) for name in names)) for row in rows]
+    answered = write_rows(tmp_path / "answered.csv", [("text", *(f"p_{name}" for name in names)), *answers])
+    call = ("train", labelled, "--unlabelled", more, "--unlabelled", answered, "--probabilities", "p_*", *FEW)
+    lines = succeed(*call, "--output", tmp_path / "m.onnx", "--quiet").splitlines()
+    assert "181 texts, 71 of them left out as copies of labelled ones; 110 answered" in lines[1]
+    assert [line.partition("  ")[0] for line in lines[3:6]] == ["teacher", "student", "labels alone"]
+    assert lines[3].split()[1] == "100.00%"
+
+
 def test_inspect_says_who_has_taught_a_model(files: tuple[Path, Path], tmp_path: Path) -> None:
     labelled, more = files
     answers = ("--unlabelled", more, "--probabilities", "p_*", "--unlabelled-weight", "0.5")

@@ -46,7 +46,8 @@ def test_every_finding_is_told() -> None:
 
 
 def test_every_column_of_an_answer_is_told() -> None:
-    assert all(f"`{name}`" in GUIDE for name in AnswerColumns(explain=True, top_k=1).names)
+    for several in (False, True):
+        assert all(f"`{name}`" in GUIDE for name in AnswerColumns(explain=True, top_k=1, several=several).names)
 
 
 def test_the_names_of_columns_that_are_told_are_known() -> None:

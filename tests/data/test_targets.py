@@ -5,6 +5,7 @@ import io
 import json
 import string
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow
@@ -23,7 +24,6 @@ from textcls.data import (
     open_targets,
     read_label_sets,
     read_labelled,
-    require_rows_of_every_label,
     targets,
 )
 
@@ -98,9 +98,20 @@ def test_a_column_a_label_holds_truth_values_or_probabilities(write: Write) -> N
     assert (found.label_columns, found.label_column, found.names()) == (("x", "y"), "tag_*", ["x", "y"])
 
 
+def test_a_column_of_a_label_is_known_whether_a_row_has_it_or_not(write: Write) -> None:
+    path = write("a.csv", "text,t_x,t_y\na,1,0\nb,0,\n")
+    found = read_label_sets(path, targets=TargetOptions(label_columns=("t_*",)))
+    assert (found.names(), found.label_columns) == (["x", "y"], ("x", "y"))
+
+
 def test_columns_of_labels_keep_the_types_of_parquet_and_json(write: Write, tmp_path: Path) -> None:
     columns = {"text": ["a", "b"], "x_tag": [1.0, None], "y_tag": [True, False], "z_tag": [0, 1]}
     assert sets(parquet(tmp_path / "a.parquet", columns), label_columns=["*_tag"]) == [{"x": 1, "y": 1}, {"z": 1}]
+    shares = pyarrow.array([Decimal("0.25"), None], pyarrow.decimal128(3, 2))
+    assert sets(parquet(tmp_path / "a.parquet", {"text": ["a", "b"], "x": shares}), label_columns=["x"]) == [
+        {"x": 0.25},
+        {},
+    ]
     rows = '{"text": "a", "x": 0.5, "y": false}\n{"text": "b", "y": true}\n'
     assert sets(write("a.jsonl", rows), label_columns=["x", "y"]) == [{"x": 0.5}, {"y": 1}]
 
@@ -169,6 +180,44 @@ def test_what_is_written_in_one_form_is_read_as_in_any_other(
     (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
     assert sets(folder / "rows.jsonl") == wanted
     assert sets(parquet(folder / "rows.parquet", {"text": ["a"] * len(rows), "label": rows}), several=True) == wanted
+
+
+# What is usual
+
+
+def usually(path: Path, *, asked: TargetOptions, **usual: object) -> list[LabelSet]:
+    trained = TargetOptions.from_json(json.loads(json.dumps(TargetOptions(**usual).to_json())))  # type: ignore[arg-type]
+    return read_label_sets(path, targets=asked, usual_targets=trained).labels
+
+
+def test_labels_are_read_as_they_usually_are_unless_something_is_asked_for(write: Write) -> None:
+    path = write("a.csv", "text,label,t_x,t_y\na,x|y;z,1,0\n")
+    nothing = TargetOptions()
+    assert usually(path, asked=nothing, label_separator=";") == [{"x|y": 1, "z": 1}]
+    assert usually(path, asked=nothing, label_columns=("t_*",)) == [{"x": 1}]
+    assert usually(path, asked=TargetOptions(label_separator="|"), label_separator=";") == [{"x": 1, "y;z": 1}]
+    assert usually(path, asked=TargetOptions(label_separator="|"), label_columns=("t_*",)) == [{"x": 1, "y;z": 1}]
+    assert usually(path, asked=TargetOptions(label_columns=("t_*",)), label_separator=";") == [{"x": 1}]
+
+
+def test_a_file_in_another_form_than_the_usual_is_read_all_the_same(write: Write) -> None:
+    lists = write("a.jsonl", '{"text": "a", "label": ["x;y", "z"]}\n')
+    lines = write("a.txt", "__label__x;y __label__z a\n")
+    for usual in ({"label_separator": ";"}, {"label_columns": ("t_*",)}):
+        for path in (lists, lines):
+            assert usually(path, asked=TargetOptions(), **usual) == [{"x;y": 1, "z": 1}]
+
+
+def test_a_column_that_is_asked_for_is_read_whatever_columns_are_usual(write: Write) -> None:
+    path = write("a.jsonl", '{"text": "a", "tags": ["y"], "t_x": 1}\n')
+    usual = TargetOptions(label_columns=("t_*",))
+    assert read_label_sets(path, [], "tags", targets=TargetOptions(), usual_targets=usual).labels == [{"y": 1}]
+
+
+@pytest.mark.parametrize("found", [None, [], {"label_separator": 5}, {"label_columns": "t_*"}, {"label_columns": [1]}])
+def test_what_is_no_way_of_writing_labels_is_refused(found: object) -> None:
+    with pytest.raises(ConfigError, match="nothing that this version reads"):
+        TargetOptions.from_json(found)
 
 
 # What is refused
@@ -305,17 +354,6 @@ def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write
     path = write("a.jsonl", '{"text": "a", "t_x": 1}\n{"text": "b", "t_y": 1}\n')
     assert "line 2: the column 't_y' is one of t_*, and the first row has it not; give the first row all" in refusal(
         path, label_columns=["t_*"]
-    )
-
-
-def test_a_column_of_a_label_without_a_row_can_be_refused(write: Write) -> None:
-    path = write("a.csv", "text,t_x,t_y\na,1,0\nb,0,\n")
-    rows = read_label_sets(path, targets=TargetOptions(label_columns=("t_*",)))
-    assert rows.names() == ["x", "y"]
-    with pytest.raises(InputError, match=r"^The column of the label 'y' holds no row above 0 \(t_\*\); add rows"):
-        require_rows_of_every_label(rows)
-    require_rows_of_every_label(
-        read_label_sets(write("b.csv", "text,t_x\na,0.1\n"), targets=TargetOptions(label_columns=("t_*",)))
     )
 
 

@@ -30,7 +30,7 @@ from textcls_training.training_report import TrainReport
 
 M = TypeVar("M", bound=nn.Module)
 
-SMALL = TrainConfig(dim=8, ngrams=(3, 5), epochs=3, max_tokens=48, device="cpu")
+SMALL = TrainConfig(dim=8, ngrams=(3, 5), epochs=3, max_tokens=48, device="cpu", vectors="none")
 LABELS = 3
 ENSEMBLES = ((1.0,), (0.3, 0.7))
 

@@ -144,7 +144,7 @@ def test_the_file_holds_no_time_path_host_or_user(trained: Trained) -> None:
 def test_with_validation_rows_all_training_rows_are_learned_from(sample: LabelledTexts, tmp_path: Path) -> None:
     valid = LabelledTexts(texts=sample.texts[:60], labels=sample.labels[:60])
     taught = LabelledTexts(texts=sample.texts[60:], labels=sample.labels[60:])
-    config = TrainConfig(dim=4, epochs=1, ngrams=(), device="cpu")
+    config = TrainConfig(dim=4, epochs=1, ngrams=(), device="cpu", vectors="none")
     report = train(taught, tmp_path / "model.onnx", config, valid=valid)
     assert (report.rows, report.held_out_rows, report.held_out.rows) == (90, 60, 60)
     assert report.temperature != 1

@@ -32,12 +32,12 @@ def fitted() -> TextClassifier:
 class OfNumbers(TextClassifier):
     """Each row of numbers as a text: scikit-learn's checks of what fitting does know no other input."""
 
-    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> "OfNumbers":
-        super().fit(self._words(X), y, None if unlabelled is None else self._words(unlabelled))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> "OfNumbers":
+        super().fit(self._words(X), y, sample_weight, None if unlabelled is None else self._words(unlabelled))
         return self
 
-    def predict_proba(self, X: Any) -> Any:
-        return super().predict_proba(self._words(X))
+    def _probabilities(self, X: Any) -> Any:
+        return super()._probabilities(self._words(X))
 
     @staticmethod
     def _words(X: Any) -> list[str]:
@@ -57,7 +57,7 @@ class OfNumbers(TextClassifier):
 # What OfNumbers does not do, and why a classifier of texts need not.
 NOT_OF_TEXTS = {
     "check_fit2d_1sample": "one row is refused, in words of our own",
-    "check_class_weight_classifiers": "class_weight is None or balanced, not a dict",
+    "check_sample_weight_equivalence_on_dense_data": "rows are dealt to steps and validation one by one, not by weight",
     "check_estimator_sparse_tag": "texts are not sparse",
     "check_estimator_sparse_array": "texts are not sparse",
     "check_estimator_sparse_matrix": "texts are not sparse",

@@ -57,6 +57,7 @@ def predict_files(
         columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
         say(table.notes)
         kind = writing.format_of(output, output_format, table.format)
+        answer = answer.written_as(kind, classifier)
         _check_columns(table, answer.names, free=kind == "jsonl")
         chunks = chunked(texts_of(table, columns), 1 if stream else ROWS)
         with writing.open_writer(

@@ -11,6 +11,7 @@ from textcls.cli.options import html_option, model_argument, threshold_option
 from textcls.display.html import explanation as html_explanation
 from textcls.display.html.fragments import document
 from textcls.display.plain_data import explanation_json, json_line
+from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
 from textcls.display.terminal.console import show
 from textcls.display.text import named, percent
@@ -24,8 +25,16 @@ from textcls.errors import InputError
 )
 @model_argument
 @click.argument("text")
-@click.option("--label", metavar="LABEL", help="Explain this label.  [default: the winner]")
-@click.option("--contrast", "against", metavar="LABEL", help="Say why not this label, instead of why not the others.")
+@click.option(
+    "--label", metavar="LABEL", help="Explain this label.  [default: the winner; of several labels each assigned]"
+)
+@click.option(
+    "--contrast",
+    "--against",
+    "against",
+    metavar="LABEL",
+    help="Say why not this label, instead of why not the others.",
+)
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -51,7 +60,8 @@ def explain(
 ) -> None:
     """Classify TEXT with MODEL and show what each token added; TEXT `-` reads standard input.
 
-    Green tokens speak for the winning label, red ones against it. The numbers add up to the logit.
+    Green tokens speak for the winning label, red ones against it. The numbers add up to the logit. Where a text may
+    have several labels, each of those assigned is explained by itself.
     """
     classifier = Classifier.load(model)
     if html is not None:
@@ -60,7 +70,9 @@ def explain(
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = prediction.explanation
     assert explanation is not None
-    attribution = explanation.attribution(label, against)
+    explained, left_out = explained_labels(prediction, label, against)
+    attributions = [explanation.attribution(one, against) for one in explained]
+    attribution = attributions[0]
     sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if html is not None:
         fragment = html_explanation.prediction_fragment(
@@ -70,13 +82,19 @@ def explain(
             file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
     if as_json:
         temperature = classifier.info.temperature
-        click.echo(json_line(explanation_json(prediction, explanation, attribution, temperature, sub_tokens)))
+        click.echo(json_line(explanation_json(prediction, explanation, attributions, temperature, sub_tokens)))
     elif html is not None:
         score = percent(terminal_explanation.score_of(prediction, attribution.label))
         click.echo(f"{named(attribution.label)} {score} -> {html}")
     else:
         shown = top or terminal_explanation.SHOWN_TOKENS
-        show(terminal_explanation.explanation_report(prediction, explanation, attribution, shown, sub_tokens))
+        report = terminal_explanation
+        if prediction.several:
+            show(report.label_set_explanation_report(prediction, explanation, attributions, shown, sub_tokens))
+        else:
+            show(report.explanation_report(prediction, explanation, attribution, shown, sub_tokens))
+        if left_out:
+            show([left_out_line(left_out)])
 
 
 def _standard_input() -> str:

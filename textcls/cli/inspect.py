@@ -1,11 +1,11 @@
 """`textcls inspect`: what a model file says of itself, and what the model goes by on texts of yours."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import click
 from click.core import ParameterSource
+from rich.text import Text
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
@@ -15,7 +15,7 @@ from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.global_explanation import global_explanation_report
-from textcls.display.terminal.model_info import model_table
+from textcls.display.terminal.model_info import model_table, threshold_table
 from textcls.errors import ConfigError
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
@@ -93,9 +93,11 @@ def _given(*names: str) -> list[str]:
 
 def _show_facts(model: Path, classifier: Classifier, as_json: bool) -> None:
     if as_json:
-        click.echo(json_line(asdict(classifier.info)))
+        click.echo(json_line(classifier.info.to_json()))
     else:
         show([model_table(model, classifier.info)])
+        if classifier.info.several:
+            show([Text(), *threshold_table(classifier.info)])
 
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None) -> None:

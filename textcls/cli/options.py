@@ -1,6 +1,6 @@
 """Arguments and options that several commands share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -9,11 +9,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from textcls.artifact import ModelInfo
+from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.data import (
     BadRows,
     LabelledRow,
     LabelledTable,
+    LabelSet,
     ReadOptions,
     Row,
     Target,
@@ -28,7 +29,8 @@ from textcls.data import (
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
 from textcls.data.source import STANDARD
-from textcls.errors import ConfigError
+from textcls.data.targets import as_usual
+from textcls.errors import ConfigError, InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 T_co = TypeVar("T_co", bound=Target, covariant=True)
@@ -66,6 +68,9 @@ new_label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]"
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+
+
+ANY_TARGETS: Final = TargetOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,34 @@ class Reading:
             self.say(table.notes)
             yield replace(table, rows=self._at_least_one(table.rows, paths))
 
+    @contextmanager
+    def label_sets(
+        self,
+        paths: Sequence[Path],
+        text_columns: Sequence[str],
+        label_column: str | None,
+        targets: TargetOptions,
+        training: ModelInfo,
+    ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
+        """Open labelled files whose rows have several labels each, for a model that may give several.
+
+        Where nothing is asked for, they are read as those of the training were.
+
+        Raises:
+            InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
+            ConfigError: as `open_targets` says; or `targets` say that rows have one label.
+        """
+        if targets.several is False:
+            raise ConfigError("The model may give several labels a text, and --task single says one; leave it out.")
+        written = written_labels(training)
+        if written.label_separator is not None:
+            targets = replace(targets, several=True)
+        usual = (training.text_columns, training.label_column)
+        reading: Any = {"options": self.options, "bad": self.bad, "usual": usual, "usual_targets": written}
+        with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
+            self.say(table.notes)
+            yield map(_label_set, self._at_least_one(table.rows, paths))
+
     def _at_least_one(self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Path]) -> Iterator[LabelledRow[T_co]]:
         first = next(rows, None)
         if first is None:
@@ -128,14 +161,19 @@ class Reading:
     @contextmanager
     def texts_and_labels(
         self, path: Path, text_columns: Sequence[str], label_column: str | None, training: ModelInfo
-    ) -> Iterator[Iterator[tuple[str, str | None]]]:
+    ) -> Iterator[Iterator[tuple[str, str | Collection[str] | None]]]:
         """Open a file for its texts and, if it has any, their labels.
 
-        Each row must have a label if a column was asked for; otherwise any may, in the column of the training.
+        Each row must have a label if a column was asked for; otherwise any may, in the column of the training. Of
+        several labels a text all rows have them, or none.
 
         Raises:
             InputError: the file cannot be read, or lacks a column.
         """
+        if training.several and (label_column is not None or self._has_labels(path, training)):
+            with self.label_sets([path], text_columns, label_column, ANY_TARGETS, training) as rows:
+                yield ((row.text, [name for name, share in row.label.items() if share >= 0.5]) for row in rows)
+            return
         if label_column is not None:
             usual = (training.text_columns, training.label_column)
             with open_labelled(
@@ -147,7 +185,19 @@ class Reading:
         with open_table(path, self.options, self.bad) as table:
             columns = table.choose(text_columns or training.text_columns, "text", guess=not text_columns)
             self.say(table.notes)
-            yield ((text, _label(row, training.label_column)) for text, row in texts_of(table, columns))
+            texts = texts_of(table, columns)
+            if training.several:
+                yield ((text, None) for text, _ in texts)
+            else:
+                yield ((text, _label(row, training.label_column)) for text, row in texts)
+
+    def _has_labels(self, path: Path, training: ModelInfo) -> bool:
+        """Return whether a file has the labels of the training, for a model that may give several."""
+        written = written_labels(training)
+        with open_table(path, self.options, self.bad) as table:
+            part = table.parts[0]
+            found = bool(as_usual(ANY_TARGETS, written, part).label_columns)
+            return found or training.label_column in part.columns
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""
@@ -163,6 +213,21 @@ class Reading:
         summary = self.bad.summary()
         if summary is not None:
             click.echo(f"Note: {summary}", err=True)
+
+
+def written_labels(training: ModelInfo) -> TargetOptions:
+    """Return how the labels of the training of a model that may give several were written."""
+    return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
+
+
+def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:
+    text, labels, row, weight = found
+    if isinstance(labels, str):
+        raise InputError(
+            f"{row.where} has one label, and the model may give several; add --label-separator if a cell holds "
+            "several, or --task several if each row has one or none."
+        )
+    return LabelledRow(text, labels, row, weight)
 
 
 def _label(row: Row, column: str) -> str | None:
@@ -224,15 +289,16 @@ def reading_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
-def _separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+def separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the separator that is meant, which may be given by its name."""
     return None if value is None else _DELIMITERS.get(value.lower(), value)
 
 
-_TARGETS: Final = (
+_LABELS: Final = (
     click.option(
         "--label-separator",
         metavar="SIGN",
-        callback=_separator,
+        callback=separator,
         help="Between the labels of a cell that holds several, as ';', or json if cells hold JSON lists.",
     ),
     click.option(
@@ -242,9 +308,6 @@ _TARGETS: Final = (
         help="Columns of one label each, as 'tag_*', with 0 and 1, false and true, or probabilities.",
     ),
     click.option(
-        "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
-    ),
-    click.option(
         "--task",
         type=click.Choice(["single", "several"]),
         help="Whether a row has one label, or several or none.  [default: found out]",
@@ -252,16 +315,29 @@ _TARGETS: Final = (
 )
 
 
+_WEIGHTS: Final = click.option(
+    "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
+)
+
+
 def target_options(command: Command) -> Command:
     """Give `command` the options of labels and weights; it gets one argument, `targets`, for all of them."""
+    return _with_targets(command, (*_LABELS, _WEIGHTS))
 
+
+def label_options(command: Command) -> Command:
+    """Give `command` the options of labels; it gets one argument, `targets`, for all of them."""
+    return _with_targets(command, _LABELS)
+
+
+def _with_targets(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
     @wraps(command)
     def wrapped(
         *args: Any,
         label_separator: str | None,
         label_columns: tuple[str, ...],
-        weight_column: str | None,
         task: str | None,
+        weight_column: str | None = None,
         **others: Any,
     ) -> Any:
         targets = TargetOptions(
@@ -273,7 +349,7 @@ def target_options(command: Command) -> Command:
         return command(*args, targets=targets, **others)
 
     decorated: Any = wrapped
-    for option in reversed(_TARGETS):
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 

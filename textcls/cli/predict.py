@@ -13,6 +13,7 @@ from textcls.cli.options import (
     model_argument,
     once,
     reading_options,
+    separator,
     text_column_option,
     threshold_option,
 )
@@ -43,6 +44,12 @@ from textcls.errors import ConfigError
 @click.option("--top-k", type=click.IntRange(1), help="Add a column with the best labels and their scores.")
 @click.option("--explain", is_flag=True, help="Add a column with what each token added to the winning label.")
 @click.option(
+    "--label-separator",
+    metavar="SIGN",
+    callback=separator,
+    help="In CSV and TSV, between several labels; json for lists of JSON.  [default: ;]",
+)
+@click.option(
     "--stream/--no-stream",
     default=None,
     help="Answer each row as soon as it is read.  [default: from standard input to standard output]",
@@ -63,6 +70,7 @@ def predict(
     threshold: float | None,
     top_k: int | None,
     explain: bool,
+    label_separator: str | None,
     stream: bool | None,
     escape_formulas: bool,
     workers: int,
@@ -71,7 +79,7 @@ def predict(
     """Classify each row of the files DATA with MODEL; - reads standard input.
 
     CSV, TSV, JSON lines, Parquet and fastText's lines are read. All columns and the order of the rows are kept;
-    predicted_label, score and decision are added.
+    predicted_label, score and decision are added; predicted_labels and scores where a text may have several labels.
     """
     classifier = Classifier.load(model)
     once(data)
@@ -85,7 +93,7 @@ def predict(
         classifier,
         data,
         output,
-        AnswerColumns(explain=explain, top_k=top_k, threshold=threshold),
+        AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator),
         text_columns=text_columns,
         output_format=output_format,
         escape_formulas=escape_formulas,

@@ -29,7 +29,6 @@ from textcls.data.labelled import (
     open_targets,
     read_label_sets,
     read_labelled,
-    require_rows_of_every_label,
 )
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
@@ -58,6 +57,5 @@ __all__ = [
     "open_targets",
     "read_label_sets",
     "read_labelled",
-    "require_rows_of_every_label",
     "texts_of",
 ]

@@ -17,6 +17,7 @@ LabelSet = Mapping[str, float]
 Parse = Callable[[Any], "LabelSet | str"]
 # What a column of a label may hold instead of a probability, in lower case.
 _APPLIES: Final = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "": 0.0}
+_PLAIN: Final = (str, int, float, list, tuple, dict, bytes)
 NO_LABELS: Final[LabelSet] = {}
 
 
@@ -112,10 +113,13 @@ def probability(value: Any) -> float | str:
     """
     if value is None:
         return 0.0
+    if not isinstance(value, _PLAIN):
+        # Decimals of Parquet say their number as text.
+        value = str(value)
     if isinstance(value, str):
         said = value.strip()
-        if said.lower() in _APPLIES:
-            return _APPLIES[said.lower()]
+        if (known := _APPLIES.get(said.lower())) is not None:
+            return known
         try:
             found = float(said)
         except ValueError:

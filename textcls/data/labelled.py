@@ -19,6 +19,7 @@ from textcls.data.targets import (
     T,
     Target,
     TargetOptions,
+    as_usual,
     holds_lists,
     label_of,
     labels_of_cell,
@@ -32,8 +33,6 @@ T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
-# How many labels a message names.
-SHOWN: Final = 3
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -154,6 +153,7 @@ class LabelledTable(Generic[T_co]):
 
 Usual = tuple[Sequence[str], str]
 USUAL: Final[Usual] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
+NOTHING_USUAL: Final = TargetOptions()
 
 
 @contextmanager
@@ -196,13 +196,15 @@ def open_targets(
     *,
     targets: TargetOptions,
     usual: Usual = USUAL,
+    usual_targets: TargetOptions = NOTHING_USUAL,
     more: Sequence[str] = (),
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
 ) -> Iterator[LabelledTable[Target]]:
     """Open the labelled files at `paths`, as `open_labelled` does, whose rows have the targets that `targets` says.
 
-    Either all rows have one label, or all have a label set.
+    Either all rows have one label, or all have a label set. How labels are usually written, as in the training of a
+    model, counts where `targets` say nothing and the file fits.
 
     Raises:
         InputError: as `open_labelled` says; or a cell does not hold what it should, a pattern fits no column, or there
@@ -213,6 +215,8 @@ def open_targets(
         texts = _text_columns(table, text_columns, usual)
         _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
         items = texts_of(table, texts)
+        if label_column is None:
+            targets = as_usual(targets, usual_targets, table.parts[0])
         if targets.label_columns:
             if label_column is not None:
                 raise ConfigError(
@@ -227,7 +231,7 @@ def open_targets(
         label = _label_column(table, label_column, usual, texts)
         if label == targets.weight_column:
             raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
-        rows = _found_out(table, items, label, targets)
+        rows = _found_out(table, items, label, targets, usual_targets.label_separator)
         yield LabelledTable(texts, label, rows, table.notes)
 
 
@@ -268,14 +272,14 @@ def _with_one_label(table: Table, text_columns: Sequence[str], label_column: str
 
 
 def _found_out(
-    table: Table, items: Iterator[TextRow], column: str, targets: TargetOptions
+    table: Table, items: Iterator[TextRow], column: str, targets: TargetOptions, separator: str | None
 ) -> Iterator[LabelledRow[Target]]:
     """Yield the rows, whose first ones say what has not been asked for."""
     head = [] if targets.label_separator is not None or targets.several is False else _head(items)
     first = [item.row for item in head]
     read: Callable[[Row], Target | Bad]
     if targets.label_sets or (targets.label_sets is None and holds_lists(first, column)):
-        read = labels_of_cell(targets, column, table.format, first)
+        read = labels_of_cell(targets, column, table.format, first, separator)
     else:
         read = partial(label_of if targets.several is False else one_as_before, column=column)
     yield from _rows(table, chain(head, items), read, targets.weight_column)
@@ -332,6 +336,7 @@ def read_labelled(
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
     targets: TargetOptions,
+    usual_targets: TargetOptions = NOTHING_USUAL,
 ) -> Labelled | LabelledSets: ...
 
 
@@ -345,6 +350,7 @@ def read_labelled(
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
     targets: TargetOptions | None = None,
+    usual_targets: TargetOptions = NOTHING_USUAL,
 ) -> Labelled | LabelledSets:
     """Read all texts of the files at `paths` with their targets: one label each, unless `targets` is given.
 
@@ -359,7 +365,7 @@ def read_labelled(
     opened: AbstractContextManager[LabelledTable[Target]] = (
         open_labelled(paths, text_columns, label_column, **given)
         if targets is None
-        else open_targets(paths, text_columns, label_column, targets=targets, **given)
+        else open_targets(paths, text_columns, label_column, targets=targets, usual_targets=usual_targets, **given)
     )
     texts: list[str] = []
     labels: list[Any] = []
@@ -389,6 +395,7 @@ def read_label_sets(
     *,
     targets: TargetOptions,
     usual: Usual = USUAL,
+    usual_targets: TargetOptions = NOTHING_USUAL,
     more: Sequence[str] = (),
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
@@ -401,27 +408,17 @@ def read_label_sets(
     """
     several = replace(targets, several=True)
     found = read_labelled(
-        paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad, targets=several
+        paths,
+        text_columns,
+        label_column,
+        usual=usual,
+        more=more,
+        options=options,
+        bad=bad,
+        targets=several,
+        usual_targets=usual_targets,
     )
     return cast(LabelledSets, found)
-
-
-def require_rows_of_every_label(rows: LabelledSets) -> None:
-    """Refuse a column of a label that applies to no row: training could learn nothing of it.
-
-    Raises:
-        InputError: there is such a label.
-    """
-    used = {name for labels in rows.labels for name in labels}
-    unused = [name for name in rows.label_columns if name not in used]
-    if unused:
-        shown = ", ".join(map(repr, unused[:SHOWN])) + ", ..." * (len(unused) > SHOWN)
-        what = "column of the label" if len(unused) == 1 else "columns of the labels"
-        have = "holds" if len(unused) == 1 else "hold"
-        raise InputError(
-            f"The {what} {shown} {have} no row above 0 ({rows.label_column}); add rows, or choose --label-columns that "
-            "leave out what has none."
-        )
 
 
 def no_rows(paths: Sequence[Path], bad: BadRows | None) -> InputError:

@@ -166,15 +166,29 @@ class Writer:
             ) from error
 
     def _answer(self, name: str) -> Any:
-        string, number = self.pyarrow.string(), self.pyarrow.float64()
-        pairs = {"top_labels": ("label", "score"), "explanation": ("token", "contribution")}
-        kind = string
-        if name in pairs:
-            text, share = pairs[name]
-            kind = self.pyarrow.list_(self.pyarrow.struct([(text, string), (share, number)]))
-        elif name == "score":
-            kind = number
-        values = [answer[name] for answer in self.answers]
-        if name in pairs:
-            values = [[dict(zip(pairs[name], pair, strict=True)) for pair in value] for value in values]
-        return self.pyarrow.array(values, kind)
+        make = self.pyarrow
+        string, number = make.string(), make.float64()
+        contributions = make.list_(make.struct([("token", string), ("contribution", number)]))
+        kinds = {
+            "score": number,
+            "predicted_labels": make.list_(string),
+            "scores": make.list_(number),
+            "top_labels": make.list_(make.struct([("label", string), ("score", number)])),
+            "explanation": contributions,
+            "explanations": make.list_(make.struct([("label", string), ("contributions", contributions)])),
+        }
+        kind = kinds.get(name, string)
+        return make.array([_as_records(answer[name], kind, make) for answer in self.answers], kind)
+
+
+def _as_records(value: Any, kind: Any, pyarrow: Any) -> Any:
+    """Return `value` with each pair in it as a record, where its type is one of records."""
+    if not pyarrow.types.is_list(kind):
+        return value
+    inner = kind.value_type
+    if not pyarrow.types.is_struct(inner):
+        return value
+    fields = [(field.name, field.type) for field in inner]
+    return [
+        {name: _as_records(part, of, pyarrow) for (name, of), part in zip(fields, pair, strict=True)} for pair in value
+    ]

@@ -6,7 +6,7 @@ decide: lists, maps, and lines of fastText with several labels are label sets, a
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -64,6 +64,25 @@ class TargetOptions:
         odd = next((pattern for pattern in self.label_columns if not pattern or pattern.count(STAR) > 1), None)
         if odd is not None:
             raise ConfigError(f"A pattern of label columns holds one * for the label, as tag_* does, not {odd!r}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return how labels are written, as plain data: a model keeps it, to read other files as those of training."""
+        return {"label_separator": self.label_separator, "label_columns": list(self.label_columns)}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "TargetOptions":
+        """Return what `to_json` gave, for rows with label sets.
+
+        Raises:
+            ConfigError: it is nothing that `to_json` gives.
+        """
+        separator, columns = (
+            (found.get("label_separator"), found.get("label_columns", [])) if isinstance(found, dict) else (0, [])
+        )
+        names = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+        if not names or not isinstance(separator, str | None):
+            raise ConfigError("What the model says of how labels were written is nothing that this version reads.")
+        return cls(label_separator=separator, label_columns=tuple(columns), several=True)
 
     @property
     def label_sets(self) -> bool | None:
@@ -218,6 +237,14 @@ def columns_of_labels(part: Part, options: TargetOptions, texts: Sequence[str]) 
     return labels
 
 
+def as_usual(asked: TargetOptions, usual: TargetOptions, part: Part) -> TargetOptions:
+    """Return `asked`, with the patterns of columns that are usual if nothing was asked for and the file has them."""
+    if asked.label_separator is not None or asked.label_columns or asked.several is False:
+        return asked
+    fits = all(any(_label_in(name, [pattern]) is not None for name in part.columns) for pattern in usual.label_columns)
+    return replace(asked, label_columns=usual.label_columns) if fits else asked
+
+
 def labels_of_columns(table: Table, options: TargetOptions, texts: Sequence[str]) -> LabelsOfColumns:
     """Return what reads the label sets of a table with one column a label.
 
@@ -234,16 +261,28 @@ def labels_of_columns(table: Table, options: TargetOptions, texts: Sequence[str]
     return LabelsOfColumns(labels, options.label_columns)
 
 
-def labels_of_cell(options: TargetOptions, column: str, kind: Format, first: Sequence[Row]) -> LabelsOfCell:
-    """Return what reads the label sets in one column, of a table in the format `kind` with the `first` rows."""
-    separator = options.label_separator
+def labels_of_cell(
+    options: TargetOptions, column: str, kind: Format, first: Sequence[Row], usual: str | None = None
+) -> LabelsOfCell:
+    """Return what reads the label sets in one column.
+
+    Args:
+        options: how they are written; without a separator the first rows tell.
+        column: the column.
+        kind: the format of the table.
+        first: its first rows.
+        usual: the separator if `options` have none and the rows have no lists.
+    """
+    if options.label_separator is None and kind == "fasttext":
+        return LabelsOfCell(column, label_sets.of_words)
+    if options.label_separator is None and holds_lists(first, column):
+        return LabelsOfCell(column, label_sets.structured)
+    separator = options.label_separator or usual
+    if separator is None:
+        return LabelsOfCell(column, label_sets.one_or_none)
     if separator == JSON:
         return LabelsOfCell(column, label_sets.in_json)
-    if separator is not None:
-        return LabelsOfCell(column, partial(label_sets.separated, separator=separator))
-    if kind == "fasttext":
-        return LabelsOfCell(column, label_sets.of_words)
-    return LabelsOfCell(column, label_sets.structured if holds_lists(first, column) else label_sets.one_or_none)
+    return LabelsOfCell(column, partial(label_sets.separated, separator=separator))
 
 
 def holds_lists(rows: Sequence[Row], column: str) -> bool:

@@ -79,8 +79,8 @@ def rare(survey: Survey) -> Iterator[Finding]:
     """Find labels with hardly a row."""
     none = [repr(name) for name, rows in survey.labels.items() if rows == 0]
     if none:
-        have = plural(len(none), "label has", "labels have")
-        yield Finding("no-example", f"{have} no row: {first_of(none)}; add examples, or leave it out.", len(none))
+        have, them = plural(len(none), "label has", "labels have"), "it" if len(none) == 1 else "them"
+        yield Finding("no-example", f"{have} no row: {first_of(none)}; add examples, or leave {them} out.", len(none))
     single = [name for name, rows in survey.labels.items() if rows == 1]
     if single:
         message = (

@@ -5,6 +5,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -51,8 +52,8 @@ class Survey:
     blank: list[int] = field(default_factory=list)
     codes: int = 0
     characters: Counter[str] = field(default_factory=Counter)
-    lightest: float = 1.0
-    heaviest: float = 1.0
+    lightest: float = inf
+    heaviest: float = -inf
     _number: dict[tuple[str, ...], int] = field(default_factory=dict)
     _label: "array[int]" = field(default_factory=lambda: array("q"))
     _exact: "array[int]" = field(default_factory=lambda: array("q"))
@@ -64,14 +65,18 @@ class Survey:
         if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
         self.codes += _CODE.fullmatch(text.strip()) is not None
-        names = (label,) if isinstance(label, str) else self._names(label)
-        for name in names:
-            self.labels[name] += 1
-        self._label.append(self._number.setdefault(names, len(self._number)))
-        if self.rows:
-            self.lightest, self.heaviest = min(self.lightest, weight), max(self.heaviest, weight)
+        names: tuple[str, ...]
+        if isinstance(label, str):
+            names = (label,)
+            self.labels[label] += 1
         else:
-            self.lightest = self.heaviest = weight
+            names = self._names(label)
+            self.labels.update(names)
+        self._label.append(self._number.setdefault(names, len(self._number)))
+        if weight < self.lightest:
+            self.lightest = weight
+        if weight > self.heaviest:
+            self.heaviest = weight
         self._exact.append(exact(text))
         self._near.append(near(text))
         if self.counts:

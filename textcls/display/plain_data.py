@@ -22,11 +22,14 @@ def json_line(value: Any) -> str:
 def explanation_json(
     prediction: Prediction,
     explanation: Explanation,
-    attribution: Attribution,
+    attributions: Sequence[Attribution],
     temperature: float,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
 ) -> dict[str, Any]:
-    """Return a prediction with its explanation, an attribution of it, and what is within its tokens, as plain data."""
+    """Return a prediction with its explanation, attributions of it, and what is within its tokens, as plain data.
+
+    Where a text may have several labels, there is an attribution for each label that is explained.
+    """
     found = {
         "score": prediction.score,
         "labels": [scored._asdict() for scored in prediction.top()],
@@ -35,8 +38,12 @@ def explanation_json(
         "truncated": prediction.truncated,
         "temperature": temperature,
         **explanation.as_json(),
-        "evidence": attribution.as_json(),
+        "evidence": attributions[0].as_json(),
     }
+    if prediction.thresholds is not None:
+        found["assigned"] = list(prediction.assigned)
+        found["thresholds"] = dict(zip(prediction.label_names, prediction.thresholds.tolist(), strict=True))
+        found["evidence_of_labels"] = [attribution.as_json() for attribution in attributions]
     if sub_tokens is not None:
         found["parts"] = [part.as_json(explanation.text) for part in sub_tokens]
     return found

@@ -1,10 +1,34 @@
 """The sentences beside explanations, in the terminal and on pages alike."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from textcls.display.text import MOST_NAMED, named, percent
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.prediction import Prediction
+
+# So many of the labels of a text are explained without being asked for.
+MOST_EXPLAINED: Final = 3
+
+
+def explained_labels(
+    prediction: Prediction, label: str | None, against: str | None
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return which labels an explanation is shown of, and which more are assigned.
+
+    That is the label asked for, or else the answer; of several labels a text each of those assigned, and where there is
+    none, the most probable.
+    """
+    if label is not None or not prediction.several:
+        return [prediction.label if label is None else label], ()
+    assigned = [name for name in prediction.assigned if name != against]
+    return assigned[:MOST_EXPLAINED] or [prediction.label], assigned[MOST_EXPLAINED:]
+
+
+def left_out_line(labels: Sequence[str]) -> str:
+    """Return in one line which assigned labels are not explained."""
+    return f"Assigned as well, and explained on request: {', '.join(map(named, labels))}."
 
 
 def completeness_line(explanation: Explanation) -> str:

@@ -1,26 +1,20 @@
 """A model evaluated on labelled rows: what `textcls evaluate` calls, and `textcls.evaluate` is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from textcls.batch.chunks import chunked
 from textcls.classifier import Classifier
-from textcls.errors import ConfigError
-from textcls.evaluation import metrics, selective_prediction
+from textcls.errors import ConfigError, InputError
+from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
+from textcls.evaluation.answers import answers
+from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
+from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.prediction import checked_threshold
-
-
-class LabelledText(NamedTuple):
-    """A text and the label it should get."""
-
-    text: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +44,81 @@ class Evaluation:
         return found
 
 
-def evaluate(
+# A str is itself a collection of str; the first signature that fits is the one that counts.
+@overload
+def evaluate(  # type: ignore[overload-overlap]
     classifier: Classifier,
     rows: Iterable[tuple[str, str]],
     *,
     target_precision: float | None = None,
+    target_recall: float | None = None,
     threshold: float | None = None,
-) -> Evaluation:
-    """Evaluate `classifier` on texts and the labels that they should get.
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, Labels]],
+    *,
+    target_precision: float | None = None,
+    target_recall: float | None = None,
+    threshold: float | None = None,
+) -> LabelSetEvaluation: ...
+
+
+def evaluate(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, Any]],
+    *,
+    target_precision: float | None = None,
+    target_recall: float | None = None,
+    threshold: float | None = None,
+) -> Evaluation | LabelSetEvaluation:
+    """Evaluate `classifier` on texts and what they should get: one label each, or several where it may give several.
 
     Args:
         classifier: the model.
-        rows: a text and its label each, such as `zip(texts, labels)`; read once, and not kept.
-        target_precision: choose the lowest threshold at which the answers are right in such a share.
-        threshold: judge the answers that are not below it; by default the model's own threshold, if it has one.
+        rows: a text and its label each, such as `zip(texts, labels)`; read once, and not kept. Where the model may give
+            several labels: a text and its labels, as a list, a set, or a mapping from labels to probabilities.
+        target_precision: choose the lowest threshold at which the answers are right in such a share; of several labels
+            that of each.
+        target_recall: of several labels: choose the highest threshold of each at which such a share of its rows is
+            found.
+        threshold: judge the answers that are not below it; by default the model's own threshold, if it has one. Of
+            several labels: assign each from this probability on; by default from its own threshold on.
 
     Raises:
         MissingExtraError: scikit-learn, or with a threshold SciPy, is not installed.
-        ConfigError: both a target and a threshold, or one that is no share; or a target, and no rows.
+        ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
+            text; or a target, and no rows.
+        InputError: rows have several labels, and the model gives one; or the reverse.
     """
     metrics.require()
-    if target_precision is not None and threshold is not None:
-        raise ConfigError("A target precision chooses a threshold: give one of them, not both.")
+    if threshold is not None and (target_precision is not None or target_recall is not None):
+        measure = "recall" if target_precision is None else "precision"
+        raise ConfigError(f"A target {measure} chooses a threshold: give one of them, not both.")
     threshold = None if threshold is None else checked_threshold(threshold)
+    if classifier.info.several:
+        goal = Goal.of(target_precision, target_recall)
+        return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
+    if target_recall is not None:
+        raise ConfigError("A target recall is for models of several labels a text; this one gives one.")
+    return _evaluate_labels(classifier, _with_one_label(rows), target_precision, threshold)
+
+
+def _with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    for i, (text, label) in enumerate(rows):
+        if isinstance(label, list | tuple | set | frozenset | Mapping):
+            raise InputError(f"Row {i} has labels in a {type(label).__name__}, and this model gives one label a text.")
+        yield text, label
+
+
+def _evaluate_labels(
+    classifier: Classifier, rows: Iterable[tuple[str, str]], target_precision: float | None, threshold: float | None
+) -> Evaluation:
     names = classifier.labels
-    probabilities, right = _answers(classifier, rows)
+    probabilities, right = answers(classifier, rows)
     unknown = tuple(sorted(set(right) - set(names)))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
@@ -86,14 +130,3 @@ def evaluate(
     threshold = classifier.info.threshold if threshold is None else threshold
     point_or_none = None if threshold is None else selective_prediction.at(threshold, confidence, is_right)
     return Evaluation(report, unknown, point_or_none)
-
-
-def _answers(classifier: Classifier, rows: Iterable[tuple[str, str]]) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the probabilities [rows, labels] of all rows, and the right label of each."""
-    chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
-    right: list[str] = []
-    for chunk in chunked(LabelledText(*row) for row in rows):
-        predictions = classifier.predict([row.text for row in chunk])
-        chunks.append(np.array([prediction.probabilities for prediction in predictions]))
-        right += (row.label for row in chunk)
-    return np.concatenate(chunks), right

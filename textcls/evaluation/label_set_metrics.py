@@ -111,7 +111,8 @@ def report(
     require()
     every = [*names, *unknown]
     known = len(names)
-    answered = probabilities >= np.array(thresholds) if assigned is None else assigned
+    # As a Classifier compares: thresholds are rounded to the type of the probabilities.
+    answered = probabilities >= np.array(thresholds, probabilities.dtype) if assigned is None else assigned
     assigned = np.zeros(gold.shape, np.bool_)
     assigned[:, :known] = answered
     labels = []

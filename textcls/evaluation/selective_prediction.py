@@ -97,11 +97,11 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
     reached = precision >= target
     group = int(np.flatnonzero(reached if reached.any() else precision == precision.max())[-1])
     below = falling[last[group] + 1] if last[group] + 1 < len(falling) else None
-    threshold = 0.0 if below is None else _between(float(below), float(falling[last[group]]))
+    threshold = 0.0 if below is None else between(float(below), float(falling[last[group]]))
     return at(threshold, confidence, right), bool(reached.any())
 
 
-def _between(low: float, high: float) -> float:
+def between(low: float, high: float) -> float:
     """Return a number of few digits that is well inside."""
     middle, margin = (low + high) / 2, (high - low) / 8
     short = (round(middle, digits) for digits in range(1, _DIGITS))

@@ -30,6 +30,7 @@ class Decisions:
         answer: int,
         *,
         wrong: bool,
+        cut: float | None = None,
     ) -> None:
         """Take each word's contributions away, wherever it stands in the text, and see whether the answer changes.
 
@@ -39,11 +40,14 @@ class Decisions:
             logits: those of the text [labels].
             answer: the number of the label answered.
             wrong: whether the text carries another label.
+            cut: where a text may have several labels: the logit from which on the label is assigned; None where the
+                largest logit is the answer.
         """
         distinct = {word: i for i, word in enumerate(dict.fromkeys(words))}
         parts = np.zeros((len(distinct), len(logits)))
         np.add.at(parts, [distinct[word] for word in words], added)
-        decides = (logits.astype(np.float64) - parts).argmax(1) != answer
+        without = logits.astype(np.float64) - parts
+        decides = without.argmax(1) != answer if cut is None else without[:, answer] < cut
         keys = [(answer, word) for word in distinct]
         decided = [key for key, decided in zip(keys, decides.tolist(), strict=True) if decided]
         self.holding.update(keys)

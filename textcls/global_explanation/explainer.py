@@ -1,12 +1,14 @@
 """Explanations in, one at a time, a global explanation out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls import tokenizer
+from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.explanation import Explanation
 from textcls.global_explanation.decisions import Decisions
@@ -25,7 +27,7 @@ CHUNK: Final = 128
 
 def explain_globally(
     classifier: Classifier,
-    rows: Iterable[tuple[str, str | None]],
+    rows: Iterable[tuple[str, str | Collection[str] | None]],
     *,
     top: int = 10,
     shortcut_share: float = SHORTCUT_SHARE,
@@ -35,7 +37,8 @@ def explain_globally(
 
     Args:
         classifier: the model.
-        rows: texts with the label that each carries, None where it carries none; read once, and not kept.
+        rows: texts with the label that each carries, None where it carries none; read once, and not kept. Where a text
+            may have several labels: with those that it carries, None where that is not known.
         top: words, and pairs, for and against each label.
         shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
         labels: those to explain, in this order; all by default.
@@ -43,7 +46,7 @@ def explain_globally(
     Raises:
         ConfigError: there is no such label.
     """
-    explainer = GlobalExplainer(classifier.labels)
+    explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
     remaining = iter(rows)
@@ -54,29 +57,42 @@ def explain_globally(
     return explainer.summary(top, shortcut_share, labels)
 
 
+def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
+    """Return the logits from which on labels are assigned [labels] where a text may have several; None where not."""
+    if info.thresholds is None or info.scale is None or info.shift is None:
+        return None
+    threshold = np.array(info.thresholds, np.float64)
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(threshold) - np.log1p(-threshold)
+    return np.asarray((log_odds - np.array(info.shift)) / np.array(info.scale))
+
+
 class GlobalExplainer:
     """Adds up explanations, one at a time.
 
     Args:
         labels: the model's labels, in its order.
         keys: words, and pairs, that are kept at the most; less if there are many labels (`CELLS`).
+        cuts: where a text may have several labels: the logit from which on each is assigned [labels]; None where a text
+            has one.
     """
 
-    def __init__(self, labels: Sequence[str], keys: int = KEYS) -> None:
-        self.labels = tuple(labels)
+    def __init__(self, labels: Sequence[str], keys: int = KEYS, cuts: NDArray[np.float64] | None = None) -> None:
+        self.labels, self._cuts = tuple(labels), cuts
         self._words, self._pairs = Sums(len(labels), keys), Sums(len(labels), keys)
         self._decisions = Decisions(keys)
         self._answers = np.zeros(len(labels), np.int64)
         self._texts = self._tokens = self._labelled = self._right = 0
 
-    def add(self, explanation: Explanation, right: str | None = None) -> None:
-        """Add one text; `right` is the label it carries, None if it carries none."""
-        answer = int(explanation.probability_values.argmax())
+    def add(self, explanation: Explanation, right: str | Collection[str] | None = None) -> None:
+        """Add one text; `right` is the label it carries, or its labels, None if that is not known."""
+        answers = self._answered(explanation)
+        carried = {right} if isinstance(right, str) else set(right or ())
         self._texts += 1
         self._tokens += len(explanation.spans)
-        self._answers[answer] += 1
+        self._answers[answers] += 1
         self._labelled += right is not None
-        self._right += right == explanation.label
+        self._right += right is not None and {self.labels[answer] for answer in answers} == carried
         spans = explanation.spans
         if not spans:
             return
@@ -89,8 +105,17 @@ class GlobalExplainer:
         pairs = [f"{a} {b}" for a, b in pairwise(words)]
         places = [(a, b) for (a, _), (_, b) in pairwise(spans)]
         self._pairs.add(pairs, evidence[:-1] + evidence[1:], explanation.text, places)
-        wrong = right is not None and right != self.labels[answer]
-        self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong)
+        for answer in answers:
+            wrong = right is not None and self.labels[answer] not in carried
+            cut = None if self._cuts is None else float(self._cuts[answer])
+            self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
+
+    def _answered(self, explanation: Explanation) -> list[int]:
+        """Return the numbers of the labels that a text was answered with."""
+        if self._cuts is None:
+            return [int(explanation.probability_values.argmax())]
+        found: list[int] = np.flatnonzero(explanation.logit_values >= self._cuts).tolist()
+        return found
 
     def summary(
         self, top: int = 10, shortcut_share: float = SHORTCUT_SHARE, labels: Sequence[str] | None = None
@@ -127,7 +152,7 @@ class GlobalExplainer:
             shortcuts=self._shortcuts(shortcut_share, wanted),
             labels=explained,
             shortcut_share=shortcut_share,
-            mirrored=len(wanted) == len(self.labels) == 2,
+            mirrored=len(wanted) == len(self.labels) == 2 and self._cuts is None,
         )
 
     def _shortcuts(self, share: float, wanted: Sequence[int]) -> tuple[Shortcut, ...]:

@@ -36,7 +36,7 @@ from textcls.errors import ConfigError, InputError
 from textcls_training.cli_options import train_options
 from textcls_training.clock import Clock
 from textcls_training.config.settings import from_options
-from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.labelled_texts import ONE_COLUMN, LabelledTexts
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
@@ -77,7 +77,8 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @click.option(
     "--probabilities",
     metavar="PATTERN",
-    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ...",
+    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ... "
+    "Labelled texts may be among them: they tell how good the answers are.",
 )
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -133,7 +134,9 @@ def train(
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
     spans = rows.more[rationale_column] if rationale_column is not None else None
-    report = run_training(rows, output, settings, valid=valid_rows, spans=spans, unlabelled=texts, console=console)
+    report = run_training(
+        rows, output, settings, valid=valid_rows, targets=targets, spans=spans, unlabelled=texts, console=console
+    )
     clock.lap("loading", report.seconds)
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
@@ -251,27 +254,28 @@ def run_training(
     *,
     valid: Rows | None,
     console: Console,
+    targets: TargetOptions = ONE_COLUMN,
     spans: Sequence[Spans] | None = None,
     unlabelled: UnlabelledTexts | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
-    if config.vectors is not None:
+    if isinstance(config.vectors, Path):
         check(config.vectors)
 
     from textcls_training import pipeline
     from textcls_training.fit.interrupt import stopped_by_ctrl_c
     from textcls_training.fit.progress import progress_on
 
-    given = _labelled_texts(rows, spans)
-    validation = _labelled_texts(valid) if valid else None
+    given = _labelled_texts(rows, targets, spans)
+    validation = _labelled_texts(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
         return pipeline.train(
             given, output, config, valid=validation, unlabelled=unlabelled, callback=callback, stop=stop
         )
 
 
-def _labelled_texts(rows: Rows, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+def _labelled_texts(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
     return LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,
@@ -281,4 +285,5 @@ def _labelled_texts(rows: Rows, spans: Sequence[Spans] | None = None) -> Labelle
         rationales=spans,
         text_columns=rows.text_columns,
         label_column=rows.label_column,
+        written=targets,
     )

@@ -1,5 +1,6 @@
 """The options of training as options of a command line, all of them made of `textcls_training.config.settings`."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -11,7 +12,7 @@ from textcls_training.config.settings import OPTIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL", "vectors": "FILE"}
+_METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL", "vectors": "FILE", "class_weight": "none|balanced|FILE"}
 
 
 def train_option(name: str) -> Callable[[Command], Command]:
@@ -84,8 +85,8 @@ def _checked(option: Option, name: str) -> _Checked:
             shown = _Name(names)
         case Integer(least, most):
             shown = _Whole(least, most)
-        case Number(least, above):
-            shown = _Real(min=least, min_open=above)
+        case Number(least, above, most):
+            shown = _Real(min=least, min_open=above, max=None if most == math.inf else most)
         case _:
             shown = _Words()
     shown.option, shown.option_name = option, name

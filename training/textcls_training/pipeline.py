@@ -2,19 +2,22 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls._util.atomic_write import check_output_path
-from textcls.artifact import ModelInfo
+from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.clock import Clock
-from textcls_training.config.resolve import ResolvedConfig, resolve
+from textcls_training.config.resolve import LabelWeights, ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import validation_masks
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -31,7 +34,7 @@ from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.training_report import TrainReport, VectorsReport
+from textcls_training.training_report import HeldOut, TrainReport, VectorsReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -99,14 +102,14 @@ def run(
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
-    vectors = None if config.vectors is None else load(config.vectors)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
-    resolved = _resolved(config, given, dataset, len(names), vectors)
+    resolved = _resolved(config, given, dataset, names)
     clock.lap("preparing")
     with reproducible(resolved.seed):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
-    whole = not selected.interrupted
+    kept = resolved.vectors if model.vector_view is not None else None
+    resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
     fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
@@ -115,16 +118,17 @@ def run(
         outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
         clock.lap("distilling")
     fitted = outcome.fitted
+    held_out = HeldOut.of(fitted.selected, names)
     with reproducible(resolved.seed):
         tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(given, names, outcome, rows, known)
+        info = _model_info(given, names, outcome, held_out, rows, known)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         clock.lap("saving")
     report = TrainReport.of(
         fitted.model,
         fitted.selected,
-        names,
+        held_out,
         rows=rows,
         folds=fitted.folds,
         file_bytes=output.stat().st_size,
@@ -160,19 +164,32 @@ def _datasets(
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
 
 
-def _resolved(
-    config: TrainConfig, given: LabelledTexts, dataset: Dataset, labels: int, vectors: WordVectors | None
-) -> ResolvedConfig:
-    fused = fuses_metric_scores(config.device)
-    return resolve(
+def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
+    vectors = _vectors(config, dataset)
+    resolved = resolve(
         config,
         given.texts,
         len(dataset.corpus.token),
-        labels,
+        len(names),
         several=dataset.several,
-        fused_metric=fused,
+        fused_metric=fuses_metric_scores(config.device),
         vectors=vectors,
+        names=names,
     )
+    return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
+
+
+def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
+    """Return the vectors that are asked for; unasked, those that suit the rows."""
+    match config.vectors:
+        case Path() as path:
+            return load(path)
+        case "english":
+            return english()
+        case None if config.beside_vectors() is None:
+            return english_if_few_rows(dataset.corpus)
+        case _:
+            return None
 
 
 def _task(calibration: AnyCalibration) -> dict[str, Any]:
@@ -188,17 +205,31 @@ def _task(calibration: AnyCalibration) -> dict[str, Any]:
     }
 
 
-def _held_out(selected: SelectionResult) -> dict[str, float | None]:
+def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
+    return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
+
+
+def _held_out(selected: SelectionResult, report: ClassificationReport | LabelSetReport) -> dict[str, float | None]:
     """Return what the file says of the validation rows."""
-    if isinstance(selected.validation, LabelSetValidation):
-        score = selected.validation.score(selected.logits) if len(selected.validation) else None
-        return {"held_out_break_even": round(score.accuracy, 6) if score else None}
+    if isinstance(selected.validation, LabelSetValidation) and isinstance(report, LabelSetReport):
+        if not report.rows:
+            return dict.fromkeys(("held_out_break_even", "held_out_micro_f1", "held_out_macro_f1"))
+        return {
+            "held_out_break_even": round(selected.validation.score(selected.logits).accuracy, 6),
+            "held_out_micro_f1": round(report.micro_f1, 6),
+            "held_out_macro_f1": round(report.macro_f1, 6),
+        }
     right = selected.logits.argmax(1) == selected.labels
     return {"held_out_accuracy": round(float(right.mean()), 6) if len(right) else None}
 
 
 def _model_info(
-    given: LabelledTexts, names: Sequence[str], outcome: DistillationOutcome, rows: int, vectors: VectorsReport | None
+    given: LabelledTexts,
+    names: Sequence[str],
+    outcome: DistillationOutcome,
+    held_out: HeldOut,
+    rows: int,
+    vectors: VectorsReport | None,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
@@ -218,13 +249,14 @@ def _model_info(
             "seed": config.seed,
             "epochs": selected.epochs,
             "scheduled_epochs": config.epochs,
-            "class_weight": config.class_weight,
+            "class_weight": _told(config.class_weight, names),
             "rationales": sum(map(bool, given.rationales or ())),
             "shares": [round(weight, 6) for weight in model.ensemble_weights],
             "gate": model.gate,
             "optim": asdict(config.optim),
             "held_out_rows": len(selected.validation),
-            **_held_out(selected),
+            **_held_out(selected, held_out.report),
+            **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
             "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),

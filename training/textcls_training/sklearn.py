@@ -4,27 +4,31 @@
     model.predict(["my card was charged twice"])
     model.save("tickets.onnx")
 
+Where a text may have several labels, y is an indicator matrix, dense or sparse: a column a label, 1 where it applies.
+
 What is fitted is the bytes of one ONNX file: that is what is pickled and what `save` writes.
 """
 
 import inspect
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from textcls._util.atomic_write import atomic_write
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training import pipeline
-from textcls_training.api import unlabelled_texts
+from textcls_training.api import checked_weights, unlabelled_texts
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -48,7 +52,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
 
     Attributes:
-        classes_: the labels, sorted.
+        classes_: the labels, sorted; of an indicator matrix its columns, by number or, in a table, by name.
+        multilabel_: whether a text may have several labels.
         model_bytes_: the ONNX file.
     """
 
@@ -70,43 +75,65 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
     )
 
-    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> "TextClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> "TextClassifier":
         """Train on the texts X and their labels y.
 
         Args:
             X: the texts.
-            y: their labels.
+            y: their labels, or an indicator matrix [texts, labels], dense or sparse.
+            sample_weight: how much each text counts, 0 or more; None for all alike.
             unlabelled: texts without labels, which the option `teacher` answers, or the model itself.
         """
         texts = _texts(X)
-        classes, names, number = _classes(y, len(texts))
+        targets = _targets(y, len(texts))
         try:
             config = self._config()
-            given = LabelledTexts(texts=texts, labels=[names[i] for i in number])
+            given = replace(targets.of(texts), weights=_weights(sample_weight, len(texts)))
             more = None
             if unlabelled is not None:
-                more = unlabelled_texts(_texts(unlabelled), names, texts, config.unlabelled_rows)
+                more = unlabelled_texts(_texts(unlabelled), targets.names, texts, config.unlabelled_rows)
             self.model_bytes_ = _trained_bytes(given, config, more)
         except (InputError, ConfigError) as error:
             raise ValueError(str(error)) from error
-        self.classes_ = classes
+        self.classes_, self.multilabel_ = targets.classes, targets.matrix is not None
+        self._sparse: type[Any] | None = targets.sparse
         self._loaded: Classifier | None = Classifier.from_bytes(self.model_bytes_, _NAME)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each text."""
-        probabilities = self.predict_proba(X)
-        found: NDArray[Any] = self.classes_[probabilities.argmax(1)]
-        return found
+    def predict(self, X: Any) -> Any:
+        """Return the most probable label of each text; of several the matrix of those assigned, as `y` was one."""
+        if not self._is_multilabel():
+            return self.classes_[self.predict_proba(X).argmax(1)]
+        probabilities = self._probabilities(X)
+        thresholds = np.array(self.classifier_.info.thresholds, np.float32)[self._columns()]
+        assigned = (probabilities >= thresholds).astype(np.int64)
+        return assigned if self._sparse is None else self._sparse(assigned)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the calibrated probabilities [texts, labels], labels in the order of `classes_`."""
-        classifier, texts = self.classifier_, _texts(X)
-        probabilities = np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)
-        column = {name: i for i, name in enumerate(classifier.labels)}
-        ordered = probabilities.reshape(-1, len(column))[:, [column[str(label)] for label in self.classes_]]
+        """Return the calibrated probabilities [texts, labels], labels in the order of `classes_`.
+
+        Those of a text sum to 1, but where it may have several labels.
+        """
+        ordered = self._probabilities(X)
+        if self._is_multilabel():
+            return ordered.astype(np.float64)
         # Single precision adds up to 1 but for its last digits.
-        return np.asarray(ordered / ordered.sum(1, keepdims=True), np.float64)
+        return np.asarray(ordered / ordered.sum(1, keepdims=True, dtype=np.float64), np.float64)
+
+    def _is_multilabel(self) -> bool:
+        check_is_fitted(self, "model_bytes_")
+        return bool(self.multilabel_)
+
+    def _probabilities(self, X: Any) -> NDArray[np.float32]:
+        answers = self.classifier_.predict(_texts(X))
+        found = np.array([answer.probabilities for answer in answers], np.float32)
+        columns = self._columns()
+        return found.reshape(-1, len(columns))[:, columns]
+
+    def _columns(self) -> list[int]:
+        """Return the number that each of `classes_` has in the model."""
+        number = {name: i for i, name in enumerate(self.classifier_.labels)}
+        return [number[str(label)] for label in self.classes_]
 
     @property
     def classifier_(self) -> Classifier:
@@ -133,6 +160,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigError: one has no such value.
         """
         options = self.get_params()
+        if isinstance(options["class_weight"], Mapping):
+            # As the labels of y are called in a model.
+            options["class_weight"] = {str(label): weight for label, weight in options["class_weight"].items()}
         state = options.pop("random_state")
         if state is None or isinstance(state, np.random.RandomState):
             seed = int(check_random_state(state).randint(_DRAWN))
@@ -149,6 +179,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -159,19 +190,88 @@ def _trained_bytes(given: LabelledTexts, config: TrainConfig, unlabelled: Unlabe
         return path.read_bytes()
 
 
-def _classes(y: Any, texts: int) -> tuple[NDArray[Any], list[str], NDArray[np.intp]]:
-    """Return the distinct labels, their names in a model, and the number of each row's label."""
+class _Targets(NamedTuple):
+    """What texts should get.
+
+    Attributes:
+        classes: the labels.
+        names: what they are called in a model.
+        number: where each text has one label, the number of that of each.
+        matrix: where it may have several, the labels of each as an array [texts, labels].
+        sparse: the type of that matrix if it was sparse.
+    """
+
+    classes: NDArray[Any]
+    names: list[str]
+    number: NDArray[np.intp] | None = None
+    matrix: NDArray[np.bool_] | None = None
+    sparse: type[Any] | None = None
+
+    def of(self, texts: Sequence[str]) -> LabelledTexts:
+        """Return the texts with their labels."""
+        if self.matrix is not None:
+            sets = [{self.names[i]: 1.0 for i in np.flatnonzero(row).tolist()} for row in self.matrix]
+            return LabelledTexts(texts=texts, label_sets=sets, names=self.names)
+        assert self.number is not None
+        return LabelledTexts(texts=texts, labels=[self.names[i] for i in self.number])
+
+
+def _targets(y: Any, texts: int) -> _Targets:
+    """Return what `y` says of so many texts.
+
+    Raises:
+        ValueError: it says nothing of them that can be learned.
+    """
     if y is None:
         raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != texts:
+    sparse: type[Any] | None = type(y) if issparse(y) else None
+    labels = np.asarray(y) if sparse is None else sparse.toarray(y)
+    if labels.ndim not in (1, 2) or len(labels) != texts:
         raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; one label a text is needed.")
     check_classification_targets(labels)
+    if type_of_target(labels) == "multilabel-indicator":
+        return _indicators(y, labels, sparse)
+    if labels.ndim == 2:
+        raise ValueError(
+            f"y has the shape {labels.shape} and is no indicator matrix of 0 and 1; one label a text is needed."
+        )
     classes, number = np.unique(labels, return_inverse=True)
+    return _Targets(classes, _names(classes), number)
+
+
+def _indicators(y: Any, matrix: NDArray[Any], sparse: type[Any] | None) -> _Targets:
+    if matrix.size and not np.isin(matrix, (0, 1)).all():
+        raise ValueError("An indicator matrix holds 1 where a label applies, and 0 elsewhere.")
+    columns = getattr(y, "columns", None)
+    classes = np.arange(matrix.shape[1]) if columns is None else np.asarray(columns)
+    return _Targets(classes, _names(classes), matrix=matrix.astype(np.bool_), sparse=sparse)
+
+
+def _names(classes: NDArray[Any]) -> list[str]:
     names = [str(label) for label in classes]
     if len(set(names)) < len(names):
         raise ValueError("Two labels of y look alike as strings; make them differ.")
-    return classes, names, number
+    return names
+
+
+def _weights(given: Any, texts: int) -> list[float] | None:
+    """Return the weights of texts; None if all count alike.
+
+    Raises:
+        ValueError: these are no weights of so many texts.
+        InputError: likewise.
+    """
+    if given is None:
+        return None
+    weights = np.asarray(given, np.float64)
+    if weights.ndim == 0:
+        weights = np.full(texts, weights)
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+    checked = checked_weights(weights.tolist(), texts)
+    if not any(checked):
+        raise ValueError("All sample weights are zero; a text that is to count needs one above.")
+    return None if all(weight == 1 for weight in checked) else checked
 
 
 def _texts(X: Any) -> list[str]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.special import expit, softmax
 
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
+from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
@@ -72,6 +73,41 @@ class VectorsReport:
         )
 
 
+class HeldOut(NamedTuple):
+    """What validation rows say of a calibrated model.
+
+    Attributes:
+        report: as in `TrainReport.held_out`.
+        ece_before: as in `TrainReport`.
+    """
+
+    report: ClassificationReport | LabelSetReport
+    ece_before: float
+
+    @classmethod
+    def of(cls, selected: SelectionResult, names: Sequence[str]) -> "HeldOut":
+        """Measure the validation rows as they are calibrated, and their calibration error before."""
+        calibration, validation = selected.calibration, selected.validation
+        if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
+            return cls._of_sets(selected.logits, calibration, validation, names)
+        probabilities = softmax(selected.logits / calibration.temperature, axis=1)
+        before = metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels)
+        return cls(metrics.report(probabilities, selected.labels, names), before)
+
+    @classmethod
+    def _of_sets(
+        cls, logits: Float32, calibration: LabelSetCalibration, validation: LabelSetValidation, names: Sequence[str]
+    ) -> "HeldOut":
+        gold = validation.target_RC >= 0.5
+        answered = assigned_by_others(logits, validation.target_RC, calibration, validation.goal)
+        found = label_set_metrics.report(
+            answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
+        )
+        scores = expit(logits)
+        errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
+        return cls(found, sum(errors) / len(errors))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainReport:
     """What training found out.
@@ -122,7 +158,7 @@ class TrainReport:
         cls,
         model: TrainedModel,
         selected: SelectionResult,
-        names: Sequence[str],
+        held_out: HeldOut,
         *,
         rows: int,
         folds: int,
@@ -131,8 +167,7 @@ class TrainReport:
         vectors: VectorsReport | None = None,
         distillation: DistillationReport | None = None,
     ) -> "TrainReport":
-        """Measure the validation rows as they are calibrated. Arguments as the attributes."""
-        held_out, ece_before = _held_out(selected, names)
+        """Gather what is told of a model. Arguments as the attributes."""
         return cls(
             rows=rows,
             held_out_rows=len(selected.validation),
@@ -140,8 +175,8 @@ class TrainReport:
             epochs=selected.epochs,
             temperature=selected.calibration.temperature,
             ensemble_weights=model.ensemble_weights,
-            held_out=held_out,
-            ece_before=ece_before,
+            held_out=held_out.report,
+            ece_before=held_out.ece_before,
             gate=model.gate,
             parameters=model.parameters,
             mixing_parameters=model.mixing_parameters,
@@ -172,20 +207,3 @@ class TrainReport:
     def perplexity(self) -> float | None:
         """The exponential of `cross_entropy`."""
         return None if isinstance(self.held_out, LabelSetReport) else self.held_out.perplexity
-
-
-def _held_out(selected: SelectionResult, names: Sequence[str]) -> tuple[ClassificationReport | LabelSetReport, float]:
-    """Return the report of the validation rows, and their calibration error before anything was fitted."""
-    calibration, validation = selected.calibration, selected.validation
-    if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
-        gold = validation.target_RC >= 0.5
-        answered = assigned_by_others(selected.logits, validation.target_RC, calibration)
-        found = label_set_metrics.report(
-            answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
-        )
-        scores = expit(selected.logits)
-        errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
-        return found, sum(errors) / len(errors)
-    probabilities = softmax(selected.logits / calibration.temperature, axis=1)
-    before = metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels)
-    return metrics.report(probabilities, selected.labels, names), before

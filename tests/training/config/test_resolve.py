@@ -1,11 +1,15 @@
 """The rules that decide what a training run is not told."""
 
+import numpy as np
 import pytest
 
 from textcls.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig
+from textcls_training.data.feature_space import LEAST_BUCKETS
+from textcls_training.data.split import CROSS_FIT_BELOW
+from textcls_training.vectors.word_vectors import WordVectors
 
 
 @pytest.mark.parametrize(
@@ -119,3 +123,47 @@ def test_the_table_learns_more_slowly_from_few_rows() -> None:
     rates = [rules.default_optim(rows, 20, 5).table_rate for rows in (100, 1000, 4000, 10**6)]
     assert rates == sorted(rates)
     assert rates[0] < rates[1] < rates[2] == rates[3]
+
+
+def few_and_many(config: TrainConfig, vectors: WordVectors | None = None) -> list[rules.ResolvedConfig]:
+    """What is resolved just below the bound of few rows, and at it."""
+    return [
+        resolve(config, ["text"] * rows, 20 * rows, 2, vectors=vectors)
+        for rows in (CROSS_FIT_BELOW - 1, CROSS_FIT_BELOW)
+    ]
+
+
+def test_of_few_rows_attention_begins_even_and_learns_faster_and_held_out_rows_meet_few_collisions() -> None:
+    few, many = few_and_many(TrainConfig())
+    assert (few.even_attention, many.even_attention) == (True, False)
+    assert few.optim.rate > many.optim.rate == OptimConfig().rate
+    assert few.least_buckets > many.least_buckets == LEAST_BUCKETS
+    assert few.model == many.model
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ModelConfig(attention="softmax"),
+        ModelConfig(attention="cosine"),
+        ModelConfig(mixing="gmlp"),
+        ModelConfig(embedding="bits"),
+        ModelConfig(seeds=2),
+    ],
+    ids=["softmax", "cosine", "mixing", "bits", "two seeds"],
+)
+def test_other_models_than_the_default_begin_alike_on_few_rows_and_on_many(model: ModelConfig) -> None:
+    for found in few_and_many(TrainConfig(model=model)):
+        assert (found.even_attention, found.optim.rate) == (False, OptimConfig().rate)
+
+
+def test_rates_that_are_told_are_kept_on_few_rows() -> None:
+    for found in few_and_many(TrainConfig(optim=OptimConfig(rate=0.5))):
+        assert found.optim.rate == 0.5
+
+
+def test_beside_vectors_attention_begins_even_on_few_rows_and_the_rate_stays() -> None:
+    vectors = WordVectors(["card"], np.ones((1, 2), np.float32), {}, "")
+    few, many = few_and_many(TrainConfig(), vectors)
+    assert (few.even_attention, many.even_attention) == (True, False)
+    assert few.optim.rate == many.optim.rate

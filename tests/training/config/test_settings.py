@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("mixing_rate", 1, 1.0),
     ("size", "tiny", "tiny"),
     ("max_tokens", None, 2048),
+    ("vectors", None, None),
+    ("vectors", "auto", None),
+    ("vectors", "english", "english"),
+    ("vectors", "none", "none"),
+    ("vectors", "./none", Path("none")),
+    ("vectors", Path("some.vectors"), Path("some.vectors")),
 ]
 # Values that no way to train takes, as they are given in Python and on the command line, and the sentence.
 BAD: list[tuple[str, Any, str, str]] = [
@@ -76,6 +83,7 @@ PYTHON_ALONE: list[tuple[str, Any, str]] = [
     ("epochs", "3", "epochs must be a whole number, not '3'."),
     ("mixing_rate", False, "mixing_rate must be a number, not False."),
     ("ngrams", (3.5,), "ngrams must be auto, none or sizes with commas between them, such as 3,5, not (3.5,)."),
+    ("vectors", 3, "vectors must be auto, none, english, or the name of a file, not 3."),
     ("ngrams", 3, "ngrams must be auto, none or sizes with commas between them, such as 3,5, not 3."),
     ("class_weight", {"billing": 2}, "class_weight must be one of none, balanced, not {'billing': 2}."),
     ("size", ["tiny"], "size must be one of tiny, small, default, full, not ['tiny']."),

@@ -93,3 +93,18 @@ def test_there_are_eight_buckets_a_feature_or_more() -> None:
     words = [" ".join(f"w{i}" for i in range(n)) for n in (512, 513)]
     found = [FeatureSpace.fit(Corpus.of([text], 2048), FeatureConfig(bigrams=False)).buckets for text in words]
     assert found == [4096, 8192]
+
+
+def test_with_more_buckets_hardly_an_unseen_word_has_the_row_of_a_seen_one() -> None:
+    seen, unseen = ([f"{name}{i}" for i in range(2000)] for name in ("seen", "unseen"))
+    corpus, config = Corpus.of([" ".join(seen)], 2048), FeatureConfig(bigrams=False)
+    few, many = FeatureSpace.fit(corpus, config), FeatureSpace.fit(corpus, config, 2**20)
+    assert (few.buckets, many.buckets) == (2**14, 2**20)
+    assert (few.word_rows(unseen) > 0).mean() > 0.05
+    assert (many.word_rows(unseen) > 0).mean() < 0.01
+    assert (many.word_rows(seen) > 0).all()
+
+
+def test_features_have_as_many_buckets_as_they_need_where_that_is_more_than_the_least() -> None:
+    corpus = Corpus.of([" ".join(f"w{i}" for i in range(513))], 2048)
+    assert FeatureSpace.fit(corpus, FeatureConfig(bigrams=False), 2**10).buckets == 8192

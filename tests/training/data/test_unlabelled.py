@@ -1,8 +1,10 @@
 """Unlabelled texts: a bounded sample without copies that hangs on the texts alone, and somebody's probabilities."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -139,3 +141,35 @@ def test_mappings_are_of_the_labels(row: Any, said: str) -> None:
     assert of_mappings([{"yes": 0.75, "no": 0.25}], ["no", "yes"]) == [[0.25, 0.75]]
     with pytest.raises(InputError, match=said):
         of_mappings([{"no": 0.5, "yes": 0.5}, row], ["no", "yes"])
+
+
+def test_of_however_many_texts_no_more_are_held_than_are_kept() -> None:
+    held: WeakSet[Text] = WeakSet()
+    most = 0
+
+    def stream() -> Iterator[UnlabelledText]:
+        nonlocal most
+        for i in range(5000):
+            text = Text(f"message {i} of many")
+            held.add(text)
+            most = max(most, len(held))
+            yield UnlabelledText(text, [0.5, 0.5])
+
+    found = UnlabelledTexts.sample(stream(), 100, ["message 7 of many"])
+    assert (found.given, found.copies, len(found.texts)) == (5000, 1, 100)
+    assert most <= 100 + 5
+
+
+class Text(str):
+    """A string that says when nobody holds it any more."""
+
+    __slots__ = ("__weakref__",)
+
+
+def test_what_is_said_of_labelled_texts_is_kept_apart_and_belongs_to_the_same_words() -> None:
+    rows = [UnlabelledText("A  cat", [0.9, 0.1]), UnlabelledText("a dog", [0.2, 0.8])]
+    found = UnlabelledTexts.sample(rows, 10, ["a CAT", "a bird"])
+    assert (found.texts, found.copies) == (["a dog"], 1)
+    assert [*found.of_labelled.values()] == [[0.9, 0.1]]
+    assert found.sha256() != UnlabelledTexts.sample(rows[1:], 10, ["a cat"]).sha256()
+    assert not UnlabelledTexts.sample([UnlabelledText("a cat")], 10, ["a cat"]).of_labelled

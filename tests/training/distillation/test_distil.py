@@ -279,13 +279,52 @@ def test_what_makes_no_sense_is_refused_before_the_work(
     assert not [*tmp_path.iterdir()]
 
 
-def test_given_answers_are_known_of_unlabelled_texts_alone() -> None:
-    teacher = GivenAnswers("x", np.eye(3, dtype=np.float32), 10)
+def test_given_answers_are_known_of_the_texts_that_were_answered() -> None:
+    pool_PC = np.full((13, 3), np.nan, np.float32)
+    pool_PC[10:] = np.eye(3)
+    teacher = GivenAnswers(pool_PC)
     nothing = np.zeros(0, np.int64)
     found = teacher.answers(nothing, nothing, np.array([12, 10]))
     assert found is not None
-    assert found.argmax(1).tolist() == [2, 0]
+    np.testing.assert_array_equal(found, np.eye(3, dtype=np.float32)[[2, 0]])
     assert teacher.answers(nothing, nothing, np.array([9, 10])) is None
+
+
+def test_hard_answers_become_as_sure_as_they_are_right_on_labelled_rows() -> None:
+    rng = np.random.default_rng(0)
+    label_R = rng.integers(0, 3, 400)
+    said_R = np.where(np.arange(400) % 4 == 0, (label_R + 1) % 3, label_R)  # three of four are right
+    teacher = GivenAnswers(np.eye(3, dtype=np.float32)[said_R])
+    taught, asked = np.arange(300), np.arange(300, 400)
+    found = teacher.answers(taught, label_R[taught], asked)
+    assert found is not None
+    assert found.argmax(1).tolist() == said_R[asked].tolist()
+    assert found.max(1).mean() == pytest.approx(0.75, abs=0.02)
+
+
+def test_a_file_that_answers_labelled_rows_as_well_is_judged_by_them(tmp_path: Path) -> None:
+    both = LabelledTexts(texts=[*LABELLED.texts, *MORE.texts], labels=[*LABELLED.labels, *MORE.labels])
+    rows = [
+        UnlabelledText(text, [0.8 if name == label else 0.1 for name in NAMES])
+        for text, label in zip(both.texts, both.labels, strict=True)
+    ]
+    # A tenth of the labelled rows are answered wrong.
+    for i in range(0, 60, 10):
+        told = rows[i].probabilities or ()
+        rows[i] = UnlabelledText(rows[i].text, [*told[1:], told[0]])
+    unlabelled = UnlabelledTexts.sample(rows, 10_000, LABELLED.texts)
+    assert (len(unlabelled.texts), unlabelled.copies, len(unlabelled.of_labelled)) == (400, 60, 60)
+    report = fit(tmp_path / "m.onnx", unlabelled).distillation
+    assert report is not None
+    assert [score.name for score in report.scores] == ["teacher", "student", "labels alone"]
+    teacher = report.score("teacher")
+    assert teacher is not None
+    assert teacher.accuracy == pytest.approx(0.9)
+    some = UnlabelledTexts.sample(rows[1:], 10_000, LABELLED.texts)
+    assert some.sha256() != unlabelled.sha256()
+    report = fit(tmp_path / "m.onnx", some).distillation
+    assert report is not None
+    assert [score.name for score in report.scores] == ["student", "labels alone"]
 
 
 def test_an_interval_is_that_of_wilson() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from textcls_training.data.arrays import Float64, Int64
 from textcls_training.distillation import linear_head
@@ -52,3 +53,24 @@ def test_it_agrees_with_logistic_regression_of_scikit_learn() -> None:
     assert head.temperature == 1
     theirs = LogisticRegression(C=head.strength, max_iter=1000, tol=1e-8).fit(x_RD, label_R)
     np.testing.assert_allclose(head.probabilities(x_RD), theirs.predict_proba(x_RD), atol=2e-3)
+
+
+def test_where_a_fit_starts_does_not_matter() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    for noise in (0.3, 1.5):
+        x_RD, label_R = clusters(60, noise)
+        head = linear_head.fit(x_RD, label_R, 3, fifths(60))
+        theirs = LogisticRegression(C=head.strength, max_iter=1000, tol=1e-8).fit(x_RD, label_R)
+        logits_RC = theirs.decision_function(x_RD) / head.temperature
+        np.testing.assert_allclose(head.probabilities(x_RD), softmax(logits_RC, axis=1), atol=5e-3)
+
+
+def test_fewer_rows_than_numbers_in_a_vector_and_equal_rows_are_fitted() -> None:
+    x_RD = np.repeat(np.eye(40)[:3], 5, axis=0)
+    label_R = np.repeat(np.arange(3), 5)
+    mask = np.arange(15) % 5 == 0
+    head = linear_head.fit(x_RD, label_R, 3, [mask])
+    assert head.probabilities(x_RD).argmax(1).tolist() == label_R.tolist()
+    same = linear_head.fit(np.ones((6, 4)) / 2, np.array([0, 0, 0, 0, 1, 1]), 2, [])
+    np.testing.assert_allclose(same.probabilities(np.ones((1, 4)) / 2), [[2 / 3, 1 / 3]], atol=1e-2)

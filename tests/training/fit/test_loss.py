@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from tests.training.helpers import dataset_of, fit_all, logits_of, resolved, same_weights
-from textcls_training.config.settings import ClassWeight
+from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.fit.loss import class_weights, label_loss
+from textcls_training.fit.loss import class_weights, label_loss, label_set_loss, label_set_weights, make_loss
 
 LOGITS_VBC = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
 LABEL_B = torch.tensor([0, 2, 1, 1, 0])
@@ -43,9 +44,10 @@ def test_a_row_of_weight_two_costs_as_much_as_the_row_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("none", [1, 1, 1]), ("balanced", [4 / (3 * 2.5), 4 / (3 * 1.5), 4 / 3])]
+    ("kind", "expected"),
+    [("none", [1, 1, 1]), ("balanced", [4 / (3 * 2.5), 4 / (3 * 1.5), 4 / 3]), ((2.0, 0.5, 1.0), [2, 0.5, 1])],
 )
-def test_class_weights_count_rows_by_their_weights_and_targets(kind: ClassWeight, expected: list[float]) -> None:
+def test_class_weights_count_rows_by_their_weights_and_targets(kind: LabelWeights, expected: list[float]) -> None:
     probability_RC = np.array([[0.5, 0.5, 0], [1, 0, 0], [0.5, 0.5, 0]], np.float32)
     dataset = Dataset(CORPUS, LABEL_R, None, probability_RC, np.array([1, 1, 2], np.float32))
     mass_C = dataset.label_mass(3)
@@ -84,3 +86,61 @@ def test_rows_of_weight_zero_teach_nothing(sample: LabelledTexts) -> None:
     one, other = (dataset._replace(labels=labels, weight_R=weight_R) for labels in (dataset.labels, turned))
     models = [fit_all(rows, resolved(dataset)).trained_model((0.5, 0.5)) for rows in (one, other)]
     assert same_weights(*models)
+
+
+# Several labels a text
+
+TARGET_BC = torch.tensor([[1, 0, 0], [1, 0.25, 1], [0, 0, 0], [0, 1, 0], [0, 0.5, 1]])
+SETS = LabelMatrix.of([{"a": 1.0}, {"a": 1.0, "b": 0.5}, {}], ["a", "b"])
+
+
+def test_several_labels_cost_what_pytorchs_binary_cross_entropy_costs() -> None:
+    ones = torch.ones(3)
+    found = label_set_loss(LOGITS_VBC, TARGET_BC, ones, ones)
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(
+        LOGITS_VBC, TARGET_BC.expand(2, 5, 3), reduction="sum"
+    )
+    torch.testing.assert_close(found, expected)
+    present = torch.nn.functional.binary_cross_entropy_with_logits(
+        LOGITS_VBC, TARGET_BC.expand(2, 5, 3), pos_weight=WEIGHT_C, reduction="sum"
+    )
+    torch.testing.assert_close(label_set_loss(LOGITS_VBC, TARGET_BC, WEIGHT_C, ones), present)
+
+
+def test_the_weight_of_rows_without_a_label_is_that_of_rows_with_its_opposite() -> None:
+    ones = torch.ones(3)
+    turned = label_set_loss(-LOGITS_VBC, 1 - TARGET_BC, WEIGHT_C, ones)
+    torch.testing.assert_close(label_set_loss(LOGITS_VBC, TARGET_BC, ones, WEIGHT_C), turned)
+
+
+def test_a_row_of_weight_two_costs_as_much_as_the_row_twice_with_several_labels_too() -> None:
+    ones, twice = torch.ones(3), torch.tensor([0, 1, 2, 3, 4, 4])
+    weighted = label_set_loss(LOGITS_VBC, TARGET_BC, WEIGHT_C, ones, torch.tensor([1.0, 1, 1, 1, 2]))
+    torch.testing.assert_close(weighted, label_set_loss(LOGITS_VBC[:, twice], TARGET_BC[twice], WEIGHT_C, ones))
+
+
+@pytest.mark.parametrize(
+    ("kind", "present", "absent"),
+    [
+        ("none", [1, 1], [1, 1]),
+        # Of four rows by weight: three have a, and half of two has b.
+        ("balanced", [2 / 3, 2 / 1], [2 / 1, 2 / 3]),
+        ((5.0, 0.5), [5, 0.5], [1, 1]),
+    ],
+)
+def test_weights_of_labels_are_those_of_rows_that_have_them(
+    kind: LabelWeights, present: list[float], absent: list[float]
+) -> None:
+    dataset = Dataset(CORPUS, SETS.rarest(), weight_R=np.array([1, 2, 1], np.float32), sets=SETS)
+    found = label_set_weights(dataset, kind)
+    np.testing.assert_allclose(found[0], present, rtol=1e-6)
+    np.testing.assert_allclose(found[1], absent, rtol=1e-6)
+
+
+def test_the_loss_of_a_dataset_reads_the_rows_of_a_batch() -> None:
+    dataset = Dataset(CORPUS, SETS.rarest(), weight_R=np.array([1, 2, 3], np.float32), sets=SETS)
+    logits = LOGITS_VBC[:, :2, :2]
+    found = make_loss(dataset, 2, (5.0, 0.5), torch.device("cpu"))(logits, np.array([2, 1]))
+    target, weight = torch.tensor([[0.0, 0], [1, 0.5]]), torch.tensor([3.0, 2])
+    expected = label_set_loss(logits, target, torch.tensor([5.0, 0.5]), torch.ones(2), weight)
+    torch.testing.assert_close(found, expected)

@@ -1,6 +1,7 @@
 """One fit: what it learns, how its rates move, and that the same start gives the same end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,23 @@ def test_every_weight_has_its_rate_and_the_heads_alone_decay(dataset: Dataset) -
     slow = [p for group in groups if group.full_rate == config.optim.mixing_rate for p in group.params]
     assert names(slow) == {(i, name) for i, name in names(every) if name.startswith("mixing.")}
     assert {i for i, _ in names(slow)} == {0, 1}
+
+
+def test_attention_of_few_rows_begins_even_and_does_not_stay_so(dataset: Dataset) -> None:
+    config = resolved(dataset, epochs=10)
+    assert config.even_attention
+    trainer = Trainer(dataset, classes_of(dataset), config)
+    attentions = [learner.classifier.attention for learner in trainer.learners]
+    assert [attention.seeds().any() for attention in attentions] == [False, False]
+    trainer.train(10)
+    assert all(attention.seeds().abs().max() > 0.01 for attention in attentions)
+
+
+def test_embeddings_have_the_buckets_that_the_configuration_wants(dataset: Dataset) -> None:
+    config = replace(resolved(dataset), least_buckets=2**17)
+    for learner in Trainer(dataset, classes_of(dataset), config).learners:
+        assert isinstance(learner.embedding, HashedEmbedding)
+        assert learner.embedding.space.buckets == 2**17
 
 
 def test_balanced_class_weights_raise_the_recall_of_a_rare_label() -> None:

@@ -212,6 +212,21 @@ def test_metric_scores_start_as_scalar_products(attention: Attention) -> None:
     assert torch.equal(*answers)
 
 
+@pytest.mark.parametrize("metric", [False, True], ids=["scalar products", "metric scores"])
+def test_even_attention_begins_with_all_tokens_alike_and_a_head_that_reads_them(metric: bool) -> None:
+    model = ViewClassifier(ModelConfig(dim=D, metric=metric), C, even_attention=True).double()
+    x_BTD, squared_norm_BT1, mask_BT = inputs(*LENGTHS[:3])
+    probability_BTS, _, _ = model.attend(x_BTD, squared_norm_BT1, mask_BT)
+    even_BT = mask_BT / mask_BT.sum(1, keepdim=True)
+    torch.testing.assert_close(probability_BTS.squeeze(2), even_BT.double())
+    logits_BC = model(x_BTD, squared_norm_BT1, mask_BT)
+    assert logits_BC.detach().std() > 0.01
+    logits_BC.square().sum().backward()
+    assert all(
+        p.grad is not None and p.grad.any() for p in (model.attention.plain_SD, model.head.weight) if p is not None
+    )
+
+
 def test_metric_attention_is_the_softmax_of_metric_scores() -> None:
     metric, softmax = ModelConfig(dim=D, attention="metric"), ModelConfig(dim=D, attention="softmax", metric=True)
     for ours, theirs in zip(build(metric).explain(*inputs(7)), build(softmax).explain(*inputs(7)), strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls_training.vectors import file, tensors
 
 WORDS = ["the", "card", "naïve", "東", "!"]
@@ -46,13 +46,44 @@ def test_the_same_vectors_give_the_same_bytes_and_another_word_another_hash(path
     assert file.load(again).sha256 == file.load(path).sha256 != file.load(other).sha256
 
 
-def test_four_bits_take_half_the_room(tmp_path: Path) -> None:
+def test_fewer_bits_take_less_room(tmp_path: Path) -> None:
     words, many = [f"w{i}" for i in range(100)], np.ones((100, 256), np.float32)
     sizes: list[int] = []
-    for bits in (8, 4):
-        file.save(tmp_path / "v", words, many, {}, 8 if bits == 8 else 4)
+    bits: file.Bits
+    for bits in (8, 4, 2):
+        file.save(tmp_path / "v", words, many, {}, bits)
         sizes.append((tmp_path / "v").stat().st_size)
     assert sizes[0] - sizes[1] == 100 * 128
+    assert abs(sizes[1] - sizes[2] - 100 * 64) < 16  # the header says "turned"
+
+
+def test_two_bits_keep_scalar_products_however_unlike_the_numbers_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(50)]
+    given = rng.standard_normal((50, 256)) * np.geomspace(1, 0.01, 256) * rng.uniform(0.1, 1, (50, 1))
+    path = tmp_path / "two.vectors"
+    file.save(path, words, given.astype(np.float32), {}, 2)
+    found = file.load(path).row_VD
+    given /= np.linalg.norm(given, axis=1).max()
+    np.testing.assert_allclose(found @ found.T, given @ given.T, atol=0.15)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.linalg.norm(given, axis=1), rtol=0.15)
+    assert np.corrcoef((found @ found.T).ravel(), (given @ given.T).ravel())[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("dims", [2, 6, 48])
+def test_two_bits_of_numbers_that_are_no_power_of_two_are_refused(tmp_path: Path, dims: int) -> None:
+    with pytest.raises(ConfigError, match=f"must be a power of two from 4 on, not {dims}"):
+        file.save(tmp_path / "some.vectors", WORDS, rows(dims), {}, 2)
+    assert not (tmp_path / "some.vectors").exists()
+
+
+def test_damaged_rows_of_two_bits_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "two.vectors"
+    file.save(path, WORDS, rows(8), {}, 2)
+    rewritten(path, turned=np.zeros((5, 3), np.uint8))
+    for look in (file.check, file.load):
+        with pytest.raises(InputError, match="it has vectors of 12 numbers, no power of two, in two bits"):
+            look(path)
 
 
 def rewritten(path: Path, **changes: np.ndarray) -> None:

@@ -33,6 +33,45 @@ def explanation_report(
     for remark in prediction.remarks:
         yield Text(remark, style="yellow")
     yield Text()
+    yield from _tables(explanation, attribution, top, sub_tokens)
+
+
+def label_set_explanation_report(
+    prediction: Prediction,
+    explanation: Explanation,
+    attributions: Sequence[Attribution],
+    top: int,
+    sub_tokens: Sequence[SubTokenAttribution] | None = None,
+) -> Iterator[Table | Text]:
+    """Yield a prediction of several labels, and of each attribution the text in colours and its strongest tokens."""
+    yield from _label_scores(prediction)
+    for remark in prediction.remarks:
+        yield Text(remark, style="yellow")
+    for attribution in attributions:
+        yield Text()
+        against = "" if attribution.against is None else f" and not {named(attribution.against)}"
+        why = "why" if against or attribution.label in prediction.assigned else "why not"
+        yield Text(f"{why} {named(attribution.label)}{against}:", style="bold")
+        yield coloured_text(explanation, attribution)
+        yield from _tables(explanation, attribution, top, sub_tokens)
+
+
+def _label_scores(prediction: Prediction) -> Iterator[Text]:
+    """Yield the labels that are assigned, and the most probable of the others, each with its threshold."""
+    assert prediction.thresholds is not None
+    thresholds = dict(zip(prediction.label_names, prediction.thresholds.tolist(), strict=True))
+    scores = {scored.label: scored.score for scored in prediction.top()}
+    assigned = prediction.assigned
+    others = [name for name in scores if name not in assigned][:SHOWN_LABELS]
+    for names, style in ((assigned, "bold"), (others, "dim")):
+        if names:
+            shown = (f"{named(name)} {percent(scores[name])} (from {percent(thresholds[name])} on)" for name in names)
+            yield Text("   ".join(shown), style=style)
+
+
+def _tables(
+    explanation: Explanation, attribution: Attribution, top: int, sub_tokens: Sequence[SubTokenAttribution] | None
+) -> Iterator[Table | Text]:
     listed = sorted(attribution.strongest(top).tolist())
     yield rich_token_table(token_table(explanation, attribution, listed))
     yield Text()

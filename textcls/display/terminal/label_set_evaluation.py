@@ -1,23 +1,54 @@
 """Scores for the terminal where a text may have several labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
 from textcls.display.text import percent, plural
+from textcls.evaluation.label_set_evaluation import FEW_ROWS, LabelSetEvaluation
 from textcls.evaluation.label_set_metrics import LabelSetReport
 
 # Of more labels the worst are told; so many.
 MOST_LABELS: Final = 40
 WORST_LABELS: Final = 20
 MIXED_UP: Final = 10
+# Labels that a sentence names.
+NAMED: Final = 8
+
+
+def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Table | Text]:
+    """Yield an evaluation: scores, labels at their thresholds, which are mixed up, and how thresholds were chosen."""
+    yield from label_set_report(evaluation.report)
+    if evaluation.unknown_labels:
+        names = _some_of(evaluation.unknown_labels)
+        yield Text(f"The model does not know {names}: rows that have such a label are never assigned it.")
+    goal = evaluation.goal
+    if goal is None:
+        return
+    if evaluation.few:
+        yield Text(
+            f"Under {FEW_ROWS} rows have {_some_of(evaluation.few)}: there the threshold rests on the probabilities "
+            "as well.",
+            style="yellow",
+        )
+    if evaluation.unreached:
+        yield Text(
+            f"No threshold reaches it for {_some_of(evaluation.unreached)}: assigned from a probability of "
+            f"{percent(goal.promised, None)} on.",
+            style="yellow",
+        )
+    yield Text(
+        f"The thresholds were chosen on these rows for a {goal.measure} of {percent(goal.share, None)} of each label: "
+        "check them on others before you promise anything."
+    )
 
 
 def label_set_report(report: LabelSetReport) -> Iterator[Table | Text]:
     """Yield a report: scores, labels, and which of them are mixed up."""
     yield score_line(report)
+    yield other_scores_line(report)
     yield from label_table(report)
     if report.mixed_up:
         yield mixed_up_table(report)
@@ -35,6 +66,15 @@ def score_line(report: LabelSetReport) -> Text:
     )
 
 
+def other_scores_line(report: LabelSetReport) -> Text:
+    """Return in one line what is asked for less often."""
+    loss = report.cross_entropy
+    return Text(
+        f"F1 a row {percent(report.samples_f1, 2)}   ranking loss {percent(report.ranking_loss, 2)}"
+        + ("" if loss is None else f"   cross-entropy a row {loss:.3f}")
+    )
+
+
 def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     """Yield threshold, precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
     labels = report.labels
@@ -42,12 +82,14 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
         labels = tuple(sorted((label for label in labels if label.rows), key=lambda label: label.f1)[:WORST_LABELS])
         yield Text(f"The {len(labels)} of {len(report.labels):,} labels with the lowest F1:")
     table = Table("label", box=None, pad_edge=False)
-    for name in ("threshold", "precision", "recall", "F1", "avg. precision", "rows", "assigned"):
+    for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
         table.add_column(name, justify="right")
     for label in labels:
         precision = "-" if label.average_precision is None else f"{label.average_precision:.3f}"
         scores = (f"{value:.3f}" for value in (label.threshold, label.precision, label.recall, label.f1))
-        table.add_row(Text(label.label), *scores, precision, f"{label.rows:,}", f"{label.assigned:,}")
+        table.add_row(
+            Text(label.label), *scores, precision, f"{label.ece:.3f}", f"{label.rows:,}", f"{label.assigned:,}"
+        )
     yield table
 
 
@@ -58,3 +100,8 @@ def mixed_up_table(report: LabelSetReport) -> Table:
     for has, assigned, rows in report.mixed_up[:MIXED_UP]:
         table.add_row(Text(has), Text(assigned), f"{rows:,}")
     return table
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(map(repr, names[:NAMED])) + (f" and {plural(more, 'more label')}" if more > 0 else "")

@@ -1,15 +1,18 @@
 """What a model file says of itself, for the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from textcls.artifact import ModelInfo
-from textcls.display.text import plural
+from textcls.display.text import named, plural
 from textcls.errors import ArtifactError
+
+# Of more labels the first ones are shown.
+MOST_THRESHOLDS: Final = 40
 
 
 def model_table(path: Path, info: ModelInfo) -> Table:
@@ -18,6 +21,19 @@ def model_table(path: Path, info: ModelInfo) -> Table:
     for name, value in _facts(path, info):
         table.add_row(Text(name, style="dim"), Text(value))
     return table
+
+
+def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
+    """Yield the threshold of each label where a text may have several, and how its logit becomes its log-odds."""
+    columns = (info.labels, info.thresholds or (), info.scale or (), info.shift or ())
+    table = Table("label", box=None, pad_edge=False)
+    for name in ("threshold", "log-odds"):
+        table.add_column(name, justify="right")
+    for label, threshold, scale, shift in list(zip(*columns, strict=True))[:MOST_THRESHOLDS]:
+        table.add_row(Text(named(label)), f"{threshold:.3f}", f"{scale:.3f} x logit {shift:+.3f}")
+    yield table
+    if len(info.labels) > MOST_THRESHOLDS:
+        yield Text(f"({len(info.labels) - MOST_THRESHOLDS:,} more labels; --json has all)", style="dim")
 
 
 def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
@@ -48,15 +64,32 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
         *([("taught by", _teaching(training["distillation"]))] if training.get("distillation") else []),
-        ("held out", f"{plural(training['held_out_rows'], 'row')}, accuracy {training['held_out_accuracy']}"),
-        ("temperature", f"{info.temperature:.3f}"),
-        ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
+        ("held out", f"{plural(training['held_out_rows'], 'row')}, {_held_out(info)}"),
+        *_calibration(info),
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
         # The configuration holds the gate's start; what it has become stands with the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
         *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
+    ]
+
+
+def _held_out(info: ModelInfo) -> str:
+    """Return how validation rows were answered."""
+    training = info.training
+    if not info.several:
+        return f"accuracy {training['held_out_accuracy']}"
+    scores = {"micro-F1": "held_out_micro_f1", "macro-F1": "held_out_macro_f1", "break-even": "held_out_break_even"}
+    return ", ".join(f"{name} {training[key]}" for name, key in scores.items() if key in training)
+
+
+def _calibration(info: ModelInfo) -> list[tuple[str, str]]:
+    if info.several:
+        return []
+    return [
+        ("temperature", f"{info.temperature:.3f}"),
+        ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
     ]
 
 

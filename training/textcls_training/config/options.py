@@ -4,8 +4,10 @@ Python, scikit-learn and the command line accept the same values, and refuse the
 the default everywhere.
 """
 
+import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
@@ -77,10 +79,11 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A finite number from `least`; `above` says that `least` itself is none of them."""
+    """A finite number from `least`, up to `most` if that is one; `above` says that `least` itself is none of them."""
 
     least: float
     above: bool = False
+    most: float = math.inf
 
     def checked(self, name: str, value: object) -> float:
         """Return the number."""
@@ -88,10 +91,10 @@ class Number:
             raise ConfigError(f"{name} must be a number, not {value!r}.")
         number = float(value)
         inside = self.least < number if self.above else self.least <= number
-        if not (inside and number < math.inf):
-            raise ConfigError(
-                f"{name} must be a finite number {'above' if self.above else 'from'} {self.least:g}, not {value}."
-            )
+        if not (inside and number < math.inf and number <= self.most):
+            bounds = f"{'above' if self.above else 'from'} {self.least:g}"
+            bounds += "" if self.most == math.inf else f" to {self.most:g}"
+            raise ConfigError(f"{name} must be a finite number {bounds}, not {value}.")
         return number
 
     def parsed(self, text: str) -> object:
@@ -157,17 +160,61 @@ class NgramSizes:
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """The name of a file that is read."""
+    """The name of a file that is read, or one of a few names; `auto` is None in its plain form."""
 
-    def checked(self, name: str, value: object) -> Path:
-        """Return it as a path."""
+    names: tuple[str, ...] = ()
+
+    def checked(self, name: str, value: object) -> Path | str | None:
+        """Return it as a path; one of the names as it is."""
         if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-            raise ConfigError(f"{name} must be the name of a file, not {value!r}.")
+            known = f"{', '.join(self.names)}, or " if self.names else ""
+            raise ConfigError(f"{name} must be {known}the name of a file, not {value!r}.")
+        if isinstance(value, str) and value in self.names:
+            return None if value == "auto" else value
         return Path(os.fsdecode(value))
 
     def parsed(self, text: str) -> object:
         """Return the name."""
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWeights:
+    """`none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file that holds one."""
+
+    def checked(self, name: str, value: object) -> str | dict[str, float]:
+        """Return one of the names, or the weights; a label that has none counts 1."""
+        if isinstance(value, str) and value in ("none", "balanced"):
+            return str(value)
+        if isinstance(value, str | os.PathLike) and Path(value).is_file():
+            return self._weights(os.fspath(value), _json_in(Path(value)))
+        if isinstance(value, Mapping):
+            return self._weights(name, value)
+        raise ConfigError(
+            f"{name} must be none, balanced, or the weight of each label in a mapping or a JSON file, not {value!r}."
+        )
+
+    @staticmethod
+    def _weights(place: str, value: object) -> dict[str, float]:
+        if not isinstance(value, Mapping) or not value:
+            raise ConfigError(f'{place} must hold labels with their weights, such as {{"billing": 2}}.')
+        weights = {}
+        for label, weight in value.items():
+            if not isinstance(label, str):
+                raise ConfigError(f"{place}: a label is a string, not {label!r}.")
+            weights[label] = Number(0).checked(f"{place}: the weight of {label!r}", weight)
+        return weights
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
+
+
+def _json_in(path: Path) -> object:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read as JSON ({error}).") from error
 
 
 def _whole(size: object) -> int:

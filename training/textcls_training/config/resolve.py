@@ -6,20 +6,40 @@ That is their number, their labels, their tokens, their scripts.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final, Literal
 
+from textcls.errors import ConfigError
+from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.data.feature_space import LEAST_BUCKETS
+from textcls_training.data.split import CROSS_FIT_BELOW
 from textcls_training.vectors.word_vectors import WordVectors
+
+# What the rows of each label count: by a rule, or a number a label, in the order of the labels.
+LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
+# Rows are few where they are cross-fitted. What is then another, and was measured (training/README.md): how attention
+# begins, the learning rate of attention and head, and how many buckets there are for features at least.
+FEW_ROWS: Final = CROSS_FIT_BELOW
+EVEN_ATTENTION_RATE: Final = 9e-3
+FEW_ROWS_BUCKETS: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedConfig:
     """A training run with nothing left open.
 
-    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds.
+    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds. On
+    trial, nobody has asked for them, and validation rows decide whether they stay.
+
+    Attributes:
+        even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
+        least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
+        vectors_rate: learning rate of attention and head of the view by vectors.
+        goal: what the thresholds of several labels are to reach; None for the highest F1.
     """
 
     features: FeatureConfig
@@ -27,12 +47,17 @@ class ResolvedConfig:
     optim: OptimConfig
     epochs: int
     max_tokens: int
-    class_weight: ClassWeight
+    class_weight: LabelWeights
     rationale_weight: float
     size: Size
     seed: int
     device: Device
     vectors: WordVectors | None = None
+    even_attention: bool = False
+    least_buckets: int = LEAST_BUCKETS
+    vectors_on_trial: bool = False
+    vectors_rate: float = OptimConfig().rate
+    goal: Goal | None = None
 
 
 def resolve(
@@ -44,6 +69,7 @@ def resolve(
     several: bool = False,
     fused_metric: bool = False,
     vectors: WordVectors | None = None,
+    names: Sequence[str] = (),
 ) -> ResolvedConfig:
     """Decide what `config` leaves open.
 
@@ -56,7 +82,17 @@ def resolve(
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
         vectors: what the file `config.vectors` holds.
+        names: the labels, which weights of labels need.
+
+    Raises:
+        ConfigError: a label that does not exist has a weight, or thresholds are to be chosen where there are none.
     """
+    goal = Goal.of(config.target_precision, config.target_recall)
+    if goal is not None and not several:
+        raise ConfigError(
+            f"A target {goal.measure} is for several labels a text, and these have one; textcls evaluate chooses the "
+            "threshold below which a model of one label abstains."
+        )
     epochs = config.epochs or default_epochs(len(texts), labels, several=several)
     model = config.model or ModelConfig(
         dim=config.dim or default_dim(labels, several=several),
@@ -67,20 +103,40 @@ def resolve(
     )
     if model.metric is None:
         model = replace(model, metric=fused_metric and model.linear_scores)
-    optim = config.optim or default_optim(len(texts), tokens / max(1, len(texts)), epochs, several=several)
+    even = even_attention(model, len(texts))
+    tokens_a_text = tokens / max(1, len(texts))
+    optim = config.optim or default_optim(len(texts), tokens_a_text, epochs, several=several, faster=even and not several)
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
         optim=optim if config.mixing_rate is None else replace(optim, mixing_rate=config.mixing_rate),
         epochs=epochs,
         max_tokens=config.max_tokens,
-        class_weight=config.class_weight,
+        class_weight=label_weights(config.class_weight, names),
         rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,
         device=config.device,
         vectors=vectors,
+        even_attention=even,
+        # The view by vectors begins even on all data, and keeps the rate that was measured for it.
+        vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
+        least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
+        goal=goal,
     )
+
+
+def label_weights(told: ClassWeight, names: Sequence[str]) -> LabelWeights:
+    """Return the weights of labels in the order of `names`; one without a weight counts 1.
+
+    Raises:
+        ConfigError: a label that is none of `names` has a weight.
+    """
+    if isinstance(told, str):
+        return told
+    if strangers := sorted(set(told) - set(names)):
+        raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which is no label of the training rows.")
+    return tuple(told.get(name, 1.0) for name in names)
 
 
 def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
@@ -101,9 +157,11 @@ def default_epochs(rows: int, labels: int, *, several: bool = False) -> int:
 def default_dim(labels: int, *, several: bool = False) -> int:
     """Return 32; 64 for more than 32 labels, which do not fit into fewer dimensions.
 
-    Where labels do not compete, more than 16 do not.
+    Where each label is a question of its own: 64 for more than 16 labels, 128 for more than 64.
     """
-    return 64 if labels > (16 if several else 32) else 32
+    if several:
+        return 128 if labels > 64 else 64 if labels > 16 else 32
+    return 64 if labels > 32 else 32
 
 
 def default_batch_size(rows: int) -> int:
@@ -111,13 +169,26 @@ def default_batch_size(rows: int) -> int:
     return 16 if rows < 8000 else 32
 
 
-def default_optim(rows: int, tokens_a_text: float, epochs: int, *, several: bool = False) -> OptimConfig:
+def even_attention(model: ModelConfig, rows: int) -> bool:
+    """Return whether attention begins with all tokens alike: that of the default model, where rows are few.
+
+    A random seed prefers the words of some labels to those of others before anything is known, and few rows do not
+    teach it better.
+    """
+    usual = model.attention == "norm" and model.mixing == "none" and model.embedding == "rows" and model.seeds == 1
+    return usual and rows < FEW_ROWS
+
+
+def default_optim(
+    rows: int, tokens_a_text: float, epochs: int, *, several: bool = False, faster: bool = False
+) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
-    is a question of its own, most answers being no.
+    is a question of its own, most answers being no. Attention that begins even and has few steps learns `faster`, and
+    the head with it.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
@@ -125,6 +196,8 @@ def default_optim(rows: int, tokens_a_text: float, epochs: int, *, several: bool
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
+    if faster:
+        optim = replace(optim, rate=EVEN_ATTENTION_RATE)
     steps = max(1.0, epochs * rows / batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 and not several else optim
 

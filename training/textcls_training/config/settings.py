@@ -13,6 +13,7 @@ from textcls.features import MAX_TOKENS
 from textcls_training.config.options import (
     METADATA,
     Choice,
+    ClassWeights,
     FileName,
     Flag,
     Integer,
@@ -24,7 +25,7 @@ from textcls_training.config.options import (
 )
 
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
-ClassWeight = Literal["none", "balanced"]
+ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
 Device = Literal["auto", "cpu", "cuda"]
 EmbeddingKind = Literal["rows", "bits"]
 Size = Literal["tiny", "small", "default", "full"]
@@ -89,14 +90,34 @@ class TrainConfig:
     )
     epochs: int | None = option(Integer(1), None, "Most passes over the data.", unset="by the number of rows")
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
-    class_weight: ClassWeight = option(Choice(get_args(ClassWeight)), "none", "Weigh rare labels up.")
+    class_weight: ClassWeight = option(
+        ClassWeights(),
+        "none",
+        "How much the rows of each label count: none alike, balanced weighs rare labels up, or the name of a JSON file "
+        'of weights such as {"billing": 2}.',
+    )
+    target_precision: float | None = option(
+        Number(0, above=True, most=1),
+        None,
+        "Of several labels a text: assign each so that it is right in such a share of texts, as 0.95.",
+        unset="so that F1 is highest",
+    )
+    target_recall: float | None = option(
+        Number(0, above=True, most=1),
+        None,
+        "Of several labels a text: assign each so that such a share of its texts is found.",
+        unset="so that F1 is highest",
+    )
     size: Size = option(
         Choice(get_args(Size)),
         "default",
         "How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
     )
-    vectors: Path | None = option(
-        FileName(), None, "Vectors of words, a file made by textcls vectors: a third view of each text.", unset="none"
+    vectors: Path | Literal["none", "english"] | None = option(
+        FileName(("auto", "none", "english")),
+        None,
+        "Vectors of words, a third view of a text: a file made by textcls vectors, or english, which come along.",
+        unset="english for up to 1,000 rows of English that gain by it",
     )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
     teacher: str | None = option(
@@ -125,18 +146,23 @@ class TrainConfig:
             raise ConfigError(f"The model is given as a whole, and {told[0]} besides; leave one of them out.")
         if (self.model or self).embedding == "bits" and self.ngrams:
             raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
-        if self.vectors is not None:
-            self._check_vectors(self.model or self)
+        if self.target_precision is not None and self.target_recall is not None:
+            raise ConfigError("target_precision and target_recall each choose the thresholds; leave one of them out.")
+        beside = self.beside_vectors()
+        if self.vectors not in (None, "none") and beside is not None:
+            raise ConfigError(f"Vectors do not go together with {beside}; leave one of the two out.")
 
-    def _check_vectors(self, model: "TrainConfig | ModelConfig") -> None:
-        """Refuse what vectors cannot stand beside: in a saved model they are folded into values of labels."""
+    def beside_vectors(self) -> str | None:
+        """Return what vectors cannot stand beside: in a saved model they are folded into values of labels."""
+        model = self.model or self
         for name, value, fits in (
             ("mixing", model.mixing, model.mixing == "none"),
             ("attention", model.attention, model.attention not in NONLINEAR_SCORES),
             ("embedding", model.embedding, model.embedding == "rows"),
         ):
             if not fits:
-                raise ConfigError(f"Vectors do not go together with {name} {value!r}; leave one of the two out.")
+                return f"{name} {value!r}"
+        return None
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:

@@ -46,8 +46,16 @@ class FeatureSpace:
     weight: NDArray[np.float32]
 
     @classmethod
-    def fit(cls, corpus: Corpus, config: FeatureConfig) -> "FeatureSpace":
-        """Give each feature of the training corpus its row and weight."""
+    def fit(cls, corpus: Corpus, config: FeatureConfig, least_buckets: int = LEAST_BUCKETS) -> "FeatureSpace":
+        """Give each feature of the training corpus its row and weight.
+
+        Args:
+            corpus: the training texts.
+            config: which features a token has.
+            least_buckets: a power of two. Of few texts the features of others are mostly unseen, and one in ten of
+                these falls into the bucket of a seen one, which it does not in a saved model: the more buckets, the
+                closer are the answers to validation rows to what the saved model would say.
+        """
         hashes = _Hashes(corpus, config)
         type_count = np.bincount(corpus.token, minlength=len(corpus.types))
         occurs = type_count > 0
@@ -58,7 +66,7 @@ class FeatureSpace:
             (0.5, hashes.bigram, None),
             (1.0, hashes.word[occurs], type_count[occurs]),
         )
-        buckets = _enough_buckets(sum(len(found) for _, found, _ in kinds))
+        buckets = max(least_buckets, _enough_buckets(sum(len(found) for _, found, _ in kinds)))
         count = np.zeros(buckets)
         factor = np.zeros(buckets, np.float32)
         for kind_factor, found, times in kinds:

@@ -5,11 +5,15 @@ import json
 import struct
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from textcls.data import TargetOptions
 from textcls.data.label_sets import LabelSet
 from textcls.errors import InputError
 from textcls.labels import label_problem, labels_problem
 from textcls_training.data.rationales import Spans
+
+ONE_COLUMN: Final = TargetOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,7 @@ class LabelledTexts:
         rationales: human rationales of each text, the reasons for its label, as spans of characters; None for none.
         text_columns: where the texts came from; several columns are joined.
         label_column: where the labels came from.
+        written: how they are written there, where a text may have several.
     """
 
     texts: Sequence[str]
@@ -35,6 +40,7 @@ class LabelledTexts:
     rationales: Sequence[Spans] | None = None
     text_columns: tuple[str, ...] = ("text",)
     label_column: str = "label"
+    written: TargetOptions = ONE_COLUMN
 
     def labels_in_use(self) -> set[str]:
         """Return the distinct labels of all rows."""

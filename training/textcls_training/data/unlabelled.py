@@ -1,8 +1,8 @@
 """Texts without labels: of however many, a bounded sample that hangs on the texts alone, and holds none twice."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import NamedTuple, Self
 
@@ -29,26 +29,30 @@ class UnlabelledTexts:
         probability_UC: what somebody says of them [texts, labels], labels in the order of their names, or None.
         given: how many texts there were.
         copies: how many of them were left out because labelled rows hold the same tokens.
+        of_labelled: what somebody says of these: probabilities by the hash of the text.
     """
 
     texts: list[str]
     probability_UC: Float32 | None
     given: int
     copies: int
+    of_labelled: Mapping[int, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
     def sample(cls, rows: Iterable[UnlabelledText], limit: int, labelled: Iterable[str]) -> Self:
         """Keep at most `limit` of the texts: those of the smallest hashes, in the order of these.
 
         So neither the order of the rows nor copies among them count, and of a million texts no more are in memory than
-        are kept. Texts without a token, and copies of labelled ones, are left out.
+        are kept. Texts without a token, and copies of labelled ones, are left out; of these copies the probabilities
+        are kept, by which whoever gave them can be judged.
 
         Args:
             rows: the texts, read once.
             limit: how many are kept at most.
             labelled: texts that must not be among them: training and validation rows.
         """
-        known = {hash_of(text) for text in labelled}
+        known = {hash_of(text): text for text in labelled}
+        of_labelled: dict[int, Sequence[float]] = {}
         kept: dict[int, UnlabelledText] = {}
         largest: list[int] = []  # a heap of negative hashes
         given = copies = 0
@@ -57,6 +61,9 @@ class UnlabelledTexts:
             number = hash_of(row.text)
             if number in known:
                 copies += 1
+                # Among a million texts some other one has the hash of a labelled text.
+                if row.probabilities is not None and tokenize(row.text) == tokenize(known[number]):
+                    of_labelled.setdefault(number, row.probabilities)
             elif number not in kept and _speaks(row.text):
                 if len(kept) < limit:
                     heappush(largest, -number)
@@ -71,6 +78,7 @@ class UnlabelledTexts:
             probability_UC=np.array(told, np.float32) if told else None,
             given=given,
             copies=copies,
+            of_labelled=of_labelled,
         )
 
     def sha256(self) -> str:
@@ -81,6 +89,8 @@ class UnlabelledTexts:
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
         if self.probability_UC is not None:
             digest.update(self.probability_UC.astype("<f4").tobytes())
+        for number, values in sorted(self.of_labelled.items()):
+            digest.update(number.to_bytes(8, "big") + np.array(values, "<f4").tobytes())
         return digest.hexdigest()
 
 

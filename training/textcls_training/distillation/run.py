@@ -8,7 +8,7 @@ import numpy as np
 from textcls.errors import ConfigError, InputError
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.arrays import Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -144,11 +144,20 @@ class Distillation:
         self, texts: list[str], pool: Pool, hashes: Int64, config: ResolvedConfig, callback: Callback, stop: Stop
     ) -> Teacher:
         if self._unlabelled.probability_UC is not None:
-            return GivenAnswers("given probabilities", self._unlabelled.probability_UC, int(pool.unlabelled[0]))
+            return GivenAnswers(self._given(self._unlabelled.probability_UC, hashes, pool))
         if self._encoder is not None:
             vectors = self._encoder.encode(texts, callback, stop)
             return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
         return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop)
+
+    def _given(self, probability_UC: Float32, hashes: Int64, pool: Pool) -> Float32:
+        """Return the probabilities of all texts of the pool; NaN of labelled texts that nobody has answered."""
+        found_PC = np.full((len(hashes), pool.classes), np.nan, np.float32)
+        found_PC[pool.unlabelled] = probability_UC
+        for i, number in enumerate(hashes[: pool.unlabelled[0]].tolist()):
+            if number in self._unlabelled.of_labelled:
+                found_PC[i] = self._unlabelled.of_labelled[number]
+        return found_PC
 
     def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> ResolvedConfig:
         """Decide by labelled and unlabelled texts together; by labelled ones alone, which n-grams are read."""
@@ -158,7 +167,8 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         fused = fuses_metric_scores(config.device)
-        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, vectors=alone.config.vectors)
+        more: Any = {"vectors": alone.config.vectors, "names": given.label_names()}
+        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

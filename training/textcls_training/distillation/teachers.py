@@ -19,6 +19,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.split import masks_of
 from textcls_training.distillation import linear_head
 from textcls_training.distillation.encoder import Float16, as_float64
+from textcls_training.fit import calibration
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.cross_fit import CrossFit
 from textcls_training.fit.interrupt import Stop
@@ -80,14 +81,30 @@ class SelfTeacher:
 
 
 class GivenAnswers:
-    """Somebody's probabilities of the unlabelled texts, which are the last ones of the pool."""
+    """Somebody's probabilities, made honest by those of the labelled texts that he has answered, too.
 
-    def __init__(self, name: str, probability_UC: Float32, first: int) -> None:
-        """Take the probabilities, and the number of the first unlabelled text."""
-        self.name, self._probability_UC, self._first = name, probability_UC, first
+    Of hard answers, 1 for a label and 0 for the others, that makes probabilities that are as often right as he is.
+    """
 
-    def answers(self, _text_T: Int64, _label_T: Int64, asked_A: Int64) -> Float32 | None:
-        """Return what was given; None if a text is asked that is not an unlabelled one."""
-        if len(asked_A) and asked_A.min() < self._first:
+    name = "given probabilities"
+
+    def __init__(self, probability_PC: Float32) -> None:
+        """Take the probabilities of all texts of the pool; a row of NaN where he has said nothing."""
+        self._probability_PC = probability_PC
+
+    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
+        """Return what was given, at the temperature of what was given of `text_T`; None if a text was not answered."""
+        asked_AC = self._probability_PC[asked_A]
+        if np.isnan(asked_AC).any():
             return None
-        return self._probability_UC[asked_A - self._first]
+        told_TC = self._probability_PC[text_T]
+        known_T = ~np.isnan(told_TC).any(axis=1)
+        temperature = calibration.fit(_log(told_TC[known_T])[None], label_T[known_T]).temperature
+        if temperature == 1:
+            return asked_AC
+        return softmax(_log(asked_AC).astype(np.float64) / temperature, axis=1).astype(np.float32)
+
+
+def _log(probability_RC: Float32) -> Float32:
+    """Return logits of probabilities, of which none is less than one in ten thousand."""
+    return np.log(np.maximum(probability_RC, np.float32(1e-4)))

@@ -1,5 +1,6 @@
 """What is changed in a saved model without training it again: its metadata, and nothing else of the file."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from textcls._util.atomic_write import atomic_write
 from textcls.artifact import METADATA_KEY, ModelInfo, read_file
-from textcls.errors import ArtifactError
+from textcls.errors import ArtifactError, ConfigError
 from textcls.prediction import checked_threshold
 
 
@@ -21,12 +22,40 @@ def store_threshold(path: Path, threshold: float | None) -> None:
         SurroundingsError: the file cannot be replaced.
     """
     threshold = None if threshold is None else checked_threshold(threshold)
+    _rewrite(path, lambda info: replace(info, threshold=threshold))
+
+
+def store_thresholds(path: Path, thresholds: Sequence[float]) -> None:
+    """Write the probabilities from which on the model at `path` assigns its labels into its file.
+
+    Args:
+        path: a model that may give several labels; the file is replaced as a whole.
+        thresholds: of each label, in the order of the model.
+
+    Raises:
+        ConfigError: one is no probability, or there is not one a label.
+        ArtifactError: there is no model, or it is damaged.
+        SurroundingsError: the file cannot be replaced.
+    """
+    checked = tuple(map(checked_threshold, thresholds))
+
+    def changed(info: ModelInfo) -> ModelInfo:
+        if not info.several or len(checked) != len(info.labels):
+            labels = f"{len(info.labels)} labels a text may have" if info.several else "one label a text"
+            raise ConfigError(f"{path} has {labels}, and {len(checked)} thresholds were given.")
+        return replace(info, thresholds=checked)
+
+    _rewrite(path, changed)
+
+
+def _rewrite(path: Path, change: Callable[[ModelInfo], ModelInfo]) -> None:
+    """Change what the file at `path` says of itself."""
     try:
         model = onnx.load_model_from_string(read_file(path))
     except DecodeError as error:
         raise ArtifactError(f"{path} is no ONNX file, or it is damaged.") from error
     found = {prop.key: prop for prop in model.metadata_props}
     info = ModelInfo.from_metadata({key: prop.value for key, prop in found.items()}, path)
-    found[METADATA_KEY].value = replace(info, threshold=threshold).to_metadata()[METADATA_KEY]
+    found[METADATA_KEY].value = change(info).to_metadata()[METADATA_KEY]
     with atomic_write(path) as file:
         file.write(model.SerializeToString(deterministic=True))

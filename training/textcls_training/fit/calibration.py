@@ -21,8 +21,14 @@ LOG_RANGE = (-4.0, 3.0)
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
     """Return the mean cross-entropy in nats of logits at `temperature`."""
+    return float(log_losses(logits_RC, label_R, temperature).mean())
+
+
+def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> NDArray[np.float64]:
+    """Return the cross-entropy in nats of each row [R] of logits at `temperature`."""
     log_probability_RC = log_softmax(logits_RC.astype(np.float64) / temperature, axis=1)
-    return float(-log_probability_RC[np.arange(len(label_R)), label_R].mean())
+    loss_R: NDArray[np.float64] = -log_probability_RC[np.arange(len(label_R)), label_R]
+    return loss_R
 
 
 def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:

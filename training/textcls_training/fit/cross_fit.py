@@ -4,18 +4,24 @@ Fits share nothing, so two may run side by side: the result is the same bytes as
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.selection import SelectionResult, end_to_end, select
+from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.threads import in_second_thread
-from textcls_training.fit.trainer import Trainer
-from textcls_training.fit.validation import EpochScore, validation_of
+from textcls_training.fit.trainer import VECTORS, Trainer
+from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import TrainedModel
+
+# What is kept of validation rows over all epochs: 400 MB.
+MOST_LOGITS = 100_000_000
 
 
 class ValidatedFit:
@@ -23,14 +29,17 @@ class ValidatedFit:
 
     Attributes:
         trainer: the fit.
-        logits: of the validation rows [V, rows, C], after each whole epoch so far.
+        logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where all
+            would take more than `MOST_LOGITS` numbers.
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
         self.trainer = Trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
-        self._validation = validation_of([split.valid])
+        self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
+        an_epoch = len(self.trainer.learners) * len(split.valid.labels) * classes
+        self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
 
     def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
         """Train for all epochs, or until a stop is requested, and validate each whole one.
@@ -46,6 +55,8 @@ class ValidatedFit:
             trainer.train_epoch(number, callback)
             if trainer.stop.requested:
                 return
+            if not self._keeps_all:
+                self.logits.clear()
             self.logits.append(trainer.predict(self._encoded))
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
@@ -91,11 +102,27 @@ class CrossFit:
             self._fit_in_two_threads(callback)
         if self.stop.requested:
             return self._as_it_stands()
-        validation = validation_of([split.valid for split in self.splits])
-        selected = select(validation, end_to_end(self.logits))
+        selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
+
+    def _select(self, validation: Validation) -> SelectionResult:
+        """Select the epoch, and whether vectors on trial stay: where validation rows do not prefer them, all goes on
+        as if they had never been there.
+        """
+        by_epoch = end_to_end(self.logits)
+        selected = select(validation, by_epoch, self.config.epochs)
+        if not self.config.vectors_on_trial:
+            return selected
+        others = [np.delete(logits_VRC, VECTORS, axis=0) for logits_VRC in by_epoch]
+        without = select(validation, others, self.config.epochs)
+        if better(selected, without):
+            return selected
+        self.config = replace(self.config, vectors=None, vectors_on_trial=False)
+        if self.final is not None:
+            del self.final.learners[VECTORS]
+        return without
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
         """Fit each split: two threads would draw dropout from the one generator of both."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls_training.data.arrays import Bools, Float32, Float64
 from textcls_training.fit.calibration import LOG_RANGE, MIN_ROWS
 from textcls_training.models.calibration import LabelSetCalibration, combine
@@ -22,8 +23,6 @@ from textcls_training.models.calibration import LabelSetCalibration, combine
 # How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
 PULL = 4.0
 NEWTON_STEPS = 25
-# A label's F1 is counted as if so many of its rows were as its probabilities expect.
-EXPECTED_ROWS = 20.0
 # Of so many parts of the validation rows each is judged by what the others have fitted.
 PARTS = 5
 # Numbers that are worked on at once.
@@ -37,19 +36,22 @@ class Answered(NamedTuple):
     assigned_RC: Bools
 
 
-def fit(logits_VRC: Float32, target_RC: Float32) -> LabelSetCalibration:
-    """Return the calibration of least cross-entropy, with thresholds of the highest F1.
+def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> LabelSetCalibration:
+    """Return the calibration of least cross-entropy, with thresholds of the highest F1, or that reach a goal.
 
-    Below `MIN_ROWS` rows views count alike, logits are log-odds, and labels are assigned from a probability of 1/2 on.
+    Below `MIN_ROWS` rows views count alike, logits are log-odds, and labels are assigned from a probability of 1/2 on,
+    or from the one that promises the goal.
 
     Args:
         logits_VRC: what each view answers.
         target_RC: how probable each label is.
+        goal: what thresholds are to reach; None for the highest F1.
     """
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
         same = (1.0,) * classes
-        return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (0.5,) * classes, fitted=False)
+        least = 0.5 if goal is None else goal.promised
+        return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (least,) * classes, fitted=False)
     weight_V = _ensemble(logits_VRC, target_RC)
     ensemble_weights = tuple((weight_V / weight_V.sum()).tolist())
     logits_RC = combine(ensemble_weights, logits_VRC)
@@ -57,14 +59,16 @@ def fit(logits_VRC: Float32, target_RC: Float32) -> LabelSetCalibration:
     for part in _parts(classes, rows):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
         scale_K, shift_K = fit_lines(logits_RK, target_RK, float(weight_V.sum()))
-        thresholds_K = best_thresholds(expit(logits_RK * scale_K + shift_K), target_RK)
+        thresholds_K = thresholds_of(expit(logits_RK * scale_K + shift_K), target_RK, goal)
         scale += scale_K.tolist()
         shift += shift_K.tolist()
         thresholds += thresholds_K.tolist()
     return LabelSetCalibration(ensemble_weights, tuple(scale), tuple(shift), tuple(thresholds))
 
 
-def assigned_by_others(logits_RC: Float32, target_RC: Float32, fitted: LabelSetCalibration) -> Answered:
+def assigned_by_others(
+    logits_RC: Float32, target_RC: Float32, fitted: LabelSetCalibration, goal: Goal | None = None
+) -> Answered:
     """Return what rows are answered by lines and thresholds that were fitted on other rows: what to judge them by.
 
     A threshold of the highest F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
@@ -74,6 +78,7 @@ def assigned_by_others(logits_RC: Float32, target_RC: Float32, fitted: LabelSetC
         logits_RC: combined logits.
         target_RC: how probable each label is.
         fitted: what all rows have fitted, whose ensemble weights `logits_RC` have.
+        goal: what thresholds are to reach; None for the highest F1.
     """
     rows = len(logits_RC)
     if not fitted.fitted or rows - rows // PARTS < MIN_ROWS:
@@ -88,7 +93,7 @@ def assigned_by_others(logits_RC: Float32, target_RC: Float32, fitted: LabelSetC
             scale_K, shift_K = fit_lines(logits_RK[~mine], target_RK[~mine], start)
             probability_RK = expit(logits_RK * scale_K + shift_K)
             probability_RC[mine, labels] = probability_RK[mine]
-            thresholds_K = best_thresholds(probability_RK[~mine], target_RK[~mine])
+            thresholds_K = thresholds_of(probability_RK[~mine], target_RK[~mine], goal)
             assigned_RC[mine, labels] = probability_RK[mine] >= thresholds_K
     return Answered(probability_RC, assigned_RC)
 
@@ -177,6 +182,30 @@ def _line_loss(
     return loss
 
 
+def thresholds_of(probability_RK: Float64, target_RK: Float64, goal: Goal | None) -> Float64:
+    """Return the threshold of each label [K]: of the highest F1, or that which reaches a goal."""
+    if goal is None:
+        return best_thresholds(probability_RK, target_RK)
+    return thresholds_reaching(goal, probability_RK, target_RK)
+
+
+def thresholds_reaching(goal: Goal, probability_RK: Float64, target_RK: Float64) -> Float64:
+    """Return the threshold of each label [K] that reaches a precision or a recall, rows counting as for the highest F1.
+
+    Where none does, the label is assigned from the probability on that promises the goal.
+    """
+    counted_RK = _counted(probability_RK, target_RK)
+    found = (
+        reaching(goal, probability_R, counted_R)
+        for probability_R, counted_R in zip(probability_RK.T, counted_RK.T, strict=True)
+    )
+    return np.array([goal.promised if threshold is None else threshold for threshold in found], np.float64)
+
+
+def _counted(probability_RK: Float64, target_RK: Float64) -> Float64:
+    return counted(probability_RK, target_RK, EXPECTED_ROWS / (EXPECTED_ROWS + target_RK.sum(0)))
+
+
 def best_thresholds(probability_RK: Float64, target_RK: Float64) -> Float64:
     """Return the threshold of the highest F1 of each label [K].
 
@@ -184,8 +213,7 @@ def best_thresholds(probability_RK: Float64, target_RK: Float64) -> Float64:
     probability expects, which is honest, and partly as it is: with n rows of the label, `EXPECTED_ROWS` /
     (`EXPECTED_ROWS` + n) the one, and the rest the other.
     """
-    expected_K = EXPECTED_ROWS / (EXPECTED_ROWS + target_RK.sum(0))
-    counted_RK = target_RK * (1 - expected_K) + probability_RK * expected_K
+    counted_RK = _counted(probability_RK, target_RK)
     order_RK = np.argsort(-probability_RK, axis=0, kind="stable")
     falling_RK = np.take_along_axis(probability_RK, order_RK, 0)
     found_RK = np.cumsum(np.take_along_axis(counted_RK, order_RK, 0), axis=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
 from textcls_training.models.calibration import AnyCalibration
 
@@ -37,15 +37,17 @@ class SelectionResult:
         return self.validation.labels
 
 
-def select(validation: Validation, by_epoch: Sequence[Float32]) -> SelectionResult:
+def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | None = None) -> SelectionResult:
     """Let validation rows choose the epoch, and calibrate their logits there.
 
     Without validation rows (very small data) the last epoch is taken.
 
     Args:
         validation: the validation rows; of several splits end to end.
-        by_epoch: the logits [V, rows, labels] after each epoch, a view each.
+        by_epoch: the logits [V, rows, labels] after each of the last epochs, a view each.
+        epochs: how many there were; None if these are all.
     """
+    before = 0 if epochs is None else epochs - len(by_epoch)
     calibrations, combined, scores = [], [], []
     for logits_VRC in by_epoch:
         found = validation.calibrate(logits_VRC)
@@ -55,7 +57,17 @@ def select(validation: Validation, by_epoch: Sequence[Float32]) -> SelectionResu
         if len(validation):
             scores.append(validation.score(logits_RC))
     number = best_epoch(scores, len(validation)) if scores else len(by_epoch)
-    return SelectionResult(number, calibrations[number - 1], combined[number - 1], validation)
+    return SelectionResult(before + number, calibrations[number - 1], combined[number - 1], validation)
+
+
+def better(one: SelectionResult, other: SelectionResult) -> bool:
+    """Whether `one` answers the validation rows better: with a lower cross-entropy, by more than a standard error."""
+    gain_R = _losses(other) - _losses(one)
+    return len(gain_R) > 1 and bool(gain_R.mean() > gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
+
+
+def _losses(selected: SelectionResult) -> Float64:
+    return selected.validation.losses(selected.calibration.probabilities(selected.logits))
 
 
 def end_to_end(by_split: Sequence[Sequence[Float32]]) -> list[Float32]:

@@ -5,8 +5,9 @@ Shapes: B texts of a batch, T tokens of the longest one, V views, C labels, D wi
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -31,6 +32,8 @@ from textcls_training.models.vector_embedding import VectorEmbedding, vector_cla
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
+# Where the view of vectors stands among the others, if there is one.
+VECTORS: Final = 1
 # Texts that are predicted at once.
 PREDICTION_BATCH = 256
 
@@ -69,11 +72,12 @@ class ViewLearner:
         device, learners = resolve_device(config.device), []
         for features in config.features.views():
             embedding = make_embedding(corpus, features, config)
-            learners.append(cls(embedding, ViewClassifier(config.model, classes), device))
+            classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
+            learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
             # Made last, so that the other views begin as they do without it.
             classifier = vector_classifier(config.model, config.vectors, classes)
-            learners.insert(1, cls(VectorEmbedding(config.vectors), classifier, device))
+            learners.insert(VECTORS, cls(VectorEmbedding(config.vectors), classifier, device))
         return learners
 
     def read(self, encoded: Any, text_B: Int64) -> ViewBatch:
@@ -116,7 +120,12 @@ class Trainer:
         self.encoded = self.encode(dataset.corpus)
         self.device = self.learners[0].device
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
-        self.dense = dense_groups([learner.classifier for learner in self.learners], embeddings, config.optim)
+        classifiers = [learner.classifier for learner in self.learners]
+        self.dense = []
+        if config.vectors is not None:
+            slower = replace(config.optim, rate=config.vectors_rate)
+            self.dense += dense_groups([classifiers.pop(VECTORS)], [], slower)
+        self.dense += dense_groups(classifiers, embeddings, config.optim)
         self._label_loss = make_loss(dataset, classes, config.class_weight, self.device)
         if dataset.several:
             self._begin_at_log_odds(classes)

@@ -8,12 +8,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from textcls.evaluation.label_thresholds import Goal
 from textcls_training.data import label_matrix
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit import calibration, label_set_calibration
 from textcls_training.models.calibration import AnyCalibration, Calibration, LabelSetCalibration
+
+# What has been rounded to zero was not impossible.
+LEAST_PROBABILITY = 1e-12
 
 
 class EpochScore(NamedTuple):
@@ -55,6 +59,9 @@ class Validation(Protocol):
     def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
         """Fit ensemble weights, and what makes probabilities of logits."""
 
+    def losses(self, probability_RC: Float64) -> Float64:
+        """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
+
 
 class LabelValidation:
     """Validation rows with one label each."""
@@ -73,12 +80,23 @@ class LabelValidation:
         """Fit ensemble weights and temperature."""
         return calibration.fit(logits_VRC, self.labels)
 
+    def losses(self, probability_RC: Float64) -> Float64:
+        """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
+        right_R = probability_RC[np.arange(len(self.labels)), self.labels]
+        return np.asarray(-np.log(np.maximum(right_R, LEAST_PROBABILITY)))
+
 
 class LabelSetValidation:
-    """Validation rows with several labels each."""
+    """Validation rows with several labels each.
 
-    def __init__(self, sets: LabelMatrix) -> None:
+    Args:
+        sets: their labels.
+        goal: what thresholds are to reach; None for the highest F1.
+    """
+
+    def __init__(self, sets: LabelMatrix, goal: Goal | None = None) -> None:
         self.target_RC = sets.dense(np.arange(len(sets)))
+        self.goal = goal
 
     def __len__(self) -> int:
         return len(self.target_RC)
@@ -89,11 +107,17 @@ class LabelSetValidation:
 
     def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
         """Fit ensemble weights, and line and threshold of each label."""
-        return label_set_calibration.fit(logits_VRC, self.target_RC)
+        return label_set_calibration.fit(logits_VRC, self.target_RC, self.goal)
+
+    def losses(self, probability_RC: Float64) -> Float64:
+        """Return the cross-entropy in nats of each row [R] of calibrated probabilities, summed over the labels."""
+        there_RC = self.target_RC * np.log(np.maximum(probability_RC, LEAST_PROBABILITY))
+        absent_RC = (1 - self.target_RC) * np.log(np.maximum(1 - probability_RC, LEAST_PROBABILITY))
+        return np.asarray(-(there_RC + absent_RC).sum(1))
 
 
-def validation_of(datasets: Sequence[Dataset]) -> Validation:
-    """Return the rows of some datasets end to end, as validation rows."""
+def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:
+    """Return the rows of some datasets end to end, as validation rows; thresholds of several labels reach `goal`."""
     if datasets[0].several:
-        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]))
+        return LabelSetValidation(label_matrix.end_to_end([one.label_matrix for one in datasets]), goal)
     return LabelValidation(np.concatenate([one.labels for one in datasets]))

@@ -115,7 +115,7 @@ class SeedAttention(nn.Module):
         """
         if self.metric_DD is None:
             return False
-        seeds, width = self.seed_SD.shape
+        seeds, width = (self.seed_SD if self.plain_SD is None else self.plain_SD).shape
         within = MIN_WIDTH <= width <= MAX_WIDTH and seeds <= MAX_SEEDS
         return within and resolve_impl(device, self.impl) == "triton"
 
@@ -165,15 +165,18 @@ class ViewClassifier(nn.Module):
     Args:
         config: what it is made of.
         labels: how many there are.
-        from_zero: whether seeds, which are then plain, and head begin at zero: all tokens alike, and saying nothing.
-            That suits vectors that are large when training begins, as those of a file are.
+        even_attention: whether seeds, which are then plain, begin at zero: all tokens alike.
+        from_zero: whether the head, too, begins at zero: all tokens alike, and saying nothing. That suits vectors that
+            are large when training begins, as those of a file are.
     """
 
-    def __init__(self, config: ModelConfig, labels: int, *, from_zero: bool = False) -> None:
+    def __init__(
+        self, config: ModelConfig, labels: int, *, even_attention: bool = False, from_zero: bool = False
+    ) -> None:
         super().__init__()
         self.config = config
         self.mixing = _mixing_layer(config)
-        self.attention = SeedAttention(config, plain=from_zero)
+        self.attention = SeedAttention(config, plain=even_attention or from_zero)
         self.head = Linear(config.seeds * config.dim, labels)
         init_weights(self)
         if from_zero:

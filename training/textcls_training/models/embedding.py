@@ -8,6 +8,7 @@ from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
+from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.models.bit_embedding import BitEmbedding
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import View
@@ -49,4 +50,5 @@ def make_embedding(corpus: Corpus, features: FeatureConfig, config: ResolvedConf
     dim, optim = config.model.dim, config.optim
     if config.model.embedding == "bits":
         return BitEmbedding(dim, optim.table_std)
-    return HashedEmbedding(corpus, features, dim, optim.table_std, optim.table_accumulator)
+    space = FeatureSpace.fit(corpus, features, config.least_buckets)
+    return HashedEmbedding(space, dim, optim.table_std, optim.table_accumulator)

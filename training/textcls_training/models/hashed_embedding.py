@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from textcls.features import FeatureConfig
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
@@ -100,9 +99,9 @@ class EmbeddingTable:
 class HashedEmbedding:
     """A vector for each token from rows of a table: one view of a text, and how it learns."""
 
-    def __init__(self, corpus: Corpus, features: FeatureConfig, dim: int, std: float, accumulator: float) -> None:
-        self.space = FeatureSpace.fit(corpus, features)
-        self.table = EmbeddingTable(self.space.weight, dim, std, accumulator)
+    def __init__(self, space: FeatureSpace, dim: int, std: float, accumulator: float) -> None:
+        self.space = space
+        self.table = EmbeddingTable(space.weight, dim, std, accumulator)
 
     @property
     def learns(self) -> bool:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
 import numpy as np
@@ -18,6 +18,7 @@ from textcls_training.vectors import build, distil, file, model2vec, text_files
 PATH: Final = click.Path(path_type=Path)
 MOST: Final = 50_000
 DIMS: Final = 256
+BITS: Final[Mapping[str, file.Bits]] = {"2": 2, "4": 4, "8": 8}
 
 Command = Callable[..., Any]
 
@@ -42,10 +43,10 @@ def _common(command: Command) -> Command:
         ),
         click.option(
             "--bits",
-            type=click.Choice(["4", "8"]),
+            type=click.Choice([*BITS]),
             default="8",
             show_default=True,
-            help="Bits of a number; 4 halve the file.",
+            help="Bits of a number; 4 halve the file, 2 do so once more.",
         ),
         click.option("--source", metavar="TEXT", help="Where the vectors come from.  [default: the name]"),
         click.option(
@@ -129,8 +130,7 @@ def _prepared(row_VD: NDArray[np.float32]) -> str:
 
 
 def _save(output: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: Mapping[str, str], bits: str) -> None:
-    number: Literal[4, 8] = 4 if bits == "4" else 8
-    file.save(output, words, row_VD, about, number)
+    file.save(output, words, row_VD, about, BITS[bits])
     loaded = file.load(output)
     size = output.stat().st_size / 1e6
     click.echo(f"{len(loaded.words):,} words of {loaded.dim} numbers, {size:.2f} MB -> {output}")

@@ -73,6 +73,8 @@ class CellSettings:
             mixing_rate=self.mixing_rate,
             bigrams=self.bigrams,
             ngrams=None if cell.embedding == "bits" else self.ngram_sizes,
+            # They go together with some cells only, and cells are to differ in nothing but what they are named by.
+            vectors="none",
             seed=cell.seed,
             device="cpu",
         )

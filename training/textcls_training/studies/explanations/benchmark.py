@@ -99,11 +99,12 @@ def explain_benchmark(
         callback: told of progress.
 
     Raises:
-        ConfigError: methods, removals or models do not go together.
+        ConfigError: methods, removals or models do not go together, or the model may give several labels a text.
         InputError: no text holds a token.
         MissingExtraError: a method's package is not installed.
         TextclsError: a method failed.
     """
+    require_one_label(classifier)
     names, left_out = _check(classifier, methods, removals, other)
     if rationales is not None and len(rationales) != len(texts):
         raise ConfigError(f"There are {len(texts)} texts and {len(rationales)} rationales; give None where none is.")
@@ -138,6 +139,18 @@ def explain_benchmark(
         examples=tuple(run.examples()),
         versions=_versions(),
     )
+
+
+def require_one_label(classifier: Classifier) -> None:
+    """Refuse a model that may give several labels.
+
+    Raises:
+        ConfigError: it may.
+    """
+    if classifier.info.several:
+        raise ConfigError(
+            f"{classifier.path} may give several labels a text, and explanations are measured of models that give one."
+        )
 
 
 def _versions() -> dict[str, str]:

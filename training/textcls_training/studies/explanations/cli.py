@@ -82,7 +82,7 @@ def explain_benchmark_command(
     also how far they agree with people.
     """
     from textcls_training.studies.explanations import page
-    from textcls_training.studies.explanations.benchmark import explain_benchmark
+    from textcls_training.studies.explanations.benchmark import explain_benchmark, require_one_label
     from textcls_training.studies.explanations.report import print_report
 
     metrics.require()
@@ -97,6 +97,7 @@ def explain_benchmark_command(
     if output is not None:
         page.require()
     classifier = Classifier.load(model)
+    require_one_label(classifier)
     info = classifier.info
     usual = (info.text_columns, info.label_column)
     rows = tables.read_labelled(data, text_columns, label_column, usual=usual, options=reading.options, bad=reading.bad)

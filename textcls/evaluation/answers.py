@@ -1,0 +1,28 @@
+"""The answers to rows, a chunk at a time, beside what the rows should get."""
+
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.batch.chunks import chunked
+from textcls.classifier import Classifier
+
+T = TypeVar("T")
+
+
+class _Row(NamedTuple, Generic[T]):
+    text: str
+    target: T
+
+
+def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDArray[np.float32], list[T]]:
+    """Return the probabilities [rows, labels] of all rows, and what each should get."""
+    chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
+    right: list[T] = []
+    for chunk in chunked(_Row(*row) for row in rows):
+        predictions = classifier.predict([row.text for row in chunk])
+        chunks.append(np.array([prediction.probabilities for prediction in predictions]))
+        right += (row.target for row in chunk)
+    return np.concatenate(chunks), right

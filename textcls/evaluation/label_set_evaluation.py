@@ -1,0 +1,158 @@
+"""A model that may give several labels evaluated on labelled rows."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.classifier import Classifier
+from textcls.data.label_sets import LabelSet, structured
+from textcls.errors import ConfigError, InputError
+from textcls.evaluation import label_set_metrics
+from textcls.evaluation.answers import answers
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
+
+# Of a text: all its labels, or the probability of each.
+Labels = Collection[str] | Mapping[str, float]
+
+# Where fewer rows have a label, what a threshold reaches on them is a matter of luck.
+FEW_ROWS: Final = 20
+
+
+class ChosenThresholds(NamedTuple):
+    """Thresholds that were chosen on labelled rows.
+
+    Attributes:
+        thresholds: of each label.
+        few: numbers of the labels that under `FEW_ROWS` rows have, whose probabilities had a say.
+        unreached: numbers of those of which no threshold reaches the goal, which are assigned by probabilities alone.
+    """
+
+    thresholds: tuple[float, ...]
+    few: tuple[int, ...]
+    unreached: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSetEvaluation:
+    """How a model that may give several labels fared on labelled rows.
+
+    Attributes:
+        report: of all rows, at the thresholds asked for, chosen, or else of the model.
+        unknown_labels: labels of the rows that the model does not know, and never assigns.
+        goal: what the thresholds were chosen to reach on these rows; None if they were not.
+        few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
+        unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
+            promises it.
+    """
+
+    report: LabelSetReport
+    unknown_labels: tuple[str, ...] = ()
+    goal: Goal | None = None
+    few: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold of each label that the model knows, in its order."""
+        known = len(self.report.labels) - len(self.unknown_labels)
+        return tuple(label.threshold for label in self.report.labels[:known])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the evaluation as plain data."""
+        found = self.report.as_json() | {"unknown_labels": list(self.unknown_labels)}
+        if self.goal is not None:
+            asked = {"measure": self.goal.measure, "share": self.goal.share}
+            found["thresholds"] = asked | {"few_rows": list(self.few), "unreached": list(self.unreached)}
+        return found
+
+
+def evaluate(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, Labels]],
+    *,
+    goal: Goal | None = None,
+    threshold: float | None = None,
+) -> LabelSetEvaluation:
+    """Evaluate `classifier` on texts and the labels that they should get.
+
+    Args:
+        classifier: a model that may give several labels.
+        rows: a text and its labels each, names or a mapping from names to probabilities; those from 1/2 on count.
+        goal: choose the threshold of each label that reaches it on these rows.
+        threshold: assign each label from this probability on; by default the model's own thresholds count.
+
+    Raises:
+        InputError: a row has no labels but one string, or none that are strings.
+        ConfigError: thresholds are to be chosen, and there are no rows.
+    """
+    probabilities, found = answers(classifier, rows)
+    sets = [label_set(labels, i) for i, labels in enumerate(found)]
+    names = classifier.labels
+    present = [{name for name, share in labels.items() if share >= 0.5} for labels in sets]
+    unknown = tuple(sorted(set().union(*present) - set(names)))
+    gold = _indicators(present, [*names, *unknown])
+    chosen = None
+    thresholds: Sequence[float] = classifier.info.thresholds or ()
+    if threshold is not None:
+        thresholds = (threshold,) * len(names)
+    elif goal is not None:
+        if not len(gold):
+            raise ConfigError("Thresholds are chosen on rows, and there are none.")
+        chosen = choose(goal, probabilities, gold[:, : len(names)])
+        thresholds = chosen.thresholds
+    report = label_set_metrics.report(probabilities, gold, thresholds, names, unknown)
+    if chosen is None:
+        return LabelSetEvaluation(report, unknown)
+    few, unreached = (tuple(names[i] for i in numbers) for numbers in (chosen.few, chosen.unreached))
+    return LabelSetEvaluation(report, unknown, goal, few, unreached)
+
+
+def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[np.bool_]) -> ChosenThresholds:
+    """Return the threshold of each label that reaches a goal on rows.
+
+    A label that under `FEW_ROWS` rows have counts partly as its probabilities expect: with n rows by `EXPECTED_ROWS` /
+    (`EXPECTED_ROWS` + n). Where no threshold reaches the goal, the probability that promises it is the threshold.
+
+    Args:
+        goal: what is to be reached.
+        probabilities: calibrated [rows, labels].
+        gold: which labels each row has [rows, labels].
+    """
+    thresholds, few, unreached = [], [], []
+    for i, rows in enumerate(gold.sum(0).tolist()):
+        expected = EXPECTED_ROWS / (EXPECTED_ROWS + rows) if rows < FEW_ROWS else 0.0
+        found = reaching(goal, probabilities[:, i], counted(probabilities[:, i], gold[:, i], expected))
+        thresholds.append(goal.promised if found is None else found)
+        few += [i] * (rows < FEW_ROWS)
+        unreached += [i] * (found is None)
+    return ChosenThresholds(tuple(thresholds), tuple(few), tuple(unreached))
+
+
+def label_set(labels: Labels, row: int) -> LabelSet:
+    """Return the labels of a row with their probabilities.
+
+    Raises:
+        InputError: they are no labels.
+    """
+    if isinstance(labels, str):
+        raise InputError(
+            f"Row {row} has the string {labels!r} for a label, and this model may give several; write [{labels!r}]."
+        )
+    if not isinstance(labels, Mapping | Collection):
+        raise InputError(f"Row {row} has no list of labels but {type(labels).__name__}.")
+    found = structured(dict(labels) if isinstance(labels, Mapping) else sorted(labels, key=str))
+    if isinstance(found, str):
+        raise InputError(f"The labels of row {row} {found}.")
+    return found
+
+
+def _indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.bool_]:
+    number = {name: i for i, name in enumerate(names)}
+    found = np.zeros((len(sets), len(names)), np.bool_)
+    for row, labels in enumerate(sets):
+        found[row, [number[name] for name in labels]] = True
+    return found
