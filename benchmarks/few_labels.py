@@ -4,10 +4,11 @@
     python benchmarks/few_labels.py DATA/trec6 DATA/sst2 --teacher all-MiniLM-L6-v2 --vectors english.vectors
 
 DATA is as for compare.py. Of the training rows, 10,000 at most, some are drawn as labelled ones, and the others lose
-their labels. Trained on them are the default model (labels alone), the default model that teaches itself
-(self-training), and the student of the teacher, a sentence encoder under logistic regression, which is scored, too;
-with --vectors also the default model and the student with word vectors. Of student and labels alone the test rows score
-what held-out rows preferred. Written are .json and .md. A second run goes on where the first one stopped.
+their labels. Trained on them are the model without vectors (labels alone) and the one with the vectors that few rows of
+English get unasked (default); with --teacher the one that teaches itself (self-training), and the student of the
+teacher, a sentence encoder under logistic regression, which is scored, too; with --vectors also the model and the
+student with these vectors. Of student and labels alone the test rows score what held-out rows preferred. Written are
+.json and .md. A second run goes on where the first one stopped.
 """
 
 import sys
@@ -36,9 +37,11 @@ from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 MOST_ROWS: Final = 10_000
 ALONE, ITSELF, STUDENT, TEACHER = OURS, f"{OURS} self-training", f"{OURS} student", "teacher"
+DEFAULT = f"{OURS} default"
 VECTORS, BOTH = f"{OURS} vectors", f"{OURS} vectors and student"
 HEADINGS: Final = {
     ALONE: "labels alone",
+    DEFAULT: "default",
     ITSELF: "self-training",
     TEACHER: "teacher",
     STUDENT: "student",
@@ -59,7 +62,7 @@ which everything was measured, then the differences to it.
 class Given(NamedTuple):
     """What the trainings are given beside labelled rows: see the options."""
 
-    teacher: str
+    teacher: str | None
     vectors: Path | None = None
     other: Path | None = None
     most: int | None = None
@@ -68,10 +71,15 @@ class Given(NamedTuple):
         """Return the options of a training of `model`."""
         return {
             "teacher": self.teacher if model in (STUDENT, BOTH) else None,
-            "vectors": self.vectors if model in (VECTORS, BOTH) else None,
+            "vectors": self._vectors(model),
             "unlabelled_rows": self.most,
             "device": "cpu",
         }
+
+    def _vectors(self, model: str) -> Path | str | None:
+        if model == DEFAULT:
+            return None
+        return (self.vectors or "english") if model in (VECTORS, BOTH) else "none"
 
 
 class Draw(NamedTuple):
@@ -98,7 +106,7 @@ def draw(folder: Path, rows: int, seed: int, other: Path | None = None) -> Draw:
 def measure(folder: Path, cell: Cell, given: Given) -> Figures:
     """Train what the cell says, and score it on the test rows."""
     rows = draw(folder, cell.rows or MOST_ROWS, cell.seed, given.other)
-    if cell.model == TEACHER:
+    if cell.model == TEACHER and given.teacher is not None:
         return {"accuracy": teacher_accuracy(rows, given.teacher)}
     config = from_options(given.options(cell.model))
     start = time.process_time()
@@ -181,7 +189,11 @@ def _shown(values: Sequence[float]) -> str:
 
 @click.command()
 @FOLDERS
-@click.option("--teacher", "place", required=True, help="Folder or name of a sentence-transformers model.")
+@click.option(
+    "--teacher",
+    "place",
+    help="Folder or name of a sentence-transformers model: measures it, and who learns from unlabelled texts.",
+)
 @click.option(
     "--vectors",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -205,7 +217,7 @@ def _shown(values: Sequence[float]) -> str:
 @RESTART
 def main(
     data: tuple[Path, ...],
-    place: str,
+    place: str | None,
     vectors: Path | None,
     rows: str,
     draws: int,
@@ -216,7 +228,7 @@ def main(
 ) -> None:
     """Measure labels alone, self-training, teacher and student, with vectors or without, on the data sets in DATA."""
     given = Given(place, vectors, other, most)
-    models = (ALONE, STUDENT, TEACHER, ITSELF, *((VECTORS, BOTH) if vectors else ()))
+    models = (ALONE, DEFAULT, *((STUDENT, TEACHER, ITSELF) if place else ()), *((VECTORS, BOTH) if vectors else ()))
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     state = resume(saved, about(packages=PACKAGES), restart)
     cells = [

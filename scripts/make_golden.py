@@ -47,7 +47,7 @@ TEXTS_OF_SEVERAL: Final = (
 
 def main(version: str) -> None:
     path = GOLDEN / f"model_{version}.onnx"
-    config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64)
+    config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64, vectors="none")
     train(_one_label() if version == "v1" else _several_labels(), path, config)
     texts = TEXTS if version == "v1" else TEXTS_OF_SEVERAL
     found = Classifier.load(path).predict(texts, explain=True)

@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))
 SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
-SHA256_OF_SEVERAL = "d7fcc2e4568984ec9a48947b6a2027ce86f59f1cdbc3f7d2e5c61c9b271da4b9"
+SHA256_OF_SEVERAL = "2a3abb2ca75a658fad3112fe6c2ecbb69e84818ea8e030d0cd91660c0f77b1cf"
 TOLERANCE = 1e-5
 
 

@@ -110,6 +110,12 @@ def test_some_rows_of_many_labels_are_enough() -> None:
     assert (found.separator, found.labels) == (";", 90)
 
 
+def test_a_few_cells_with_two_labels_among_many_with_one_are_enough() -> None:
+    found = joint_labels(["legal", "it", "sales", "support", *"abcdefgh", "legal/it", "it/sales", "sales/legal"])
+    assert found is not None
+    assert (found.separator, found.labels) == ("/", 12)
+
+
 @pytest.mark.parametrize(
     "labels",
     [
@@ -120,6 +126,9 @@ def test_some_rows_of_many_labels_are_enough() -> None:
         ["food/good", "food/bad", "price/good", "price/bad", "place/good", "place/bad"],
         [*"abcde", *(f"{country}/{topic}" for country in "abcde" for topic in TOPICS)],
         ["en/de", "de/en", "en/fr", "fr/en"],
+        ["this", "that", "this/that", "that/this", "other"],
+        ["one, two, three, four", "two, one, three, four", "four, three"],
+        ["net/web", "app/net", "box/app", "cpu/disk", "net", "web", "app"],
         ["Sci/Tech", "World", "Sports", "Business"],
         [
             *("Payday loan", "Payday loan, title loan, or personal loan", "Credit card", "Credit card, prepaid card"),

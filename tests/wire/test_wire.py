@@ -145,8 +145,8 @@ def test_the_mask_of_assigned_labels_is_a_byte_a_label_as_binary_data(
     text = "I forgot my password and want to cancel my subscription"
     outputs = [{"name": "assigned", "parameters": {"binary_data": True}}]
     head, tail = binary(text.encode(), outputs=outputs)
-    sent = {"content": head + tail, "headers": {LENGTH: str(len(head))}}
-    response = client_of_several.post(INFER.replace("tickets", "topics"), **sent)
+    path = INFER.replace("tickets", "topics")
+    response = client_of_several.post(path, content=head + tail, headers={LENGTH: str(len(head))})
     assert response.status_code == 200, response.text
     length = int(response.headers[LENGTH])
     (output,) = json.loads(response.content[:length])["outputs"]

@@ -3,9 +3,9 @@
 Of the different cells of a label column, a separator is taken for one if
 
 - at least 3 hold it between different parts, and not all hold it the same number of times;
-- there are fewer different parts than different cells, and a part stands in two cells or more in the mean;
-- at least a fifth of the parts stand first in one cell and later in another, so that they are no levels of a hierarchy,
-  nor two properties such as `food/good`.
+- the parts of these cells are fewer than the cells with one of them, and one stands in two cells or more in the mean;
+- at least a fifth of them stand first in one cell and later in another, so that they are no levels of a hierarchy, nor
+  two properties such as `food/good`.
 
 Names such as `sci/space`, `Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
 """
@@ -48,12 +48,13 @@ def _labels_between(cells: Collection[str], sign: str) -> int:
     """Return how many labels stand between the signs, 0 if these do not look like separators."""
     split = [parts for cell in cells if (parts := [part.strip() for part in cell.split(sign) if part.strip()])]
     joint = [parts for parts in split if len(set(parts)) > 1]
-    labels = set(_flat(split))
-    moving = {each[0] for each in joint} & set(_flat(each[1:] for each in joint))
+    joined = set(_flat(joint))
+    holding = [found for parts in split if (found := joined.intersection(parts))]
+    moving = {parts[0] for parts in joint}.intersection(_flat(parts[1:] for parts in joint))
     several = len(joint) >= LEAST_JOINT and len(set(map(len, split))) > 1
-    recurring = len(labels) < len(split) and sum(map(len, map(set, split))) >= 2 * len(labels)
-    moved = len(moving) >= LEAST_MOVING * len(set(_flat(joint)))
-    return len(labels) if several and recurring and moved else 0
+    recurring = len(joined) < len(holding) and sum(map(len, holding)) >= 2 * len(joined)
+    moved = len(moving) >= LEAST_MOVING * len(joined)
+    return len(set(_flat(split))) if several and recurring and moved else 0
 
 
 def _flat(lists: Iterable[list[str]]) -> Iterable[str]:

@@ -104,7 +104,8 @@ def run(
     distillation = _distillation(config, unlabelled, given)
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
-    resolved = _resolved(config, given, dataset, names)
+    answered = distillation is not None and distillation.answered
+    resolved = _resolved(config, given, dataset, names, answered=answered)
     clock.lap("preparing")
     with reproducible(resolved.seed):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
@@ -164,8 +165,10 @@ def _datasets(
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
 
 
-def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
-    vectors = _vectors(config, dataset)
+def _resolved(
+    config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], *, answered: bool
+) -> ResolvedConfig:
+    vectors = _vectors(config, dataset, answered=answered)
     resolved = resolve(
         config,
         given.texts,
@@ -179,14 +182,18 @@ def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names
     return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
-def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
-    """Return the vectors that are asked for; unasked, those that suit the rows."""
+def _vectors(config: TrainConfig, dataset: Dataset, *, answered: bool) -> WordVectors | None:
+    """Return the vectors that are asked for; unasked, those that suit the rows, if nobody else knows more.
+
+    A student of a teacher, or of somebody's probabilities, learns more from these `answered` texts than from vectors,
+    and beside them loses: held-out rows then prefer the model of the labels alone, which vectors make better.
+    """
     match config.vectors:
         case Path() as path:
             return load(path)
         case "english":
             return english()
-        case None if config.beside_vectors() is None:
+        case None if config.beside_vectors() is None and not answered:
             return english_if_few_rows(dataset.corpus)
         case _:
             return None

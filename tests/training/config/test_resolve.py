@@ -9,8 +9,6 @@ from textcls.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig
-from textcls_training.data.feature_space import LEAST_BUCKETS
-from textcls_training.data.split import CROSS_FIT_BELOW
 from textcls_training.vectors.word_vectors import WordVectors
 
 
@@ -130,8 +128,7 @@ def test_the_table_learns_more_slowly_from_few_rows() -> None:
 def few_and_many(config: TrainConfig, vectors: WordVectors | None = None) -> list[rules.ResolvedConfig]:
     """What is resolved just below the bound of few rows, and at it."""
     return [
-        resolve(config, ["text"] * rows, 20 * rows, 2, vectors=vectors)
-        for rows in (CROSS_FIT_BELOW - 1, CROSS_FIT_BELOW)
+        resolve(config, ["text"] * rows, 20 * rows, 2, vectors=vectors) for rows in (rules.FEW_ROWS - 1, rules.FEW_ROWS)
     ]
 
 
@@ -139,7 +136,7 @@ def test_of_few_rows_attention_begins_even_and_learns_faster_and_held_out_rows_m
     few, many = few_and_many(TrainConfig())
     assert (few.even_attention, many.even_attention) == (True, False)
     assert few.optim.rate > many.optim.rate == OptimConfig().rate
-    assert few.least_buckets > many.least_buckets == LEAST_BUCKETS
+    assert few.least_buckets > many.least_buckets == rules.LEAST_BUCKETS
     assert few.model == many.model
 
 

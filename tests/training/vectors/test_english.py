@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from textcls import Classifier
+from textcls.data import read_labelled
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import LEAST_KNOWN, MOST_ROWS, PATH, english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.pipeline import train
+from textcls_training.studies.explanations.benchmark import explain_benchmark
 
 SPANISH = (
     "no he recibido mi pedido y quiero que me devuelvan el dinero cuanto antes",
@@ -108,6 +110,56 @@ def test_its_notice_and_its_licence_lie_beside_it() -> None:
     assert f"{len(found.words):,} English words" in notice
     assert "all-MiniLM-L6-v2" in notice
     assert "Apache License" in (PATH.parent / "LICENSE").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def with_english(sample: LabelledTexts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of `sample` with these vectors, small enough that most of their words are left out."""
+    path = tmp_path_factory.mktemp("english") / "model.onnx"
+    train(sample, path, TrainConfig(dim=8, epochs=8, device="cpu", vectors="english", size="tiny"))
+    return path
+
+
+def test_the_size_holds_and_the_same_rows_give_the_same_bytes(
+    with_english: Path, sample: LabelledTexts, tmp_path: Path
+) -> None:
+    assert with_english.stat().st_size <= 300_000
+    again = tmp_path / "again.onnx"
+    train(sample, again, TrainConfig(dim=8, epochs=8, device="cpu", vectors="english", size="tiny"))
+    assert again.read_bytes() == with_english.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \t\n", "?", "zzqqxx", "İstanbul ﬁancée naïve", "👩‍👩‍👧 refund\u200bme", "the " * 3000, "reimbursement\x00!"],
+    ids=ascii,
+)
+def test_contributions_of_awkward_texts_add_up(with_english: Path, text: str) -> None:
+    model = Classifier.load(with_english)
+    found = model.predict(text, explain=True).explanation
+    assert found is not None
+    logits = np.array([*found.logits.values()])
+    total = model.info.bias + found.contributions.sum(0)
+    np.testing.assert_allclose(total, logits, atol=1e-4 * (1 + np.abs(logits).max()))
+
+
+def test_explanations_are_as_faithful_as_leaving_each_word_out(with_english: Path, sample_path: Path) -> None:
+    held_out = read_labelled(sample_path, ["text"], "label").texts[150:190]
+    result = explain_benchmark(
+        Classifier.load(with_english), held_out, methods=["contributions", "leave_one_out", "random"]
+    )
+
+    def value(number: int, figure: str) -> float:
+        found = result.methods[number].figures["delete"][figure].value
+        assert found is not None
+        return found
+
+    own, left_out, chance = 0, 1, 2
+    assert value(own, "loo_tau") > 0.7
+    assert value(own, "comprehensiveness") > value(left_out, "comprehensiveness") - 0.01
+    assert value(own, "comprehensiveness") > value(chance, "comprehensiveness") + 0.1
+    assert value(own, "sufficiency") < value(left_out, "sufficiency") + 0.01
+    assert value(own, "sufficiency") < value(chance, "sufficiency") - 0.1
 
 
 def test_signs_and_unknown_words_count_as_tokens_of_the_share() -> None:

@@ -12,8 +12,6 @@ from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
-from textcls_training.data.feature_space import LEAST_BUCKETS
-from textcls_training.data.split import CROSS_FIT_BELOW
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
@@ -21,10 +19,12 @@ LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
-# Rows are few where they are cross-fitted. What is then another, and was measured (training/README.md): how attention
-# begins, the learning rate of attention and head, and how many buckets there are for features at least.
-FEW_ROWS: Final = CROSS_FIT_BELOW
+# Rows are few below this number: they are cross-fitted (`textcls_training.data.split`), and what is measured in
+# training/README.md is another: how attention begins, and the learning rate of attention and head.
+FEW_ROWS: Final = 1500
 EVEN_ATTENTION_RATE: Final = 9e-3
+# How many buckets there are for features at least, and of few rows.
+LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
 
 

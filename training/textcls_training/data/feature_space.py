@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from textcls import features
 from textcls.features import FeatureConfig
+from textcls_training.config.resolve import LEAST_BUCKETS
 from textcls_training.data.arrays import Int32, Int64, starts
 from textcls_training.data.corpus import Corpus
 
-# Buckets a feature, so that almost every one has a bucket of its own, and the bounds of their number.
-BUCKETS_PER_FEATURE, LEAST_BUCKETS, MOST_BUCKETS = 8, 2**12, 2**24
+# Buckets a feature, so that almost every one has a bucket of its own, and the most that there are.
+BUCKETS_PER_FEATURE, MOST_BUCKETS = 8, 2**24
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.tokenizer import tokenize
+from textcls_training.config.resolve import FEW_ROWS
 from textcls_training.data.arrays import Int64
 
 SPLIT_SEED = 2021
 # One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
-PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, 1500
+PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
 
 
 def hash_of(text: str) -> int:

@@ -66,6 +66,11 @@ class Distillation:
             encoder.require()
             self._encoder = SentenceEncoder(config.teacher, resolve_device(config.device).type)
 
+    @property
+    def answered(self) -> bool:
+        """Whether somebody else than the model itself answers."""
+        return self._encoder is not None or self._unlabelled.probability_UC is not None
+
     def run(
         self,
         given: LabelledTexts,

@@ -88,9 +88,9 @@ class PerfectHash:
         return found, [which[part] for which, part in zip(number, order, strict=True)]
 
     @staticmethod
-    def size(rows: Int64) -> Int64:
-        """About how many bytes perfect hashes of so many rows take."""
-        return rows + _blocks(rows) + (SLOTS_PER_ROW / 4 * rows).astype(np.int64)
+    def size(rows: Int64, kinds: int = 2) -> Int64:
+        """About how many bytes perfect hashes of so many rows take; each kind of rows has a bit for each slot."""
+        return rows + _blocks(rows) + (SLOTS_PER_ROW / 8 * max(2, kinds) * rows).astype(np.int64)
 
 
 def _blocks(rows: Int64) -> Int64:

@@ -16,6 +16,8 @@ from textcls_training.models.ensemble import TrainedModel
 
 # What stands in a file beside the tables: the token rule, the nodes, the metadata.
 OVERHEAD_BYTES: Final = 40_000
+# The nodes of a third view, and what the metadata say of its vectors.
+VECTORS_BYTES: Final = 10_000
 
 
 def budget(size: Size, labels: int) -> int | None:
@@ -52,8 +54,10 @@ def _rows(kinds: list[Candidates]) -> int:
 
 
 def _head_bytes(model: TrainedModel) -> int:
-    """At most so many bytes take the weights of the scoring head, and what the metadata say of each label."""
+    """At most so many bytes take the weights of the scoring head, what the metadata say of each label, and vectors."""
     size = 100 * model.classifiers[0].head.out_features
+    if model.vector_view is not None:
+        size += VECTORS_BYTES
     if model.foldable:
         return size
     for classifier in model.classifiers:
@@ -71,7 +75,7 @@ def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:
     number = [np.cumsum(kind_N[order] == i) for i in range(len(kinds))]
     size = sum(n * kind.bytes_each for n, kind in zip(number, kinds, strict=True))
     indexed = len(every.indexed)
-    size = size + PerfectHash.size(np.sum(number[:indexed], axis=0))
+    size = size + PerfectHash.size(np.sum(number[:indexed], axis=0), indexed)
     for ngrams in number[indexed:]:
         size = size + PerfectHash.size(ngrams)
     kept = np.zeros(len(order), np.bool_)
