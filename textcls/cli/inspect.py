@@ -5,7 +5,6 @@ from typing import Final
 
 import click
 from click.core import ParameterSource
-from rich.text import Text
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
@@ -97,7 +96,7 @@ def _show_facts(model: Path, classifier: Classifier, as_json: bool) -> None:
     else:
         show([model_table(model, classifier.info)])
         if classifier.info.several:
-            show([Text(), *threshold_table(classifier.info)])
+            show(threshold_table(classifier.info))
 
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None) -> None:

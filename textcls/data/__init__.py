@@ -11,14 +11,12 @@
     columns.py    which column is the text, and which the label
     tables.py     an open table, of one file or several
     targets.py    what a row says of its label, or of several, and how to find that out
-    label_sets.py the cells that hold several labels
     labelled.py   texts with their labels
     writing.py    a file or standard output that takes rows and answers
 
 A reader yields `Row`s, and a `Bad` for a row that cannot be used; `BadRows` alone decides whether that ends the work.
 """
 
-from textcls.data.label_sets import LabelSet
 from textcls.data.labelled import (
     Labelled,
     LabelledRow,
@@ -33,6 +31,7 @@ from textcls.data.labelled import (
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
 from textcls.data.targets import Target, TargetOptions, label_of
+from textcls.label_sets import LabelSet
 
 __all__ = [
     "Bad",

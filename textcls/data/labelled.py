@@ -9,9 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overload
 
-from textcls.data import label_sets
+from textcls import label_sets
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
-from textcls.data.label_sets import LabelSet
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
@@ -27,6 +26,7 @@ from textcls.data.targets import (
     one_as_before,
 )
 from textcls.errors import ConfigError, InputError
+from textcls.label_sets import LabelSet
 from textcls.labels import unpaired_surrogate
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)

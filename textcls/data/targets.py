@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from textcls.data import label_sets
-from textcls.data.label_sets import LabelSet, Parse
+from textcls import label_sets
 from textcls.data.rows import Bad, Format, Row
 from textcls.data.tables import Part, Table
 from textcls.errors import ConfigError, InputError
+from textcls.label_sets import LabelSet, Parse
 from textcls.labels import MOST_SEVERAL, label_problem
 
 Target = str | LabelSet

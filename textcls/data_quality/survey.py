@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.data.label_sets import LabelSet
 from textcls.data.labelled import Labelled, LabelledRow, LabelledSets, Places
 from textcls.data.targets import Target
 from textcls.data_quality.duplicates import exact, near
+from textcls.label_sets import LabelSet
 
 Int64 = NDArray[np.int64]
 # With this probability a label of a label set counts as one that the row has.

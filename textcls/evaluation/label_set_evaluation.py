@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
-from textcls.data.label_sets import LabelSet, structured
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
+from textcls.label_sets import LabelSet, structured
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]

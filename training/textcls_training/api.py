@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from textcls.classifier import Classifier
-from textcls.data.label_sets import LabelSet, structured, weight
 from textcls.errors import ConfigError, InputError
+from textcls.label_sets import LabelSet, structured, weight
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -161,11 +161,12 @@ def test_rates_that_are_told_are_kept_on_few_rows() -> None:
         assert found.optim.rate == 0.5
 
 
-def test_beside_vectors_attention_begins_even_on_few_rows_and_the_rate_stays() -> None:
+def test_the_view_by_vectors_keeps_its_rate_where_the_others_learn_faster() -> None:
     vectors = WordVectors(["card"], np.ones((1, 2), np.float32), {}, "")
     few, many = few_and_many(TrainConfig(), vectors)
     assert (few.even_attention, many.even_attention) == (True, False)
-    assert few.optim.rate == many.optim.rate
+    assert few.optim.rate > many.optim.rate
+    assert few.vectors_rate == many.vectors_rate == many.optim.rate
 
 
 def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none_is_given() -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from textcls.data import TargetOptions
-from textcls.data.label_sets import LabelSet
 from textcls.errors import InputError
+from textcls.label_sets import LabelSet
 from textcls.labels import label_problem, labels_problem
 from textcls_training.data.rationales import Spans
 
