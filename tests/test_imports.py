@@ -194,7 +194,7 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast"),
     ("_util", "labels", "sequences", "tokenizer"),
-    ("features", "explanation"),
+    ("features", "explanation", "label_sets"),
     ("artifact", "data", "prediction", "sub_token_attribution"),
     ("data_quality", "graph"),
     ("cost", "self_test"),
