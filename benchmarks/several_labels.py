@@ -22,6 +22,7 @@ import numpy as np
 from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read
 from measure import Bool, Figures, Float
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve
@@ -131,7 +132,8 @@ def peer(fit: Fit, taught: Rows, test: Rows) -> Answers:
     held, kept = order[: len(order) // 10], order[len(order) // 10 :]
     part = fit([taught.texts[i] for i in kept], taught.gold[kept])
     found = best_thresholds(part([taught.texts[i] for i in held]), taught.gold[held])
-    return Answers(scores(test.texts), found, seconds)
+    # Margins become numbers between 0 and 1; neither F1 nor average precision changes with that.
+    return Answers(expit(scores(test.texts)), expit(found), seconds)
 
 
 def best_thresholds(scores: Float, gold: Bool) -> NDArray[np.float64]:
