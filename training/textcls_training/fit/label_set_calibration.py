@@ -52,13 +52,12 @@ def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> La
         same = (1.0,) * classes
         least = 0.5 if goal is None else goal.promised
         return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (least,) * classes, fitted=False)
-    weight_V = _ensemble(logits_VRC, target_RC)
-    ensemble_weights = tuple((weight_V / weight_V.sum()).tolist())
+    ensemble_weights, start = fit_ensemble(logits_VRC, target_RC)
     logits_RC = combine(ensemble_weights, logits_VRC)
     scale, shift, thresholds = [], [], []
     for part in _parts(classes, rows):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
-        scale_K, shift_K = fit_lines(logits_RK, target_RK, float(weight_V.sum()))
+        scale_K, shift_K = fit_lines(logits_RK, target_RK, start)
         thresholds_K = thresholds_of(expit(logits_RK * scale_K + shift_K), target_RK, goal)
         scale += scale_K.tolist()
         shift += shift_K.tolist()
@@ -103,9 +102,13 @@ def _parts(classes: int, rows: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, classes, size)]
 
 
-def _ensemble(logits_VRC: Float32, target_RC: Float32) -> Float64:
-    """Return the weight of each view [V] of least cross-entropy, all labels together, as `calibration.fit` does."""
+def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> tuple[tuple[float, ...], float]:
+    """Return the ensemble weights of least cross-entropy, all labels together, as `calibration.fit` does, and the scale
+    of their sum; equal ones and 1 below `MIN_ROWS` rows.
+    """
     views, rows, classes = logits_VRC.shape
+    if rows < MIN_ROWS:
+        return (1 / views,) * views, 1.0
     parts = _parts(classes, rows)
 
     def loss(log_weight_V: Float64) -> tuple[float, Float64]:
@@ -121,7 +124,8 @@ def _ensemble(logits_VRC: Float32, target_RC: Float32) -> Float64:
 
     start_V = np.full(views, -np.log(views))
     found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
-    return np.asarray(np.exp(found.x))
+    weight_V = np.exp(found.x)
+    return tuple((weight_V / weight_V.sum()).tolist()), float(weight_V.sum())
 
 
 def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Float64, Float64]:

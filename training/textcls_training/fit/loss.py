@@ -141,8 +141,9 @@ def label_set_loss(
         absent_C: what one that has not counts.
         row_weight_B: what each row counts; None where that is 1.
     """
-    present_VBC = present_C * target_BC * F.softplus(-logits_VBC)
-    focus_VBC = torch.sigmoid(logits_VBC) ** FOCUS
-    absent_VBC = absent_C * (1 - target_BC) * focus_VBC * F.softplus(logits_VBC)
+    # -log q; from it follow -log(1 - q) and the power of q, by a few operations that are quick.
+    missed_VBC = F.softplus(-logits_VBC)
+    present_VBC = present_C * target_BC * missed_VBC
+    absent_VBC = absent_C * (1 - target_BC) * torch.exp(-FOCUS * missed_VBC) * (logits_VBC + missed_VBC)
     loss_VB = (present_VBC + absent_VBC).sum(2)
     return loss_VB.sum() if row_weight_B is None else (loss_VB * row_weight_B).sum()

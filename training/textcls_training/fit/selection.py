@@ -8,7 +8,7 @@ import numpy as np
 
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
-from textcls_training.models.calibration import AnyCalibration
+from textcls_training.models.calibration import AnyCalibration, combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,12 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
         epochs: how many there were; None if these are all.
     """
     before = 0 if epochs is None else epochs - len(by_epoch)
-    calibrations, combined, scores = [], [], []
-    for logits_VRC in by_epoch:
-        found = validation.calibrate(logits_VRC)
-        logits_RC = found.combine(logits_VRC)
-        calibrations.append(found)
-        combined.append(logits_RC)
-        if len(validation):
-            scores.append(validation.score(logits_RC))
-    number = best_epoch(scores, len(validation)) if scores else len(by_epoch)
-    return SelectionResult(before + number, calibrations[number - 1], combined[number - 1], validation)
+    number = len(by_epoch)
+    if len(validation):
+        combined = [combine(validation.ensemble(logits_VRC), logits_VRC) for logits_VRC in by_epoch]
+        number = best_epoch([validation.score(logits_RC) for logits_RC in combined], len(validation))
+    found = validation.calibrate(by_epoch[number - 1])
+    return SelectionResult(before + number, found, found.combine(by_epoch[number - 1]), validation)
 
 
 def better(one: SelectionResult, other: SelectionResult) -> bool:

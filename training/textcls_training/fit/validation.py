@@ -56,6 +56,9 @@ class Validation(Protocol):
     def score(self, logits_RC: Float32) -> EpochScore:
         """Say how good logits are."""
 
+    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
+        """Fit the ensemble weights of the views alone: those of `calibrate`."""
+
     def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
         """Fit ensemble weights, and what makes probabilities of logits."""
 
@@ -75,6 +78,10 @@ class LabelValidation:
     def score(self, logits_RC: Float32) -> EpochScore:
         """Say how good logits are."""
         return EpochScore.of(logits_RC, self.labels)
+
+    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
+        """Fit the ensemble weights of the views alone."""
+        return self.calibrate(logits_VRC).ensemble_weights
 
     def calibrate(self, logits_VRC: Float32) -> Calibration:
         """Fit ensemble weights and temperature."""
@@ -104,6 +111,10 @@ class LabelSetValidation:
     def score(self, logits_RC: Float32) -> EpochScore:
         """Say how good logits are."""
         return EpochScore.of_sets(logits_RC, self.target_RC)
+
+    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
+        """Fit the ensemble weights of the views alone, which takes a small part of the time."""
+        return label_set_calibration.fit_ensemble(logits_VRC, self.target_RC)[0]
 
     def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
         """Fit ensemble weights, and line and threshold of each label."""
