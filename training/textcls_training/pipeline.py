@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.errors import ConfigError, InputError
@@ -174,7 +176,7 @@ def _resolved(
         given.texts,
         len(dataset.corpus.token),
         len(names),
-        several=dataset.several,
+        label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
         fused_metric=fuses_metric_scores(config.device),
         vectors=vectors,
         names=names,

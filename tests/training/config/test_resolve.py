@@ -177,8 +177,8 @@ def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none
 
 
 def test_thresholds_are_chosen_for_several_labels_alone() -> None:
-    several = resolve(TrainConfig(target_recall=0.9), ["text"], 1, 2, several=True)
+    several = resolve(TrainConfig(target_recall=0.9), ["text"], 1, 2, label_rows=1.0)
     assert several.goal == Goal("recall", 0.9)
-    assert resolve(TrainConfig(), ["text"], 1, 2, several=True).goal is None
+    assert resolve(TrainConfig(), ["text"], 1, 2, label_rows=1.0).goal is None
     with pytest.raises(ConfigError, match="A target precision is for several labels a text, and these have one"):
         resolve(TrainConfig(target_precision=0.9), ["text"], 1, 2)

@@ -26,6 +26,8 @@ EVEN_ATTENTION_RATE: Final = 9e-3
 # How many buckets there are for features at least, and of few rows.
 LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
+# Where a text may have several labels.
+SEVERAL_BATCH: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ def resolve(
     tokens: int,
     labels: int,
     *,
-    several: bool = False,
+    label_rows: float | None = None,
     fused_metric: bool = False,
     vectors: WordVectors | None = None,
     names: Sequence[str] = (),
@@ -78,7 +80,7 @@ def resolve(
         texts: the training texts.
         tokens: how many there are in all of them.
         labels: how many distinct labels there are.
-        several: whether a text may have several of them.
+        label_rows: how many rows a label has, in the median, where a text may have several; None where it has one.
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
         vectors: what the file `config.vectors` holds.
@@ -87,13 +89,15 @@ def resolve(
     Raises:
         ConfigError: a label that does not exist has a weight, or thresholds are to be chosen where there are none.
     """
+    several = label_rows is not None
     goal = Goal.of(config.target_precision, config.target_recall)
     if goal is not None and not several:
         raise ConfigError(
             f"A target {goal.measure} is for several labels a text, and these have one; textcls evaluate chooses the "
             "threshold below which a model of one label abstains."
         )
-    epochs = config.epochs or default_epochs(len(texts), labels, several=several)
+    usual = default_epochs(len(texts), labels) if label_rows is None else default_epochs_of_several(label_rows)
+    epochs = config.epochs or usual
     model = config.model or ModelConfig(
         dim=config.dim or default_dim(labels, several=several),
         mixing=config.mixing,
@@ -146,14 +150,14 @@ def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
     return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes)
 
 
-def default_epochs(rows: int, labels: int, *, several: bool = False) -> int:
-    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40.
-
-    Half as many where each label is a question of its own, and then two at least.
-    """
-    if several:
-        return min(20, max(2, round(78 * math.sqrt(labels / max(1, rows)))))
+def default_epochs(rows: int, labels: int) -> int:
+    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40."""
     return min(40, max(1, round(155 * math.sqrt(labels / max(1, rows)))))
+
+
+def default_epochs_of_several(label_rows: float) -> int:
+    """Where each label is a question of its own: 65 / sqrt(rows of a label, in the median), from 2 to 20."""
+    return min(20, max(2, round(65 / math.sqrt(max(1.0, label_rows)))))
 
 
 def default_dim(labels: int, *, several: bool = False) -> int:
@@ -189,8 +193,8 @@ def default_optim(
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
-    is a question of its own, most answers being no. Attention that begins even and has few steps learns `faster`, and
-    the head with it.
+    is a question of its own, most answers being no: there batches are larger, too, and the rates with their square
+    root. Attention that begins even and has few steps learns `faster`, and the head with it.
     """
     batch_size = default_batch_size(rows)
     optim = OptimConfig(
@@ -200,6 +204,14 @@ def default_optim(
     )
     if faster:
         optim = replace(optim, rate=EVEN_ATTENTION_RATE)
+    if several and batch_size < SEVERAL_BATCH:
+        factor = math.sqrt(SEVERAL_BATCH / batch_size)
+        optim = replace(
+            optim,
+            batch_size=SEVERAL_BATCH,
+            table_rate=factor * optim.table_rate,
+            rate=factor * optim.rate,
+        )
     steps = max(1.0, epochs * rows / batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 and not several else optim
 
