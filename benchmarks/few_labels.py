@@ -172,15 +172,15 @@ def _models(state: State) -> list[str]:
 def _differences(
     lines: Mapping[tuple[str, int], Mapping[str, Sequence[Figures]]], models: Sequence[str], size: int
 ) -> list[str]:
-    """Return the line of all sets at so many rows, if one of them has all models with as many draws."""
-    means: list[list[float]] = []
-    for found in (found for (_, rows), found in lines.items() if rows == size):
-        if len({len(found.get(model, [])) for model in models}) == 1:
-            means.append([mean(one["accuracy"] for one in found[model]) for model in models])
-    if not means or ALONE not in models:
+    """Return the line of all sets at so many rows, if one has all models of that size with as many draws."""
+    sets = [found for (_, rows), found in lines.items() if rows == size]
+    measured = [model for model in models if any(model in found for found in sets)]
+    whole = [found for found in sets if len({len(found.get(model, [])) for model in measured}) == 1]
+    if not whole or ALONE not in measured:
         return []
-    alone, *others = (mean(column) for column in zip(*means, strict=True))
-    return ["mean", f"{size:,}", f"{alone:.2f}", *(f"{other - alone:+.2f}" for other in others), "", ""]
+    means = {model: mean(mean(one["accuracy"] for one in found[model]) for found in whole) for model in measured}
+    others = (f"{means[model] - means[ALONE]:+.2f}" if model in means else "-" for model in models if model != ALONE)
+    return ["mean", f"{size:,}", f"{means[ALONE]:.2f}", *others, "", ""]
 
 
 def _shown(values: Sequence[float]) -> str:
