@@ -10,7 +10,7 @@ import pytest
 
 from tests.command_line import run
 from textcls.data import Row, TargetOptions, read_labelled
-from textcls.data.labelled import Places
+from textcls.data.places import Places
 from textcls.data_quality.finding import Finding
 from textcls.data_quality.findings import find
 from textcls.data_quality.joint_labels import joint_labels

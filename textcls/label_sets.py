@@ -7,7 +7,7 @@ follows the place of the cell ("line 3: the labels in column 'tags' ...").
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from textcls.labels import label_problem
@@ -66,6 +66,11 @@ def one_or_none(value: Any) -> LabelSet | str:
         return f"are {_kind(value)}, where the rows before have one label each; write all as lists or none"
     label = "" if value is None else str(value).strip()
     return of_names([label]) if label else NO_LABELS
+
+
+def of_python(labels: Collection[str] | Mapping[str, float]) -> LabelSet | str:
+    """Return the labels that a program gives: a collection of names in any order, or a mapping."""
+    return structured(dict(labels) if isinstance(labels, Mapping) else sorted(labels, key=str))
 
 
 def in_json(value: Any) -> LabelSet | str:

@@ -11,6 +11,7 @@
     columns.py    which column is the text, and which the label
     tables.py     an open table, of one file or several
     targets.py    what a row says of its label, or of several, and how to find that out
+    places.py     where each row stands, for messages
     labelled.py   texts with their labels
     writing.py    a file or standard output that takes rows and answers
 

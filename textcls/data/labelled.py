@@ -1,6 +1,5 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overloa
 
 from textcls import label_sets
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
@@ -42,36 +42,6 @@ class LabelledRow(NamedTuple, Generic[T_co]):
     label: T_co
     row: Row
     weight: float = 1.0
-
-
-@dataclass(slots=True)
-class Places:
-    """Where rows stand, in little memory: one number a row."""
-
-    lines: "array[int]" = field(default_factory=lambda: array("q"))
-    # (number of the first row, file, unit)
-    files: list[tuple[int, str, str]] = field(default_factory=list)
-
-    def append(self, row: Row) -> None:
-        """Add the place of `row`."""
-        if not self.files or self.files[-1][1] != row.file:
-            self.files.append((len(self.lines), row.file, row.unit))
-        self.lines.append(row.line)
-
-    def __getitem__(self, i: int) -> str:
-        file, unit = self._file(i)
-        return f"{file}, {unit} {self.lines[i]}"
-
-    def _file(self, i: int) -> tuple[str, str]:
-        return next((file, unit) for first, file, unit in reversed(self.files) if first <= i)
-
-    def only(self, rows: Sequence[int]) -> "Places":
-        """Return the places of the rows of these numbers, in rising order."""
-        found = Places()
-        for i in rows:
-            file, unit = self._file(i)
-            found.append(Row(self.lines[i], {}, file, unit))
-        return found
 
 
 @dataclass(slots=True)
@@ -185,7 +155,9 @@ def open_labelled(
         texts = _text_columns(table, text_columns, usual)
         label = _label_column(table, label_column, usual, texts)
         _require(table, more)
-        yield LabelledTable(texts, label, _with_one_label(table, texts, label), table.notes)
+        yield LabelledTable(
+            texts, label, _rows(table, texts_of(table, texts), partial(label_of, column=label)), table.notes
+        )
 
 
 @contextmanager
@@ -260,15 +232,6 @@ def _require(table: Table, columns: Sequence[str]) -> None:
         if lacking is not None:
             have = ", ".join(map(repr, part.columns))
             raise InputError(f"{part.file} has no column {lacking!r}; it has {have}.")
-
-
-def _with_one_label(table: Table, text_columns: Sequence[str], label_column: str) -> Iterator[LabelledRow[str]]:
-    for text, row in texts_of(table, text_columns):
-        label = label_of(row, label_column)
-        if isinstance(label, Bad):
-            table.bad.add(label)
-        else:
-            yield LabelledRow(text, label, row)
 
 
 def _found_out(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
-from textcls.data.labelled import Labelled, LabelledRow, LabelledSets, Places
+from textcls.data.labelled import Labelled, LabelledRow, LabelledSets
+from textcls.data.places import Places
 from textcls.data.targets import Target
 from textcls.data_quality.duplicates import exact, near
 from textcls.label_sets import LabelSet

@@ -13,7 +13,7 @@ from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
-from textcls.label_sets import LabelSet, structured
+from textcls.label_sets import LabelSet, of_python
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]
@@ -144,7 +144,7 @@ def label_set(labels: Labels, row: int) -> LabelSet:
         )
     if not isinstance(labels, Mapping | Collection):
         raise InputError(f"Row {row} has no list of labels but {type(labels).__name__}.")
-    found = structured(dict(labels) if isinstance(labels, Mapping) else sorted(labels, key=str))
+    found = of_python(labels)
     if isinstance(found, str):
         raise InputError(f"The labels of row {row} {found}.")
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls.label_sets import LabelSet, structured, weight
+from textcls.label_sets import LabelSet, of_python, weight
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -108,7 +108,7 @@ def _label_set(labels: Label, i: int) -> LabelSet:
         raise InputError(f"Labels: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
     if not isinstance(labels, Mapping | Collection):
         raise InputError(f"Labels: number {i} is no list of labels but {type(labels).__name__}.")
-    found = structured(dict(labels) if isinstance(labels, Mapping) else sorted(labels, key=str))
+    found = of_python(labels)
     if isinstance(found, str):
         raise InputError(f"Labels: those of number {i} {found}.")
     return found

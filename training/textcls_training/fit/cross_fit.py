@@ -30,7 +30,7 @@ class ValidatedFit:
     Attributes:
         trainer: the fit.
         logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where all
-            would take more than `MOST_LOGITS` numbers.
+            those of several labels would take more than `MOST_LOGITS` numbers.
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
@@ -39,7 +39,8 @@ class ValidatedFit:
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
         an_epoch = len(self.trainer.learners) * len(split.valid.labels) * classes
-        self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
+        # Of one label a text all are kept, as ever: the epoch that they choose is part of the promise of same bytes.
+        self._keeps_all = not split.train.several or an_epoch * config.epochs <= MOST_LOGITS
 
     def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
         """Train for all epochs, or until a stop is requested, and validate each whole one.

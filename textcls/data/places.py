@@ -1,0 +1,37 @@
+"""Where the rows of files stand, for messages: in little memory, one number a row."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from textcls.data.rows import Row
+
+
+@dataclass(slots=True)
+class Places:
+    """Where rows stand, in little memory: one number a row."""
+
+    lines: "array[int]" = field(default_factory=lambda: array("q"))
+    # (number of the first row, file, unit)
+    files: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def append(self, row: Row) -> None:
+        """Add the place of `row`."""
+        if not self.files or self.files[-1][1] != row.file:
+            self.files.append((len(self.lines), row.file, row.unit))
+        self.lines.append(row.line)
+
+    def __getitem__(self, i: int) -> str:
+        file, unit = self._file(i)
+        return f"{file}, {unit} {self.lines[i]}"
+
+    def _file(self, i: int) -> tuple[str, str]:
+        return next((file, unit) for first, file, unit in reversed(self.files) if first <= i)
+
+    def only(self, rows: Sequence[int]) -> "Places":
+        """Return the places of the rows of these numbers, in rising order."""
+        found = Places()
+        for i in rows:
+            file, unit = self._file(i)
+            found.append(Row(self.lines[i], {}, file, unit))
+        return found
