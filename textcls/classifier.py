@@ -30,7 +30,7 @@ class Classifier:
 
     def __init__(self, graph: Graph) -> None:
         self.info, self.path = graph.info, graph.path
-        self._graph = graph
+        self.graph = graph
         self._bias = np.array(graph.info.bias, np.float32)
         thresholds = graph.info.thresholds
         self._thresholds = None if thresholds is None else np.array(thresholds, np.float32)
@@ -143,16 +143,16 @@ class Classifier:
         if not isinstance(text, str):
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
-        if not self._graph.has_rows:
+        if not self.graph.has_rows:
             raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
-        return self._graph.sub_token_attributions(text)
+        return self.graph.sub_token_attributions(text)
 
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
-        read = [self._graph.read(text) for text in texts]
+        read = [self.graph.read(text) for text in texts]
         thresholds = self._thresholds
         if thresholds is not None and threshold is not None:
             thresholds = np.full_like(thresholds, threshold)
-        outputs = self._graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
+        outputs = self.graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
         all_probabilities, all_attention = outputs["probabilities"], outputs["attention"]
         for i, text in enumerate(texts):
             probabilities, attention = all_probabilities[i], all_attention[i]
