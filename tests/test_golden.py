@@ -19,7 +19,7 @@ SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
 SHA256_OF_SEVERAL = "2a3abb2ca75a658fad3112fe6c2ecbb69e84818ea8e030d0cd91660c0f77b1cf"
 OF_PROTOTYPES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2_prototypes.json").read_text(encoding="utf-8"))
-SHA256_OF_PROTOTYPES = "1969799e16e95bfff1a566203cf502961437790449e226eaa149366e3af7cd14"
+SHA256_OF_PROTOTYPES = "89d47314dd9c4ecb62f16a7dec5f0648a236e9b3713c9fb8868845dbae9dc6a0"
 TOLERANCE = 1e-5
 
 
