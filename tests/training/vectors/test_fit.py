@@ -37,18 +37,17 @@ def test_a_bag_holds_the_weights_of_the_words_in_rows_of_length_one() -> None:
     np.testing.assert_allclose(bag.toarray(), np.array([[0.6, 0.8], [0, 0], [1, 0]]))
 
 
-def test_a_least_squares_by_hand() -> None:
-    """Two texts of one word each, sentences of which the words are the half, and words that are drawn as strongly.
+def test_a_least_squares_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts of one word each, 1 and -1 in the first direction; the sentences say so of the second one.
 
-    Without means the words are 1 and -1, the sentences 2 and -2, of which the scale makes 1 and -1: nothing moves. If
-    in a second direction the words are 0 and the sentences 2 and -2, the scale is 4 / 16, so the words miss -1/2 and
-    1/2 in the first direction and 1/2 and -1/2 in the second, and go half of the way.
+    The sentences become as long as the words, so that the words miss 1 in the second direction, and 1 in the first is
+    too much. Drawn to where they were as strongly as their texts draw, they go half of the way.
     """
-    bag, old = csr_matrix(np.eye(2)), np.array([[1.0], [-1.0]])
-    np.testing.assert_allclose(fit.drawn(bag, old, 2 * old), old)
-    old = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    found = fit.drawn(bag, old, np.array([[2.0, 2.0], [-2.0, -2.0]]), strength=1)
-    np.testing.assert_allclose(found, [[0.75, 0.25], [-0.75, -0.25]], atol=1e-4)
+    monkeypatch.setattr(fit, "LENGTH", 1)
+    bag, old = csr_matrix(np.eye(2)), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    found = fit.drawn(bag, old, np.array([[0.0, 7.0], [0.0, -7.0]]), strength=1)
+    np.testing.assert_allclose(found, [[0.5, 0.5], [-0.5, -0.5]], atol=1e-3)
+    np.testing.assert_allclose(fit.drawn(bag, old, 7 * old), old, atol=1e-3)
 
 
 def test_it_is_the_solution_of_the_normal_equations() -> None:
@@ -57,10 +56,10 @@ def test_it_is_the_solution_of_the_normal_equations() -> None:
     old = rows.astype(np.float64)
     sums, centred = bag @ old, target - target.mean(0)
     sums = sums - sums.mean(0)
-    scale = (centred * sums).sum() / (centred**2).sum()
+    scale = fit.LENGTH * np.sqrt((sums**2).sum() / (centred**2).sum())
     dense = bag.toarray()
     move = np.linalg.solve(dense.T @ dense + 3 * np.eye(len(WORDS)), dense.T @ (scale * centred - sums))
-    np.testing.assert_allclose(fit.drawn(bag, old, target.astype(np.float64), 3), old + move, atol=1e-3)
+    np.testing.assert_allclose(fit.drawn(bag, old, target.astype(np.float64), 3), old + move, atol=2e-3)
 
 
 def test_sums_of_fitted_vectors_come_nearer_to_sentences_that_were_not_among_the_texts() -> None:
