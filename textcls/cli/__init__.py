@@ -19,7 +19,7 @@ BROKEN_PIPE: Final = 141
 COMMANDS: Final = {
     "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
-    "vectors": "textcls_training.vectors.cli:vectors",
+    "vectors": "textcls_training.cli_vectors:vectors",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
     "explain": "textcls.cli.explain:explain",
