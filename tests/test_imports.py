@@ -104,7 +104,19 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 
 # Phases of training, from the bottom up: each may import those before it.
-PHASES = ("vectors", "config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+PHASES = (
+    "vectors",
+    "config",
+    "data",
+    "models",
+    "fit",
+    "distillation",
+    "export",
+    "pretraining",
+    "pipeline",
+    "studies",
+    "cli",
+)
 PHASE_OF = {
     "training_report": "pipeline",
     "api": "cli",
