@@ -36,7 +36,11 @@ def pretrain(
     check_output_path(output)
     config, stop = config or PretrainConfig(), stop or Stop()
     match config.objective:
+        case "cooccurrence":
+            from textcls_training.pretraining import cooccurrence
+
+            return cooccurrence.run(texts, output, config, callback, stop)
         case "masked":
-            from textcls_training.pretraining import masked
+            from textcls_training.pretraining.masked import run as masked
 
             return masked.run(texts, output, config, callback, stop)
