@@ -4,9 +4,10 @@ A word's probability is its frequency p_w, moved by its context h:
 
     P(w | h) = p_w exp(h . o_w) / sum_v p_v exp(h . o_v)
 
-So vectors say how a context changes what is to be expected, and nothing of how frequent words are. The sum over all
-words v is estimated by a sample of them, drawn by a distribution q: each stands for p_v / (S q_v) of it (sampled
-softmax with its correction, Jean et al. 2015, arXiv 1412.2007, section 3). Drawn by p itself, that is alike for all.
+So vectors say how a context changes what is to be expected, and nothing of how frequent words are. In training the
+right word stands among a sample of S others alone, drawn by a distribution q, and each is corrected by how often it is
+to be drawn: its logit is h . o_w + log p_w - log(S q_w) (sampled softmax, Jean et al. 2015, arXiv 1412.2007, section
+3). Drawn by frequency, q = p, the correction is alike for all words, and nothing but h . o_w is left.
 
 Shapes: M masked tokens, S samples, D width, V words.
 """
@@ -32,7 +33,7 @@ class WordSampler:
 
 
 def sampled_cross_entropy(h_MD: Tensor, target_MD: Tensor, sample_SD: Tensor, same_MS: Tensor) -> Tensor:
-    """Return the cross-entropy of the right words in nats, less that of their frequency, summed over masked tokens.
+    """Return the cross-entropy of the right word among itself and the samples, in nats, summed over masked tokens.
 
     Args:
         h_MD: contexts.
@@ -41,7 +42,7 @@ def sampled_cross_entropy(h_MD: Tensor, target_MD: Tensor, sample_SD: Tensor, sa
         same_MS: where a sample is the right word itself, which does not count twice.
     """
     right_M1 = (h_MD * target_MD).sum(1, keepdim=True)
-    others_MS = (h_MD @ sample_SD.T - float(np.log(len(sample_SD)))).masked_fill(same_MS, -torch.inf)
+    others_MS = (h_MD @ sample_SD.T).masked_fill(same_MS, -torch.inf)
     logits_MX = torch.cat([right_M1, others_MS], 1)
     return F.cross_entropy(logits_MX, torch.zeros(len(h_MD), dtype=torch.long, device=h_MD.device), reduction="sum")
 
