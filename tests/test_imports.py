@@ -41,7 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("data/", {"numpy", "pyarrow"}),
+    ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -211,7 +211,7 @@ LAYERS_OF_TEXTCLS = (
     ("data_quality", "graph"),
     ("cost", "self_test"),
     ("classifier",),
-    ("batch", "global_explanation", "training"),
+    ("batch", "global_explanation", "reading", "training"),
     ("evaluation",),
     ("display",),
     ("__init__",),
