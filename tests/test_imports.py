@@ -113,6 +113,7 @@ PHASES = (
     "fit",
     "distillation",
     "export",
+    "pretraining",
     "pipeline",
     "studies",
     "cli",
