@@ -34,7 +34,7 @@ SMOOTHING: Final = 0.75
 POWER: Final = 0.5
 ITERATIONS: Final = 4
 # Pairs of words grow with the square of a text's length: of long texts only so many words are looked at together.
-WINDOW: Final = 256
+WINDOW: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
