@@ -32,7 +32,7 @@ from textcls_training.pretraining.texts import read_texts
 from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 COUNTED: Final = "cooccurrence"
-MASKED: Final = ("masked none", "masked lambda", "masked gmlp")
+MASKED: Final = ("masked none", "masked gmlp", "masked lambda")
 # Of these it is also measured what the vectors are worth.
 ACCURACY_OF: Final = (COUNTED, "masked none", "masked gmlp")
 HEADINGS: Final = {ALONE: "labels alone", DEFAULT: "default", ITSELF: "self-training"} | {
@@ -166,15 +166,13 @@ def main(data: tuple[Path, ...], rows: str, draws: int, work: Path, output: Path
         folder = sets[cell.set]
         return accuracy(folder, cell, vectors_of(cell)) if cell.rows else learn(folder, cell.model, vectors_of(cell))
 
-    learned = [Cell(name, model) for model in (COUNTED, *MASKED) for name in sets]
-    trained = [
-        Cell(name, model, seed, int(size))
-        for size in rows.split(",")
-        for model in ACCURACY_OF
-        for name in sets
-        for seed in range(draws)
-    ]
-    state.run([*learned, *trained], measure, saved)
+    cells = []
+    for model in (COUNTED, *MASKED):
+        cells += [Cell(name, model) for name in sets]
+        if model in ACCURACY_OF:
+            sizes = [int(size) for size in rows.split(",")]
+            cells += [Cell(name, model, seed, size) for size in sizes for name in sets for seed in range(draws)]
+    state.run(cells, measure, saved)
     beside = others([ROOT / "benchmarks" / f"{name}.json" for name in ("few_labels", "few_labels_default")])
     tables = [*accuracy_table(state, beside), "", *perplexity_table(state)]
     markdown = "\n".join([headline(state.about), "", *tables, *state.failures(), "", NOTES])
