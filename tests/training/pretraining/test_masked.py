@@ -139,7 +139,7 @@ def test_a_stop_keeps_what_the_epochs_before_have_learned() -> None:
             assert stop.possible
             stop.requested = number == 2
 
-        def step(self, rows: int, loss: float | None) -> None: ...
+        def step(self, rows: int, loss: float | None = None) -> None: ...
 
     trainer, _ = train(texts, PretrainConfig(objective="masked", dim=8, epochs=9, device="cpu"), Stopping(), stop)
     assert trainer.epochs == 2
