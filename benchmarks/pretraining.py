@@ -44,8 +44,9 @@ HEADINGS: Final = {
     "masked gmlp": "masked, gMLP",
 }
 NOTES: Final = """\
-Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default and self-training are
-those of few_labels_default.json and few_labels.json, of the same draws. Below: masked words of held-out texts, guessed
+Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default, self-training, and
+labels alone where they were not measured anew, are those of few_labels_default.json and few_labels.json, of the same
+draws. Below: masked words of held-out texts, guessed
 among all words that stand in the texts twice; the perplexity of their frequency alone, and that of each model; how
 often the word is guessed at once; the largest gate; processor seconds of learning, held-out texts counted.
 """
@@ -88,11 +89,11 @@ def accuracy(folder: Path, cell: Cell, vectors: Path | str) -> Figures:
 
 
 def others(files: Sequence[Path]) -> dict[Cell, Figures]:
-    """Return what was measured of the default and of self-training."""
+    """Return what was measured of labels alone, the default and self-training."""
     found: dict[Cell, Figures] = {}
     for path in files:
         for cell, figures in State.load(path).figures.items():
-            if cell.model in (DEFAULT, ITSELF):
+            if cell.model in (ALONE, DEFAULT, ITSELF):
                 found[cell] = figures
     return found
 
