@@ -41,7 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("data/", {"numpy", "pyarrow"}),
+    ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -199,7 +199,7 @@ LAYERS_OF_TEXTCLS = (
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
-    ("batch", "global_explanation", "teaching", "training"),
+    ("batch", "global_explanation", "reading", "teaching", "training"),
     ("evaluation",),
     ("display",),
     ("__init__",),
