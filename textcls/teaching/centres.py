@@ -25,7 +25,7 @@ class Centres(NamedTuple):
 
 
 def centres(vector_NF: Float32, most: int) -> Centres:
-    """Return at most so many centres of vectors, all of which have the length 1 and at least one is there.
+    """Return at most so many centres of vectors, all of which have the length 1.
 
     Where there are no more vectors than that, each is its own centre.
     """

@@ -33,6 +33,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.prototype_selection import select_prototypes
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
@@ -126,6 +127,9 @@ def run(
         outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
         clock.lap("distilling")
     fitted = outcome.fitted
+    if config.head == "prototypes":
+        fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
+        outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
     with reproducible(resolved.seed):
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)

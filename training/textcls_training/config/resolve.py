@@ -11,7 +11,7 @@ from typing import Final, Literal
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
-from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
@@ -60,6 +60,7 @@ class ResolvedConfig:
     vectors_on_trial: bool = False
     vectors_rate: float = OptimConfig().rate
     goal: Goal | None = None
+    head: Head = "linear"
 
 
 def resolve(
@@ -129,6 +130,7 @@ def resolve(
         vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
         goal=goal,
+        head=config.head,
     )
 
 

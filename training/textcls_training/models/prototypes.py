@@ -8,6 +8,7 @@ Shapes: V vectors of words, D width of a part.
 """
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from textcls_training.models.layers import Linear
 SPELLING_WEIGHT: Final = 0.3
 SCALE: Final = 10.0
 SUPPORT_ROWS: Final = 5
+# Where there are too few validation rows to fit one.
+TEMPERATURE: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,12 @@ def text_encoder(model: TrainedModel) -> TextEncoder:
     for view in model.table_views:
         weight = torch.eye(width) if not isinstance(view, VectorView) else _directions(view, width)
         views.append(replace(view, classifier=_with_head(view.classifier, weight)))
-    shares = [(1 - SPELLING_WEIGHT) * share for share in model.ensemble_weights]
-    return TextEncoder(replace(model, views=views), (*shares, SPELLING_WEIGHT))
+    return TextEncoder(replace(model, views=views), part_weights(model.ensemble_weights))
+
+
+def part_weights(ensemble_weights: Sequence[float]) -> tuple[float, ...]:
+    """Return how much each view counts, and the spelling."""
+    return (*((1 - SPELLING_WEIGHT) * weight for weight in ensemble_weights), SPELLING_WEIGHT)
 
 
 def _directions(view: VectorView, width: int) -> torch.Tensor:
