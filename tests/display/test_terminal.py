@@ -12,6 +12,7 @@ from rich.style import Style
 from tests.command_line import read_rows
 from tests.explanations import opposed
 from textcls import Classifier, Explanation
+from textcls.display.terminal.console import AGAINST, FOR
 from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.explanation import coloured_text, rich_token_table
 from textcls.display.terminal.global_explanation import global_explanation_report
@@ -29,8 +30,18 @@ def colours(explanation: Explanation, label: str) -> dict[str, str]:
 
 def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
     explanation = opposed("good fair weak bad worst", 2.0, 0.9, 0.1, -0.5, -1.5)
-    assert colours(explanation, "good") == {"good": "bold green", "fair": "green", "bad": "red", "worst": "bold red"}
-    assert colours(explanation, "bad") == {"good": "bold red", "fair": "red", "bad": "green", "worst": "bold green"}
+    assert colours(explanation, "good") == {
+        "good": f"bold {FOR}",
+        "fair": FOR,
+        "bad": AGAINST,
+        "worst": f"bold {AGAINST}",
+    }
+    assert colours(explanation, "bad") == {
+        "good": f"bold {AGAINST}",
+        "fair": AGAINST,
+        "bad": FOR,
+        "worst": f"bold {FOR}",
+    }
     assert all(Style.parse(style) for style in colours(explanation, "good").values())
 
 
@@ -48,7 +59,7 @@ def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
     # Bell and backspace are tokens; the others are white space.
     explanation = opposed("\r\a\b\v\f good\r\nbad", 0, 0, 2.0, -1.0)
     assert len(explanation.spans) == 4
-    assert colours(explanation, "good") == {"good": "bold green", "bad": "bold red"}
+    assert colours(explanation, "good") == {"good": f"bold {FOR}", "bad": f"bold {AGAINST}"}
 
 
 @pytest.mark.parametrize("width", [80, 120])
