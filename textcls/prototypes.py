@@ -7,7 +7,10 @@ vectors stand in the graph; here stands where they come from. Shapes: S support 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 # A model file holds a vector of a few hundred numbers for each, and answers are compared with all.
 MOST_SUPPORT_ROWS: Final = 20_000
@@ -84,6 +87,38 @@ class Prototypes:
         if sum(map(len, support)) > MOST_SUPPORT_ROWS:
             raise ValueError(f"there are more than {MOST_SUPPORT_ROWS:,} support rows")
         return cls(float(scale), keeps_texts, support)
+
+
+class SupportWeight(NamedTuple):
+    """A support row of a label, and the attention of a text to it: its share of the prototype."""
+
+    weight: float
+    row: SupportRow
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        text = {} if self.row.text is None else {"text": self.row.text}
+        return {"weight": self.weight, "row": self.row.row, "rows": self.row.rows, "taught": self.row.taught, **text}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupportAttention:
+    """Of what support rows the prototypes of a text are made.
+
+    Attributes:
+        prototypes: of the model.
+        weight_CK: the attention over the support rows of each label: sums to 1, zero behind them.
+    """
+
+    prototypes: Prototypes
+    weight_CK: NDArray[np.float32]
+
+    def top(self, label: int, k: int) -> list[SupportWeight]:
+        """Return the `k` support rows of label number `label` with the most weight, that first."""
+        rows = self.prototypes.support[label]
+        weights = self.weight_CK[label, : len(rows)]
+        order = np.argsort(-weights, kind="stable")[:k].tolist()
+        return [SupportWeight(float(weights[i]), rows[i]) for i in order]
 
 
 def _support_rows(column: Any, keeps_texts: bool) -> tuple[SupportRow, ...]:

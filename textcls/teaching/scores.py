@@ -53,8 +53,10 @@ def scores(
     if leave_out_BCK is not None:
         counts_BCK = counts_BCK & ~np.asarray(leave_out_BCK)
     cosine_BCK = np.einsum("bf,ckf->bck", query_BF, support_CKF, optimize=True)
-    power_BCK = np.where(counts_BCK, np.exp(scale * (cosine_BCK - 1)), 0)
-    attention_BCK = power_BCK / np.maximum(power_BCK.sum(2, keepdims=True), np.finfo(np.float32).tiny)
+    score_BCK = np.where(counts_BCK, scale * cosine_BCK, -np.inf)
+    largest_BC1 = np.where(counts_BCK.any(2, keepdims=True), score_BCK.max(2, keepdims=True), 0)
+    power_BCK = np.exp(score_BCK - largest_BC1)
+    attention_BCK = power_BCK / np.maximum(power_BCK.sum(2, keepdims=True), TINY)
     prototype_CBF = attention_BCK.transpose(1, 0, 2) @ support_CKF
     length_BC = np.linalg.norm(prototype_CBF, axis=2).T
     cosine_BC = (attention_BCK * cosine_BCK).sum(2) / np.maximum(length_BC, TINY)

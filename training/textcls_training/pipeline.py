@@ -37,7 +37,7 @@ from textcls_training.fit.prototype_selection import select_prototypes
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
-from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.prototypes import text_encoder
 from textcls_training.training_report import HeldOut, TrainReport, VectorsReport
@@ -157,7 +157,10 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
         tables = tables_of(fitted.model, corpus, size, labels)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         return tables
-    encoder = text_encoder(fitted.model)
+    calibration = fitted.selected.calibration
+    if not isinstance(calibration, PrototypeCalibration):
+        raise TypeError("prototypes are calibrated as such")
+    encoder = text_encoder(fitted.model, calibration)
     found = tables_of(encoder.model, corpus, size, labels)
     if not isinstance(found, LookupTables):
         raise TypeError("an encoder of texts has tables of rows")
@@ -237,6 +240,11 @@ def _task(calibration: AnyCalibration) -> dict[str, Any]:
     }
 
 
+def _parts(calibration: AnyCalibration) -> list[float]:
+    """Return how much each view, and the spelling, counts in the vector of a text."""
+    return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
+
+
 def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
     return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
 
@@ -295,5 +303,6 @@ def _model_info(
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
+            **({"parts": _parts(selected.calibration)} if not linear else {}),
         },
     )

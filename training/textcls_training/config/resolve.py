@@ -17,6 +17,9 @@ from textcls_training.vectors.word_vectors import WordVectors
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
+# Vectors that are compared with each other hold more than labels ask for.
+PROTOTYPE_DIM: Final = 64
+
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
 # Rows are few below this number: they are cross-fitted (`textcls_training.data.split`), and what is measured in
@@ -100,7 +103,7 @@ def resolve(
     usual = default_epochs(len(texts), labels) if label_rows is None else default_epochs_of_several(label_rows)
     epochs = config.epochs or usual
     model = config.model or ModelConfig(
-        dim=config.dim or default_dim(labels, several=several),
+        dim=config.dim or (PROTOTYPE_DIM if config.head == "prototypes" else default_dim(labels, several=several)),
         mixing=config.mixing,
         attention=config.attention,
         embedding=config.embedding,

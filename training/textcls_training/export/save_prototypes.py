@@ -17,14 +17,17 @@ from textcls.classifier import Classifier
 from textcls.errors import InputError
 from textcls.prototypes import Prototypes, SupportRow
 from textcls.teaching.centres import Float32, centres
-from textcls.teaching.support import Support
+from textcls.teaching.support import Support, prototypes_of
 from textcls.teaching.teach import embed
+from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.prototype_head import PrototypeHead
 from textcls_training.export.save import check_parity, content_of
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.bit_embedding import BITS
-from textcls_training.models.prototypes import SCALE, SUPPORT_ROWS, TextEncoder
+from textcls_training.models.prototypes import SUPPORT_ROWS, TextEncoder
 
+# By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
+MEASURED_ROWS, MEASURED_TOKENS = 500, 200
 # Of a label with more rows so many, evenly from all, make its support rows.
 MOST_ROWS: Final = 1000
 
@@ -58,7 +61,9 @@ def save_prototypes(
         ConfigError: training diverged; nothing is written.
         ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
     """
-    empty = _without_rows(encoder, tables, info, keep_texts=keep_texts)
+    info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
+    lengths = _part_lengths(encoder, tables, texts, info)
+    empty = content_of(tables, _head_without_rows(encoder, lengths, info), info)
     classifier = Classifier.from_bytes(empty, path)
     parts = []
     for label in info.labels:
@@ -66,23 +71,32 @@ def save_prototypes(
         parts.append(_support_rows(classifier, [texts[i] for i in rows], rows, keep_texts=keep_texts))
         if not parts[-1][0]:
             raise InputError(f"No training row of the label {label!r} holds a word or a sign; a prototype needs one.")
-    prototypes = Prototypes(SCALE, keep_texts, tuple(rows for rows, _ in parts))
+    prototypes = Prototypes(encoder.calibration.scale, keep_texts, tuple(rows for rows, _ in parts))
     support = Support(replace(classifier.info, prototypes=prototypes), tuple(vectors for _, vectors in parts))
     content = support.written_to(empty, path)
-    head = PrototypeHead(encoder, np.concatenate(support.of_label), prototypes, info.bias, info.temperature)
+    head = PrototypeHead(encoder, lengths, np.concatenate(support.of_label), prototypes, info.bias)
     check_parity(content, tables, head, encoder.model.types, info.max_tokens)
     with atomic_write(path) as file:
         file.write(content)
     return support.info
 
 
-def _without_rows(encoder: TextEncoder, tables: LookupTables, info: ModelInfo, *, keep_texts: bool) -> bytes:
-    """Return a file whose support rows, one a label, are yet to come."""
+def _placeholder(encoder: TextEncoder, labels: int, keep_texts: bool) -> Prototypes:
+    """Return one support row a label, until there are others."""
     row = SupportRow(1, 1, False, "" if keep_texts else None)
-    prototypes = Prototypes(SCALE, keep_texts, ((row,),) * len(info.labels))
+    return Prototypes(encoder.calibration.scale, keep_texts, ((row,),) * labels)
+
+
+def _head_without_rows(encoder: TextEncoder, lengths: Sequence[float], info: ModelInfo) -> PrototypeHead:
+    """Return a head whose support rows, one a label, are yet to come."""
     vector_SF = np.zeros((len(info.labels), encoder.width * len(encoder.model.views) + BITS), np.float32)
-    head = PrototypeHead(encoder, vector_SF, prototypes, info.bias, info.temperature)
-    return content_of(tables, head, replace(info, prototypes=prototypes, format_version=2))
+    return PrototypeHead(encoder, lengths, vector_SF, prototypes_of(info, Path()), info.bias)
+
+
+def _part_lengths(encoder: TextEncoder, tables: LookupTables, texts: Sequence[str], info: ModelInfo) -> list[float]:
+    some = [texts[i] for i in np.unique(np.linspace(0, len(texts) - 1, MEASURED_ROWS).astype(np.int64))]
+    head = _head_without_rows(encoder, [1.0] * len(encoder.calibration.parts), info)
+    return head.part_lengths(tables, Corpus.of(some, min(info.max_tokens, MEASURED_TOKENS)))
 
 
 def _rows_of(label: str, labels: Sequence[str]) -> list[int]:

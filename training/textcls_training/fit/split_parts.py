@@ -57,16 +57,21 @@ class SplitParts:
 
 
 def _spelling(trainer: Trainer, corpus: Corpus) -> Float32:
-    """Return the sum of the codes of the words of each text [R, D] by weight, of an unseen one 1, which is the most."""
+    """Return the sum of the codes of the words of each text [R, D] by weight, of an unseen one 1, which is the most.
+
+    As under `norm` attention it is divided by the root of the sum of the squared weights.
+    """
     embedding = trainer.learners[0].embedding
     if not isinstance(embedding, HashedEmbedding):
         raise TypeError("the first view has rows")
     weight_V = _word_weights(embedding.space, corpus)
     code_VD = codes(corpus.types) * weight_V[:, None]
-    sum_RD = np.zeros((len(corpus), code_VD.shape[1]), np.float32)
+    spelling_RD = np.zeros((len(corpus), code_VD.shape[1]), np.float32)
     for i in range(len(corpus)):
-        sum_RD[i] = code_VD[corpus.token[corpus.start[i] : corpus.start[i + 1]]].sum(0)
-    return sum_RD
+        token = corpus.token[corpus.start[i] : corpus.start[i + 1]]
+        if len(token):
+            spelling_RD[i] = code_VD[token].sum(0) / np.linalg.norm(weight_V[token])
+    return spelling_RD
 
 
 def _word_weights(space: FeatureSpace, corpus: Corpus) -> Float32:

@@ -8,7 +8,6 @@ Shapes: V vectors of words, D width of a part.
 """
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,17 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import TrainedModel, VectorView
 from textcls_training.models.layers import Linear
 
-# What was measured (training/README.md): how much the spelling counts in a vector, the scale of the cosines, and of how
-# many means the rows of a label are made.
-SPELLING_WEIGHT: Final = 0.3
-SCALE: Final = 10.0
+# Of how many means the rows of a label are made (training/README.md).
 SUPPORT_ROWS: Final = 5
-# Where there are too few validation rows to fit one.
-TEMPERATURE: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +30,11 @@ class TextEncoder:
 
     Attributes:
         model: views whose head gives the entries of a vector in the place of logits, all of one width.
-        weights: of its views, and of the spelling: of each part, summing to 1.
+        calibration: how much its views and the spelling count.
     """
 
     model: TrainedModel
-    weights: tuple[float, ...]
+    calibration: PrototypeCalibration
 
     @property
     def width(self) -> int:
@@ -47,23 +42,19 @@ class TextEncoder:
         return int(self.model.classifiers[0].head.out_features)
 
 
-def text_encoder(model: TrainedModel) -> TextEncoder:
+def text_encoder(model: TrainedModel, calibration: PrototypeCalibration) -> TextEncoder:
     """Return the encoder within a trained model.
 
     Args:
         model: its views have tables of rows, linear scores, one seed, and no mixing layer.
+        calibration: what validation rows say of its parts.
     """
     width = model.hashed_views[0].classifier.config.dim
     views: list[Any] = []
     for view in model.table_views:
         weight = torch.eye(width) if not isinstance(view, VectorView) else _directions(view, width)
         views.append(replace(view, classifier=_with_head(view.classifier, weight)))
-    return TextEncoder(replace(model, views=views), part_weights(model.ensemble_weights))
-
-
-def part_weights(ensemble_weights: Sequence[float]) -> tuple[float, ...]:
-    """Return how much each view counts, and the spelling."""
-    return (*((1 - SPELLING_WEIGHT) * weight for weight in ensemble_weights), SPELLING_WEIGHT)
+    return TextEncoder(replace(model, views=views), calibration)
 
 
 def _directions(view: VectorView, width: int) -> torch.Tensor:

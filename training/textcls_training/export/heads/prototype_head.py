@@ -1,11 +1,12 @@
 """The scoring head of a model of prototypes, as a module and as a graph: `textcls_training.models.ops.prototypes`.
 
 The columns of a view are values, the entries of a vector, a score and a squared norm, as of a folded model; behind the
-views stands the spelling, the codes of the words by their weights. With the attention over support rows and all lengths
-held, a logit is a sum over tokens, so contributions are exact.
+views stands the spelling, the codes of the words by their weights. Each part counts by its weight over the root mean
+square of its length in the training, and all together are brought to the length 1. With the attention over support
+rows and all lengths held, a logit is a sum over tokens, so contributions are exact.
 
-Shapes as in `textcls_training.export.heads`; D entries of a view, H of the spelling, F of all together, P parts (a view
-each, and the spelling), K support rows of the label that has most, S of all labels together.
+Shapes as in `textcls_training.export.heads`; D entries of a view, H of the spelling, F of all together, K support rows
+of the label that has most, S of all labels together.
 """
 
 import math
@@ -39,55 +40,69 @@ class PrototypeHead(nn.Module):
 
     Args:
         encoder: what the token sums are those of.
+        lengths: of each part, the root mean square of its length in the training.
         support_SF: the vectors of all support rows, label by label, of length 1; they are kept in 16 bits.
         prototypes: how many each label has, and the scale.
         bias_C: of each label.
-        temperature: what logits are divided by before the softmax.
     """
 
     def __init__(
         self,
         encoder: TextEncoder,
+        lengths: Sequence[float],
         support_SF: Float32,
         prototypes: Prototypes,
         bias_C: Sequence[float],
-        temperature: float,
     ) -> None:
         super().__init__()
+        found = encoder.calibration
         self.support_SF = support_SF.astype(np.float16)
         self.count_C = np.array(prototypes.counts, np.int64)
-        self.scale, self.temperature = prototypes.scale, temperature
+        self.scale, self.temperature = prototypes.scale, found.temperature
         self.width, self.views = encoder.width, len(encoder.model.views)
-        self.ensemble_G1 = torch.tensor(encoder.model.ensemble_weights).unsqueeze(1)
-        self.weight_P = torch.tensor(encoder.weights)
+        self.norm = encoder.model.classifiers[0].config.attention == "norm"
+        self.ensemble_G1 = torch.tensor(found.ensemble_weights).unsqueeze(1)
+        factors = np.sqrt(np.array(found.parts)) / np.array(lengths)
+        self.factor_F = torch.from_numpy(np.repeat(factors, [*[self.width] * self.views, BITS]).astype(np.float32))
         self.bias_C = torch.tensor(bias_C)
         support_CKF, real_CK = padded(self.support_SF.astype(np.float32), self.count_C)
         self.support_CKF, self.real_CK = torch.from_numpy(support_CKF), torch.from_numpy(real_CK)
 
-    @property
-    def member_FP(self) -> Float32:  # noqa: N802
-        """1 where an entry belongs to a part, else 0."""
-        sizes = [self.width] * self.views + [BITS]
-        return np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, 0)
-
     def forward(self, padding_BT: Tensor, token_BTGX: Tensor, spelling_BTH: Tensor) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
-        value_BTGD, score_BTG1, _ = torch.split(token_BTGX, [self.width, 1, 1], -1)
-        probability_BTG1 = torch.softmax(score_BTG1, 1)
-        token_BTF = torch.cat([(probability_BTG1 * value_BTGD).flatten(2), spelling_BTH], 2)
-        found = ops.text_vectors(token_BTF, torch.from_numpy(self.member_FP), self.weight_P)
+        probability_BTG1, token_BTF = self.weighted(token_BTGX, spelling_BTH)
+        found = ops.text_vectors(token_BTF, self.factor_F)
         cosine_BC, _, prototype_BCF = ops.prototype_scores(found.vector_BF, self.support_CKF, self.real_CK, self.scale)
         logits_BC = self.scale * cosine_BC + self.bias_C
         attribution_BTC = self.scale * torch.einsum("btf,bcf->btc", found.token_BTF, prototype_BCF)
         attention_BT = (probability_BTG1 * self.ensemble_G1).sum((2, 3)).masked_fill(padding_BT, 0.0)
         return torch.softmax(logits_BC / self.temperature, -1), logits_BC, attention_BT, attribution_BTC
 
+    def weighted(self, token_BTGX: Tensor, spelling_BTH: Tensor) -> tuple[Tensor, Tensor]:
+        """Return attention probabilities [B, T, G, 1], and tokens by their weights, part by part [B, T, F]."""
+        value_BTGD, score_BTG1, squared_norm_BTG1 = torch.split(token_BTGX, [self.width, 1, 1], -1)
+        probability_BTG1 = torch.softmax(score_BTG1, 1)
+        weight_BTG1 = ops.norm_weights(probability_BTG1, squared_norm_BTG1) if self.norm else probability_BTG1
+        return probability_BTG1, torch.cat([(weight_BTG1 * value_BTGD).flatten(2), spelling_BTH], 2)
+
+    @torch.no_grad()
+    def part_lengths(self, tables: LookupTables, corpus: Corpus) -> list[float]:
+        """Return of each part the root mean square of its length in texts; 1 where all are without it."""
+        _, token_BTF = self.weighted(*self.inputs(tables, corpus)[1:])
+        parts = torch.split(token_BTF.sum(1), [*[self.width] * self.views, BITS], 1)
+        return [float(part_BD.square().sum(1).mean().sqrt()) or 1.0 for part_BD in parts]
+
     def inputs(self, tables: LookupTables, corpus: Corpus) -> tuple[Tensor, Tensor, Tensor]:
         """Return what `forward` reads of texts, as the graph makes it."""
         padding_BT, token_BTGX = tables.read(corpus)
-        code_VH = codes(corpus.types) * tables.word_weights(corpus.types)[:, None]
+        weight_V = tables.word_weights(corpus.types)
+        code_VH = codes(corpus.types) * weight_V[:, None]
         spelling_BTH = np.zeros((*padding_BT.shape, BITS), np.float32)
         spelling_BTH[~padding_BT] = code_VH[corpus.token]
+        weight_BT = np.zeros(padding_BT.shape, np.float32)
+        weight_BT[~padding_BT] = weight_V[corpus.token]
+        length_B1 = np.linalg.norm(weight_BT, axis=1, keepdims=True)
+        spelling_BTH /= np.maximum(length_B1, np.float32(ops.LEAST_LENGTH))[..., None]
         return torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX), torch.from_numpy(spelling_BTH)
 
     def graph(self) -> onnx.ModelProto:
@@ -103,31 +118,27 @@ class PrototypeHead(nn.Module):
         return make_model(helper.make_graph(g.nodes, "head", _inputs(), _outputs(), g.constants))
 
     def _token_nodes(self, g: StringGraphBuilder) -> str:
-        """Name `attention`; return what each token adds to the vector of its text, before any length [B, T, F]."""
-        value_BTGD, score_BTG1, _ = g.split("token", [self.width, 1, 1], axis=3)
-        probability_BTG1 = g.node("Softmax", score_BTG1, axis=1)
+        """Name `attention`; return what each token adds to the vector of its text, before its length [B, T, F]."""
+        value_BTGD, score_BTG1, squared_norm_BTG1 = g.split("token", [self.width, 1, 1], axis=3)
+        weight_BTG1 = probability_BTG1 = g.node("Softmax", score_BTG1, axis=1)
         part_BTG1 = g.node("Mul", probability_BTG1, g.constant(self.ensemble_G1.numpy(), np.float32))
         attention_BT = g.node("ReduceSum", part_BTG1, g.integers(2, 3), keepdims=0)
         g.node("Where", "padding", g.constant(0, np.float32), attention_BT, name="attention")
-        weighted_BTGD = g.node("Mul", probability_BTG1, value_BTGD)
+        if self.norm:
+            square_BTG1 = g.node("Mul", g.node("Mul", probability_BTG1, probability_BTG1), squared_norm_BTG1)
+            weight_BTG1 = g.node("Div", probability_BTG1, _length(g, square_BTG1, ops.LEAST_SQUARE))
+        weighted_BTGD = g.node("Mul", weight_BTG1, value_BTGD)
         views_BTF = g.node("Reshape", weighted_BTGD, g.integers(0, 0, self.views * self.width))
-        return g.node("Concat", views_BTF, _spelling(g), axis=2)
+        parts_BTF = g.node("Concat", views_BTF, _spelling(g), axis=2)
+        return g.node("Mul", parts_BTF, g.constant(self.factor_F.numpy(), np.float32))
 
     def _vector_nodes(self, g: StringGraphBuilder, token_BTF: str) -> str:
         """Name `embedding`; return what tokens add to it [B, T, F]."""
-        least = g.constant(ops.LEAST_LENGTH, np.float32)
-        member_FP = self.member_FP
         sum_BF = g.node("ReduceSum", token_BTF, g.integers(1), keepdims=0)
-        square_BP = g.node("MatMul", g.node("Mul", sum_BF, sum_BF), g.constant(member_FP, np.float32))
-        length_BP = g.node("Max", g.node("Sqrt", square_BP), least)
-        factor_BP = g.node("Div", g.constant(self.weight_P.sqrt().numpy(), np.float32), length_BP)
-        factor_BF = g.node("MatMul", factor_BP, g.constant(member_FP.T, np.float32))
-        scaled_BF = g.node("Mul", sum_BF, factor_BF)
-        square_B1 = g.node("ReduceSumSquare", scaled_BF, g.integers(1))
-        length_B1 = g.node("Max", g.node("Sqrt", square_B1), least)
-        g.node("Div", scaled_BF, length_B1, name=artifact.EMBEDDING)
-        factor_B1F = g.node("Unsqueeze", g.node("Div", factor_BF, length_B1), g.integers(1))
-        return g.node("Mul", token_BTF, factor_B1F)
+        square_B1 = g.node("ReduceSumSquare", sum_BF, g.integers(1))
+        length_B1 = g.node("Max", g.node("Sqrt", square_B1), g.constant(ops.LEAST_LENGTH, np.float32))
+        g.node("Div", sum_BF, length_B1, name=artifact.EMBEDDING)
+        return g.node("Div", token_BTF, g.node("Unsqueeze", length_B1, g.integers(1)))
 
     def _support_nodes(self, g: StringGraphBuilder) -> tuple[str, str, str]:
         """Return support rows by label [C, K, F], which of them are real [C, K], and that shape; all are constants."""
@@ -177,12 +188,19 @@ def _spelling(g: StringGraphBuilder) -> str:
     weight_BT1 = g.node("Sqrt", g.node("Where", absent, g.constant(1, np.float32), square_BT1))
     padding_BT1 = g.node("Unsqueeze", "padding", g.integers(2))
     weight_BT1 = g.node("Where", padding_BT1, g.constant(0, np.float32), weight_BT1)
+    length_B11 = _length(g, g.node("Mul", weight_BT1, weight_BT1), ops.LEAST_LENGTH**2)
+    weight_BT1 = g.node("Div", weight_BT1, length_B11)
     # The bits are 0 and 1 here: signs are 2 b - 1.
     root = math.sqrt(BITS)
     sign_BTH = g.node(
         "Sub", g.node("Mul", hash_bits(g, "tokens"), g.constant(2 / root, np.float32)), g.constant(1 / root, np.float32)
     )
     return g.node("Mul", sign_BTH, weight_BT1)
+
+
+def _length(g: StringGraphBuilder, square: str, least: float) -> str:
+    """Return the root of the sum of squares over tokens, which are axis 1; of such a sum at the least."""
+    return g.node("Sqrt", g.node("Max", g.node("ReduceSum", square, g.integers(1)), g.constant(least, np.float32)))
 
 
 def _inputs() -> list[onnx.ValueInfoProto]:

@@ -1,7 +1,7 @@
 """The maths of prototypes: the vector of a text out of several parts, and how near it is to labels of support rows.
 
-`textcls.teaching.scores` has the formula in NumPy, with its source. Shapes: B texts, T tokens, P parts of a vector, F
-width of all parts together, C labels, K support rows of the label that has most.
+`textcls.teaching.scores` has the formula in NumPy, with its source. Shapes: B texts, T tokens, F entries of a vector,
+C labels, K support rows of the label that has most.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# The smallest length that is divided by; parts of which are shorter count for nothing.
+# The smallest length that is divided by.
 LEAST_LENGTH = 1e-12
 
 
@@ -28,23 +28,17 @@ class PrototypeScores(NamedTuple):
     prototype_BCF: Tensor
 
 
-def text_vectors(token_BTF: Tensor, member_FP: Tensor, weight_P: Tensor) -> TextVectors:
-    """Sum up tokens; bring each part to the length of the root of its weight, and all parts together to 1.
-
-    The cosine of two such vectors is the mean of the cosines of their parts by weight, where none is missing.
+def text_vectors(token_BTF: Tensor, factor_F: Tensor) -> TextVectors:
+    """Sum up tokens, and bring the sums to the length 1.
 
     Args:
         token_BTF: weighted vectors of tokens, zero at padding.
-        member_FP: 1 where an entry belongs to a part, else 0.
-        weight_P: of each part.
+        factor_F: how much each entry counts: that of its part.
     """
+    token_BTF = token_BTF * factor_F
     sum_BF = token_BTF.sum(1)
-    length_BP = (sum_BF.square() @ member_FP).sqrt()
-    factor_BF = (weight_P.sqrt() / length_BP.clamp_min(LEAST_LENGTH)) @ member_FP.T
-    scaled_BF = sum_BF * factor_BF
-    length_B1 = scaled_BF.square().sum(1, keepdim=True).sqrt().clamp_min(LEAST_LENGTH)
-    factor_BF = factor_BF / length_B1
-    return TextVectors(sum_BF * factor_BF, token_BTF * factor_BF.unsqueeze(1))
+    length_B1 = sum_BF.square().sum(1, keepdim=True).sqrt().clamp_min(LEAST_LENGTH)
+    return TextVectors(sum_BF / length_B1, token_BTF / length_B1.unsqueeze(1))
 
 
 def prototype_scores(vector_BF: Tensor, support_CKF: Tensor, real_CK: Tensor, scale: float) -> PrototypeScores:
