@@ -73,19 +73,6 @@ def many_labels(many_labels_path: Path) -> Classifier:
 
 
 @pytest.fixture(scope="session")
-def prototypes_path(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model of prototypes, which can be taught: seven labels, no n-grams, 64 tokens."""
-    import textcls
-    from textcls.data import read_labelled
-
-    rows = read_labelled([sample_path])
-    path = tmp_path_factory.mktemp("prototypes") / "prototypes.onnx"
-    options = {"epochs": 1, "dim": 8, "vectors": "none", "ngrams": "none", "bigrams": False, "max_tokens": 64}
-    textcls.train(rows.texts[:200], rows.labels[:200], path, head="prototypes", **options)
-    return path
-
-
-@pytest.fixture(scope="session")
 def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small model as one that credits whole tokens only."""
     import onnx
