@@ -20,7 +20,7 @@ from textcls.server.inference import answers, micro_batching
 from textcls.server.inference.answers import Answer, Request, RequestReader
 from textcls.server.inference.micro_batching import MicroBatcher
 from textcls.server.models import loading, teaching
-from textcls.server.models.registry import Generation
+from textcls.server.models.registry import Generation, Served
 from textcls.server.models.reload import GenerationStore, ReloadResult, counted
 from textcls.server.models.teaching import Learnt, Lesson
 from textcls.server.monitoring import logs, metrics
@@ -121,6 +121,8 @@ class Service:
         self._lines_dropped = 0
         self._lessons = 0
         self._teaching = asyncio.Lock()
+        # What this worker has taught, and is about to take up.
+        self._learnt: tuple[Served, ...] = ()
         if settings.teaching:
             for name in generation.models:
                 for kind, result in product(metrics.LESSON_KINDS, metrics.LESSON_RESULTS):
@@ -246,7 +248,9 @@ class Service:
 
     async def _take_up(self, store: GenerationStore) -> None:
         try:
-            generation, keys, admin_keys = await asyncio.to_thread(store.load, self.generation)
+            generation, keys, admin_keys = await asyncio.to_thread(
+                store.load, (*self.generation.models.values(), *self._learnt)
+            )
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return
@@ -254,6 +258,7 @@ class Service:
             said = "The new models are not taken up (%s), the old ones go on answering."
             _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
             return
+        self._learnt = ()
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self.counts.set(metrics.GENERATION, generation.number)
@@ -307,6 +312,8 @@ class Service:
                 with teaching.counted(self.counts, caller, lesson) as tell:
                     learnt = await self._within(lambda: teaching.learn(store, served, lesson), share)
                     tell(learnt)
+                    if self.generation.number < learnt.file.number:
+                        self._learnt = (learnt.served,)
         except (ArtifactError, SurroundingsError) as error:
             raise RefusalError(409, str(error).encode(errors="backslashreplace").decode()) from error
         finally:

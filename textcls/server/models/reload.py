@@ -14,7 +14,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -238,21 +238,22 @@ class GenerationStore:
             found = self._manifest.stat()
         return found.st_ino, found.st_mtime_ns
 
-    def load(self, before: Generation | None = None) -> Published:
+    def load(self, known: Iterable[registry.Served] = ()) -> Published:
         """Return what is written down.
 
         Args:
-            before: models that have been loaded, of which those are taken that are still the same.
+            known: models that have been loaded, of which those are taken that are still the same.
 
         Raises:
             ArtifactError: a copy cannot be used.
             SurroundingsError: a copy cannot be read.
         """
+        known = tuple(known)
         with shared_folder.in_use(self.folder):
             while True:
                 manifest = json.loads(self._manifest.read_bytes())
                 try:
-                    models = [self._load(entry, before) for entry in manifest["models"]]
+                    models = [self._load(entry, known) for entry in manifest["models"]]
                     break
                 except FileNotFoundError:
                     # A copy is removed two generations later: who is as late as that begins anew.
@@ -285,13 +286,13 @@ class GenerationStore:
             return {"number": 0, "models": [], "before": []}
         return found
 
-    def _load(self, entry: dict[str, Any], before: Generation | None) -> registry.Served:
-        loaded = None if before is None else before.models.get(entry["name"])
-        if loaded is not None and loaded.is_of(entry["sha256"], entry["version"], Path(entry["path"])):
-            return loaded
+    def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
+        name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
+        for served in known:
+            if served.name == name and served.is_of(digest, version, path):
+                return served
         data = self._copy_of(entry).read_bytes()
-        classifier = Classifier.from_bytes(data, Path(entry["path"]))
-        return registry.serve(classifier, entry["name"], entry["version"], entry["sha256"])
+        return registry.serve(Classifier.from_bytes(data, path), name, version, digest)
 
     @property
     def _most_bytes(self) -> int:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from textcls.classifier import Classifier
 from textcls.errors import NotFoundError, SurroundingsError, TextclsError
+from textcls.server.models import registry
 from textcls.server.models.registry import Served
 from textcls.server.models.reload import GenerationStore, Rewritten
 from textcls.server.monitoring import audit, logs, metrics
@@ -46,11 +47,13 @@ class Learnt(NamedTuple):
         file: what became of the model's file.
         label: what was taught; None where a label was taken back.
         left: whether the model still knows the label, as one that is taken back may be of its training.
+        served: the model, which this worker need not load again.
     """
 
     file: Rewritten
     label: TaughtLabel | None
     left: bool
+    served: Served
 
 
 def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
@@ -75,7 +78,9 @@ def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
     prototypes_of(served.classifier.info, served.classifier.path)
     file = store.rewrite(lesson.model, make)
     (taught,) = done
-    return Learnt(file, next(iter(taught.labels), None), lesson.label in taught.classifier.labels)
+    version = served.version if served.version != registry.version_of(None, served.sha256) else None
+    now = registry.serve(taught.classifier, served.name, version, file.after)
+    return Learnt(file, next(iter(taught.labels), None), lesson.label in taught.classifier.labels, now)
 
 
 def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:
