@@ -135,11 +135,12 @@ def kill_one(server: Server) -> float:
 @click.option("--workers", default=2, type=click.IntRange(2, 8))
 def main(model: Path, labels: int, rate: float, kills: int, seconds: float, workers: int) -> None:
     """Teach labels to a service under load, with kills between, and write down what came of it."""
+    busy = os.getloadavg()[0]
     facts = about(packages=("textcls", "onnxruntime", "numpy", "uvicorn"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(shutil.copy(model, Path(folder) / "tickets.onnx"))
         result = run(path, labels, rate, kills, seconds, workers)
-    result |= {"about": facts, "model_bytes": model.stat().st_size, "rate": rate, "workers": workers}
+    result |= {"about": facts, "model_bytes": model.stat().st_size, "rate": rate, "workers": workers, "busy": busy}
     RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     RESULT.with_suffix(".md").write_text(document(result), encoding="utf-8")
     print(document(result))
@@ -218,7 +219,8 @@ def document(result: dict[str, Any]) -> str:
         f"`python benchmarks/teaching_under_load.py MODEL.onnx`: a model of {result['model_bytes'] / 1e6:.1f} MB in "
         f"{result['workers']} workers, asked {result['rate']:g} times a second over loopback by {CLIENTS} clients, "
         f"taught {result['labels']} labels of {EXAMPLES} examples one after the other; then {result['kills']} more, "
-        "while a worker is killed with -9 each time. Times count from when a request was due.",
+        "while a worker is killed with -9 each time. Times count from when a request was due. Before it began, the load "
+        f"average of the machine was {result['busy']:.1f}.",
         "",
         headline(result["about"]),
         "",
