@@ -95,9 +95,9 @@ class Rate:
 def teach(url: str, name: str, number: int) -> dict[str, Any]:
     """Teach a label; return the answer, and how long it took until it came and until fresh connections agreed."""
     examples = [f"zebra {word} of label {number}" for word in ("crossing", "lawn", "stripes", "herd", "crossing two")]
-    begun = time.perf_counter()
     with httpx.Client(base_url=url, headers=BEARER, timeout=60, trust_env=False) as client:
         body = {"label": f"label {number}", "examples": examples[:EXAMPLES]}
+        begun = time.perf_counter()
         answer = client.post(f"/v1/models/{name}/labels", json=body)
         answered = time.perf_counter() - begun
         answer.raise_for_status()
@@ -219,8 +219,8 @@ def document(result: dict[str, Any]) -> str:
         f"`python benchmarks/teaching_under_load.py MODEL.onnx`: a model of {result['model_bytes'] / 1e6:.1f} MB in "
         f"{result['workers']} workers, asked {result['rate']:g} times a second over loopback by {CLIENTS} clients, "
         f"taught {result['labels']} labels of {EXAMPLES} examples one after the other; then {result['kills']} more, "
-        "while a worker is killed with -9 each time. Times count from when a request was due. Before it began, the load "
-        f"average of the machine was {result['busy']:.1f}.",
+        "while a worker is killed with -9 each time. Times count from when a request was due. The load average of the "
+        f"machine was {result['busy']:.1f} before it began.",
         "",
         headline(result["about"]),
         "",
