@@ -140,7 +140,14 @@ def main(model: Path, labels: int, rate: float, kills: int, seconds: float, work
     with tempfile.TemporaryDirectory() as folder:
         path = Path(shutil.copy(model, Path(folder) / "tickets.onnx"))
         result = run(path, labels, rate, kills, seconds, workers)
-    result |= {"about": facts, "model_bytes": model.stat().st_size, "rate": rate, "workers": workers, "busy": busy}
+    result |= {
+        "about": facts,
+        "model_bytes": model.stat().st_size,
+        "rate": rate,
+        "workers": workers,
+        "busy": busy,
+        "nice": os.nice(0),
+    }
     RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     RESULT.with_suffix(".md").write_text(document(result), encoding="utf-8")
     print(document(result))
@@ -220,7 +227,7 @@ def document(result: dict[str, Any]) -> str:
         f"{result['workers']} workers, asked {result['rate']:g} times a second over loopback by {CLIENTS} clients, "
         f"taught {result['labels']} labels of {EXAMPLES} examples one after the other; then {result['kills']} more, "
         "while a worker is killed with -9 each time. Times count from when a request was due. The load average of the "
-        f"machine was {result['busy']:.1f} before it began.",
+        f"machine was {result['busy']:.1f} before it began; service and clients ran at nice {result['nice']}.",
         "",
         headline(result["about"]),
         "",
