@@ -104,12 +104,26 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 
 # Phases of training, from the bottom up: each may import those before it.
-PHASES = ("vectors", "config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+PHASES = (
+    "sentence_encoder",
+    "vectors",
+    "config",
+    "data",
+    "models",
+    "fit",
+    "distillation",
+    "export",
+    "pretraining",
+    "pipeline",
+    "studies",
+    "cli",
+)
 PHASE_OF = {
     "training_report": "pipeline",
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",
 }

@@ -185,6 +185,7 @@ def test_the_files_of_a_folder_are_one_table_in_the_order_of_their_names(tmp_pat
     (tmp_path / "a.csv").write_text("text,label\na,x\n")
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".hidden.csv").write_text("x")
+    (tmp_path / "state.json").write_text("{}")
     assert rows_of(tmp_path) == TWO
 
 

@@ -10,6 +10,8 @@ from textcls.errors import ConfigError, InputError
 
 # Columns of class folders.
 COLUMNS: Final = ("text", "label", "file")
+# What Hugging Face's `datasets` puts beside the rows of a saved dataset.
+_BESIDE: Final = ("dataset_info.json", "state.json")
 # A character has at most four bytes.
 _MOST_BYTES: Final = 4 * LONGEST
 
@@ -20,7 +22,9 @@ def files_of(folder: Path) -> list[Path]:
     Raises:
         InputError: there is neither a file that is read nor a class folder in it, or there are both.
     """
-    entries = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    entries = sorted(
+        path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.name not in _BESIDE
+    )
     files = [path for path in entries if path.is_file() and (formats.by_name(path) or path.suffix.lower() == ".txt")]
     classes = [path for path in entries if path.is_dir()]
     if files and classes:
