@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ import pytest
 from tests.service.clients import ADMIN, KEYS, bearer, message, numbers
 from tests.service.processes import PATIENCE, until
 from tests.service.server import lines, service, serving
-from tests.service.teaching import ON, TEXT, best, digest, listed, take_back, taught, teach
+from tests.service.teaching import EXAMPLES, ON, TEXT, best, digest, listed, take_back, taught, teach
 from textcls import Classifier
+from textcls.model_file import onnx_file
 from textcls.server.admission.auth import Keys
 from textcls.server.models import rewriting
 from textcls.server.models.reload import GenerationStore
@@ -120,6 +122,22 @@ def test_what_was_taught_is_counted_as_any_other_label(model: Path) -> None:
         teach(client)
         best(client)
         assert numbers(client)['textcls_predictions_total{label="animals",model="tickets"}'] == 1
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_examples_are_kept_and_listed_only_where_the_file_keeps_texts(model: Path, keeps: bool) -> None:
+    info, data = Classifier.load(model).info, model.read_bytes()
+    assert info.prototypes is not None
+    text = "a text" if keeps else None
+    support = tuple(tuple(replace(row, text=text) for row in rows) for rows in info.prototypes.support)
+    prototypes = replace(info.prototypes, keeps_texts=keeps, support=support)
+    model.write_bytes(onnx_file.exchanged(data, replace(info, prototypes=prototypes), model))
+    with teaching(model) as (client, _):
+        teach(client)
+        found = client.get("/v1/models/tickets/labels", headers=bearer(ADMIN)).json()["labels"]
+    texts = {label["label"]: label.get("texts") for label in found}
+    assert (texts["animals"], texts["billing"]) == ((EXAMPLES, []) if keeps else (None, None))
+    assert (b"zebra crossing" in model.read_bytes()) == keeps
 
 
 # Who may, and where
