@@ -1,18 +1,23 @@
 """Training to prototypes: the graph repeats PyTorch and NumPy, held-out rows calibrate, what does not fit is told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+from tests.training.fit.test_interrupt import StopsAfter
 from tests.training.helpers import SMALL
 from textcls import Classifier, ConfigError, artifact
+from textcls.teaching import teach
 from textcls.teaching.scores import padded, scores
 from textcls.teaching.support import Support
 from textcls.teaching.teach import embed
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline import train
 
 FIELDS = {name: getattr(SMALL, name) for name in ("dim", "ngrams", "epochs", "max_tokens", "device", "vectors")}
@@ -69,7 +74,31 @@ def test_texts_are_kept_only_where_that_is_asked_for(sample: LabelledTexts, tmp_
     train(sample, tmp_path / "texts.onnx", TrainConfig(**{**FIELDS, "epochs": 1}, head="prototypes", keep_texts=True))
     found = Classifier.load(tmp_path / "texts.onnx").info.prototypes
     assert found is not None
-    assert all(row.text == sample.texts[row.row - 1] for rows in found.support for row in rows)
+    assert all(row.text == sample.texts[row.row - 1][:300] for rows in found.support for row in rows)
+
+
+def test_a_training_that_is_stopped_leaves_a_model_that_can_be_taught(sample: LabelledTexts, tmp_path: Path) -> None:
+    valid = LabelledTexts(texts=sample.texts[:60], labels=sample.labels[:60])
+    given = LabelledTexts(texts=sample.texts[60:], labels=sample.labels[60:])
+    stop, path = Stop(), tmp_path / "m.onnx"
+    # 90 rows are 6 steps of 16: this is in the fourth epoch.
+    config = replace(CONFIG, epochs=30)
+    report = train(given, path, config, valid=valid, callback=StopsAfter(stop, 20), stop=stop)
+    assert (report.interrupted, report.rows, report.held_out_rows) == (True, 90, 60)
+    found = teach(Classifier.load(path), path.read_bytes(), {"dragons": ["a dragon", "the dragon"]})
+    assert found.classifier.labels[-1] == "dragons"
+
+
+def test_a_student_has_support_rows_of_the_labelled_texts_alone(sample: LabelledTexts, tmp_path: Path) -> None:
+    given = LabelledTexts(texts=sample.texts[:100], labels=sample.labels[:100])
+    texts = (UnlabelledText(text) for text in sample.texts[100:])
+    unlabelled = UnlabelledTexts.sample(texts, 100, given.texts)
+    config = replace(CONFIG, epochs=1, unlabelled_weight=1.0)
+    train(given, tmp_path / "m.onnx", config, unlabelled=unlabelled)
+    info = Classifier.load(tmp_path / "m.onnx").info
+    assert info.training["distillation"]["rows"] == 50
+    assert info.prototypes is not None
+    assert sum(row.rows for rows in info.prototypes.support for row in rows) == 100
 
 
 @pytest.mark.parametrize(
@@ -87,6 +116,13 @@ def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match="one label a text"):
         train(given, tmp_path / "no.onnx", CONFIG)
     assert not (tmp_path / "no.onnx").exists()
+
+
+def test_more_labels_than_a_file_can_hold_are_refused_before_the_work(tmp_path: Path) -> None:
+    labels = [f"label {i}" for i in range(20_001)]
+    given = LabelledTexts(texts=labels, labels=labels)
+    with pytest.raises(ConfigError, match="20,001 support rows, and 20,000 are the most; train with a linear head"):
+        train(given, tmp_path / "no.onnx", CONFIG)
 
 
 def test_texts_are_kept_in_files_of_prototypes_alone() -> None:

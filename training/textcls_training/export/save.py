@@ -44,21 +44,20 @@ PARITY_TEXTS: Final = (
 Tables = LookupTables | BitsTable
 
 
-def tables_of(model: TrainedModel, corpus: Corpus, size: Size, labels: int) -> Tables:
+def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
     """Return what the text graph of a saved model reads.
 
     Args:
         model: the trained model.
         corpus: the texts that it was trained on.
         size: how large the file may be. Without a table of rows it is small, and always whole.
-        labels: how many there are, of which the size depends.
 
     Raises:
         ConfigError: there are rows, and not one of them fits.
     """
     if not model.hashed_views:
         return BitsTable.of(model)
-    return lookup_tables(model, corpus, budget(size, labels))
+    return lookup_tables(model, corpus, budget(size, model.classifiers[0].head.out_features))
 
 
 def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:
