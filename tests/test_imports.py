@@ -41,6 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
+    ("clusters/", {"numpy", "sklearn", "scipy", "umap"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
@@ -212,7 +213,7 @@ LAYERS_OF_TEXTCLS = (
     ("cost", "self_test"),
     ("classifier",),
     ("batch", "global_explanation", "training"),
-    ("evaluation",),
+    ("evaluation", "clusters"),
     ("display",),
     ("__init__",),
     ("server",),

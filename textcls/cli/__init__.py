@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "explain": "textcls.cli.explain:explain",
     "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
+    "clusters": "textcls.cli.clusters:clusters",
     "ablate": "textcls_training.studies.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
     "web": "textcls.cli.web:web",

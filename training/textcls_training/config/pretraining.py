@@ -10,7 +10,9 @@ from textcls.features import MAX_TOKENS
 from textcls_training.config.options import Choice, Integer, Option, option
 from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
 
-Objective = Literal["masked"]
+Objective = Literal["masked", "mutual-information"]
+# How many texts are used at most if nothing is said of it.
+MOST_TEXTS: Final[Mapping[Objective, int]] = {"masked": 1_000_000, "mutual-information": 20_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +24,20 @@ class PretrainConfig:
     """
 
     objective: Objective = option(
-        Choice(get_args(Objective)), "masked", "What is learned: masked words, which gives vectors of words."
+        Choice(get_args(Objective)),
+        "masked",
+        "What is learned: masked words, which gives vectors of words, or mutual information, which gives clusters of "
+        "texts.",
     )
+    clusters: int = option(Integer(2, 1000), 20, "How many clusters there are to be.")
     mixing: str = option(Choice(MIXINGS), "none", "How the words of a text see each other around a masked one.")
     epochs: int = option(Integer(1), 10, "Passes over the texts.")
-    texts: int = option(Integer(1), 1_000_000, "How many texts are used at most, each once.")
+    texts: int | None = option(
+        Integer(1),
+        None,
+        "How many texts are used at most, each once.",
+        unset=f"{MOST_TEXTS['masked']:,}; {MOST_TEXTS['mutual-information']:,} for clusters",
+    )
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
     seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and texts, same bytes.")
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
@@ -40,7 +51,12 @@ class PretrainConfig:
                     f"{name} is for the objective {objective!r}, not for {self.objective!r}; leave it out."
                 )
 
+    @property
+    def most_texts(self) -> int:
+        """How many texts are used at most."""
+        return MOST_TEXTS[self.objective] if self.texts is None else self.texts
+
 
 PRETRAIN_OPTIONS: Final[Mapping[str, Option]] = options_of(PretrainConfig)
 # Options of one objective alone.
-OBJECTIVE_OF_OPTION: Final[Mapping[str, Objective]] = {"mixing": "masked"}
+OBJECTIVE_OF_OPTION: Final[Mapping[str, Objective]] = {"mixing": "masked", "clusters": "mutual-information"}

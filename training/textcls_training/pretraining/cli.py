@@ -43,7 +43,7 @@ def pretrain(
     check_not_an_input(output, data)
     check_output_path(output)
     config = PretrainConfig(**settings)
-    texts, notes = read_texts(data, text_columns, limit=config.texts, options=reading.options, bad=reading.bad)
+    texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)
     reading.say_skipped()
 
@@ -53,7 +53,7 @@ def pretrain(
 
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
-    with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, "tokens") as callback:
+    with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, run.UNITS[config.objective]) as callback:
         report = run.pretrain(texts, output, config, callback=callback, stop=stop)
     if as_json:
         click.echo(json_line({"output": str(output), **report.to_json()}))

@@ -1,0 +1,78 @@
+"""Where clusters begin: k-means on the first singular vectors of the texts' words and bigrams.
+
+From random weights the objective stays where all texts are in all clusters alike: there a gain needs two views whose
+logits agree by more than a half, which those of random weights never do (training/README.md). So it is given clusters to
+begin with. Weights are the square of the usual idf: frequent words, which a classifier learns to pass over by its
+labels, otherwise fill the first singular vectors.
+
+Shapes: R texts, V rows of features, D singular vectors.
+"""
+
+from typing import Final
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
+
+from textcls.errors import InputError
+from textcls.features import FeatureConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.feature_space import FeatureSpace
+
+# Singular vectors a cluster, and the most of them.
+VECTORS_A_CLUSTER: Final = 2
+MOST_VECTORS: Final = 64
+# What idf is raised to.
+POWER: Final = 2.0
+# How often k-means begins, of which the best counts.
+BEGINNINGS: Final = 4
+# What is in one text alone joins nothing.
+LEAST_TEXTS: Final = 2
+
+
+def first_clusters(corpus: Corpus, clusters: int, seed: int) -> Int64:
+    """Return the number of the cluster that each text of `corpus` begins in [R].
+
+    Raises:
+        InputError: the texts share too few words to be told apart.
+    """
+    weight_RV = _weighted(_counts(corpus))
+    vectors = min(VECTORS_A_CLUSTER * clusters, MOST_VECTORS, min(weight_RV.shape) - 1)
+    if vectors < 1:
+        raise InputError("The texts share too few words to be put into clusters; give more texts.")
+    # Sums over many numbers hang on how many threads share them.
+    with threadpool_limits(1):
+        vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(weight_RV))
+        found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
+    return np.asarray(found.labels_, np.int64)
+
+
+def _counts(corpus: Corpus) -> sparse.csr_array:
+    """Return how often each word and bigram stands in each text [R, V]."""
+    space = FeatureSpace.fit(corpus, FeatureConfig(bigrams=True, ngram_sizes=()))
+    encoded = space.encode(corpus)
+    text = np.repeat(np.arange(len(corpus)), corpus.lengths())
+    pair_text = np.repeat(np.arange(len(corpus)), corpus.lengths() + 1)
+    row = np.concatenate([space.word_rows(corpus.types)[corpus.token, 0], encoded.bigram_row])
+    count = np.ones(len(row), np.float32)
+    found_RV = sparse.csr_array(
+        (count, (np.concatenate([text, pair_text]), row)), shape=(len(corpus), len(space.count))
+    )
+    found_RV.sum_duplicates()
+    return found_RV
+
+
+def _weighted(count_RV: sparse.csr_array) -> sparse.csr_array:
+    """Return (1 + log count) idf^2 of the features of several texts, each text of length 1."""
+    texts_V = np.bincount(count_RV.indices, minlength=count_RV.shape[1])
+    shared_V = texts_V >= LEAST_TEXTS
+    shared_V[0] = False  # Row 0 is no feature.
+    idf_V = np.log(count_RV.shape[0] / np.maximum(texts_V, 1)) ** POWER
+    weight_RV = count_RV.copy()
+    weight_RV.data = (1 + np.log(count_RV.data)) * idf_V[count_RV.indices].astype(np.float32)
+    kept: sparse.csr_array = normalize(weight_RV[:, np.flatnonzero(shared_V)])
+    return kept
