@@ -53,7 +53,7 @@ def plane(logits_NC: Float32, method: Method) -> Float32 | None:
 
 
 def _profiles(logits_NC: Float32) -> Float32:
-    """Return what is compared of texts: which labels they are near to, whatever their length, which makes logits larger."""
+    """Return what is compared of texts: which labels they are near to. How long they are, which makes logits larger, is not."""
     centred_NC = logits_NC - logits_NC.mean(1, keepdims=True)
     length_N1 = np.linalg.norm(centred_NC, axis=1, keepdims=True)
     return np.asarray(centred_NC / np.maximum(length_N1, 1e-9), np.float32)
@@ -73,7 +73,7 @@ def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
 
 def _umap() -> Any:
     try:
-        from umap import UMAP
+        from umap import UMAP  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError as error:
         raise ConfigError(
             "The map by UMAP needs the package 'umap-learn', which is not installed; type: pip install umap-learn, or "

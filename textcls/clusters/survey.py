@@ -195,9 +195,7 @@ class _Collector:
             for i, (name, size) in enumerate(zip(self._labels, sizes, strict=True))
         ]
         order = sorted(range(len(found)), key=lambda i: -found[i].texts)
-        return ClusterSurvey(
-            texts, tuple(found[i] for i in order), agreed, self._points(map_method, order), map_method
-        )
+        return ClusterSurvey(texts, tuple(found[i] for i in order), agreed, self._points(map_method, order), map_method)
 
     def _agreement(self) -> Agreement | None:
         rows = [(self._labels[c], label) for c, label in zip(self._clusters, self._carried, strict=True) if label]

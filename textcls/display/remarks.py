@@ -91,7 +91,9 @@ def cluster_summary_line(found: ClusterSurvey) -> str:
     used = sum(cluster.texts > 0 for cluster in found.clusters)
     empty = len(found.clusters) - used
     line = f"{plural(found.texts, 'text')} in {plural(used, 'cluster')}"
-    return f"{line}; {empty:,} more of the model {'have' if empty > 1 else 'has'} none of them." if empty else f"{line}."
+    return (
+        f"{line}; {empty:,} more of the model {'have' if empty > 1 else 'has'} none of them." if empty else f"{line}."
+    )
 
 
 def agreement_line(found: Agreement) -> str:

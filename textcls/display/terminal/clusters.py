@@ -37,7 +37,9 @@ def _table(found: ClusterSurvey, width: int) -> Table:
     room = max(NARROWEST, (width - names - TAKEN) // 2)
     for cluster in found.clusters:
         label = [] if found.agreement is None else [Text(named(cluster.matched or "-"))]
-        table.add_row(*_numbers(cluster), *label, _cut(", ".join(telling_words(cluster, WORDS)), room), _example(cluster, room))
+        table.add_row(
+            *_numbers(cluster), *label, _cut(", ".join(telling_words(cluster, WORDS)), room), _example(cluster, room)
+        )
     return table
 
 

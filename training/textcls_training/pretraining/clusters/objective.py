@@ -6,16 +6,16 @@ Information Maximization for Simple and Accurate Part-Of-Speech Induction", sect
 
     I(Z_b; a) >= H(Z_b) - E[-sum_c p_b(c) log p_a(c)]
 
-Agreeing (the cross-entropy) without all going into one cluster (the entropy): no text has to be compared with others, so
-there are no negatives and no large batches. Only H(Z) is of all texts, not of a few. Estimated on a batch it is too small
-by about (C - 1) / (2 B) (Miller 1955), more than all there is to gain where C is near B; so its slope is taken at a
-running mean m of the probabilities: the gradient of H at m is -log m (and a constant, which probabilities that sum to 1
-do not feel).
+Views are to agree (the cross-entropy) without all texts going into one cluster (the entropy). No text has to be
+compared with others, so there are no negatives and no large batches. Only H(Z) is of all texts, not of a few: estimated
+on a batch it is too small by about (C - 1) / (2 B) (Miller 1955), which is a lot where C is near B. So its slope is
+taken at a running mean m of the probabilities: the gradient of H at m is -log m (and a constant, which probabilities
+that sum to 1 do not feel).
 
-The view that names the cluster is surer of it (`SHARPNESS`) than the one that foresees it. With both alike, agreement is
-had most cheaply by clusters of which no view is sure: as far as logits are small, the bound is a . b - (a . a + b . b) / 4
-by the number of clusters, below 0 unless two views' logits correlate by more than a half. That ended with all texts in
-one cluster, or with few clusters of many (training/README.md).
+The view that names the cluster is surer of it (`SHARPNESS`) than the one that foresees it. With both alike, agreement
+is had most cheaply by clusters of which no view is sure: as far as logits a, b are small and centred, the bound is
+(a . b - (a . a + b . b) / 4) / C, below 0 unless two views' logits correlate by more than a half. That ended with all
+texts in one cluster, or with few clusters of many (training/README.md).
 
 Shapes: B texts, V views of the model (words, pieces), C clusters.
 """
@@ -52,7 +52,8 @@ class Marginal:
 
 def cross_entropy(target_BC: Tensor, logits_VBC: Tensor) -> Tensor:
     """Return -sum_c target_c log softmax(logits)_c of each text, summed over the views of the model [B]."""
-    return -(target_BC * torch.log_softmax(logits_VBC, 2)).sum((0, 2))
+    found_B: Tensor = -(target_BC * torch.log_softmax(logits_VBC, 2)).sum((0, 2))
+    return found_B
 
 
 def information_loss(a_VBC: Tensor, b_VBC: Tensor, marginal: Marginal) -> Tensor:
@@ -70,7 +71,8 @@ def information_loss(a_VBC: Tensor, b_VBC: Tensor, marginal: Marginal) -> Tensor
     both_BC = (p_a_BC + p_b_BC) / 2
     disagreement = (cross_entropy(p_b_BC, a_VBC) + cross_entropy(p_a_BC, b_VBC)).sum() / 2
     log_marginal_C = marginal.update(both_BC).clamp_min(LEAST).log()
-    return disagreement + len(a_VBC) * (both_BC * log_marginal_C).sum()
+    loss: Tensor = disagreement + len(a_VBC) * (both_BC * log_marginal_C).sum()
+    return loss
 
 
 def information(a_RC: Tensor, b_RC: Tensor) -> float:
@@ -82,4 +84,5 @@ def information(a_RC: Tensor, b_RC: Tensor) -> float:
 
 def entropy(probability_C: Tensor) -> Tensor:
     """Return the entropy of a distribution, in nats."""
-    return -torch.special.xlogy(probability_C, probability_C).sum()
+    found: Tensor = -torch.special.xlogy(probability_C, probability_C).sum()
+    return found

@@ -58,7 +58,8 @@ class ClustersReport:
     def show(self, console: Console, output: Path) -> None:
         """Print the clusters, how good they are, and what can be done next."""
         found = self.held_out
-        console.print(Text(f"{plural(len(self.sizes), 'cluster')} of {plural(self.texts, 'text')}, {self.epochs} epochs."))
+        clusters = plural(len(self.sizes), "cluster")
+        console.print(Text(f"{plural(self.texts, 'text')} in {clusters}, {plural(self.epochs, 'epoch')}."))
         table = Table("cluster", box=None, pad_edge=False)
         for column in ("texts", "share"):
             table.add_column(column, justify="right")
@@ -71,6 +72,5 @@ class ClustersReport:
                 f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in {percent(found.agreement, 1)}."
             )
         )
-        console.print(
-            Text(f"{output}, {self.file_bytes / 1e6:.2f} MB. Next: textcls clusters {output} TEXTS --output clusters.html")
-        )
+        megabytes = f"{self.file_bytes / 1e6:.2f} MB"
+        console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --output clusters.html"))

@@ -59,7 +59,9 @@ class Learned(NamedTuple):
     held_out: HeldOutInformation
 
 
-def run(texts: PretrainingTexts, output: Path, config: PretrainConfig, callback: Callback, stop: Stop) -> ClustersReport:
+def run(
+    texts: PretrainingTexts, output: Path, config: PretrainConfig, callback: Callback, stop: Stop
+) -> ClustersReport:
     """Learn `config.clusters` clusters of `texts`, and write the model to `output`.
 
     Raises:
@@ -99,7 +101,7 @@ def run(texts: PretrainingTexts, output: Path, config: PretrainConfig, callback:
 
 
 def _resolved(config: PretrainConfig, texts: Sequence[str], corpus: Corpus) -> ResolvedConfig:
-    """Return the training that the clusters are learned by: that of labels, in all but its objective and its batches."""
+    """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
     told = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
     found = resolve(told, texts, len(corpus.token), config.clusters)
     return replace(found, optim=replace(found.optim, batch_size=BATCH))

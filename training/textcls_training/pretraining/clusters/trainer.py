@@ -72,9 +72,7 @@ class ClusterTrainer(Trainer):
         for learner in self.learners:
             learner.classifier.eval()
         for text_B in plain_batches(corpus.lengths(), PREDICTION_BATCH):
-            views = [
-                learner.read(encoded, text_B) for learner, encoded in zip(self.learners, encoded_V, strict=True)
-            ]
+            views = [learner.read(encoded, text_B) for learner, encoded in zip(self.learners, encoded_V, strict=True)]
             a_VBC, b_VBC = self._both(views, rng)
             a_RC[text_B], b_RC[text_B] = a_VBC.mean(0).cpu(), b_VBC.mean(0).cpu()
         return a_RC, b_RC
