@@ -41,7 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("clusters/", {"numpy", "sklearn", "scipy", "umap"}),
+    ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )

@@ -20,6 +20,8 @@ Method = Literal["tsne", "umap", "none"]
 WHAT: Final = "The map of texts"
 # Texts that each text is to stay near to, if there are three times as many.
 NEIGHBOURS: Final = 30
+# More change little.
+STEPS: Final = 500
 # Of fewer texts there is nothing to see.
 LEAST_POINTS: Final = 10
 
@@ -33,7 +35,7 @@ def require(method: Method) -> None:
     """
     if method == "tsne":
         with optional_dependencies.needed_by(WHAT):
-            optional_dependencies.look_for("sklearn")
+            optional_dependencies.look_for("sklearn", "threadpoolctl")
     elif method == "umap":
         _umap()
 
@@ -67,8 +69,11 @@ def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
             return np.asarray(_umap()(n_neighbors=max(2, neighbours), random_state=0).fit_transform(profile_NC))
     with optional_dependencies.needed_by(WHAT):
         from sklearn.manifold import TSNE
-    start = "pca" if profile_NC.shape[1] > 1 else "random"
-    return np.asarray(TSNE(perplexity=max(2, neighbours), init=start, random_state=0).fit_transform(profile_NC))
+        from threadpoolctl import threadpool_limits
+    tsne = TSNE(perplexity=max(2, neighbours), max_iter=STEPS, init="pca", random_state=0)
+    # Threads that share so little wait for each other most of the time; and one gives the same map everywhere.
+    with threadpool_limits(1):
+        return np.asarray(tsne.fit_transform(profile_NC))
 
 
 def _umap() -> Any:

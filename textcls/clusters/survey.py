@@ -4,7 +4,8 @@ Whatever the number of texts, what is kept of them is bounded, but for the numbe
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,8 @@ from textcls.prediction import Prediction
 # Of each cluster.
 EXAMPLES: Final = 5
 WORDS: Final = 10
+# Chosen from so many.
+CANDIDATES: Final = 200
 # Points of the map, a sample of all texts if there are more; and what is shown of each.
 POINTS: Final = 2000
 POINT_CHARACTERS: Final = 120
@@ -62,7 +65,8 @@ class Cluster:
         texts: how many texts are in it.
         share: of all texts.
         score: the mean probability of the cluster in its texts.
-        words: what speaks for it over all texts, the strongest first.
+        words: what speaks for it over all texts, the most telling first: frequent words, which say a little each time,
+            come after rarer ones that say much.
         pairs: likewise, two neighbouring words.
         examples: the surest of its texts.
         matched: the label that most agrees with it, if texts carry labels.
@@ -180,15 +184,15 @@ class _Collector:
         """Return what was found."""
         agreed, texts = self._agreement(), len(self._clusters)
         sizes = np.bincount(np.array(self._clusters, np.int64), minlength=len(self._labels)).tolist()
-        explained = self._explainer.summary(WORDS).labels
+        explained = self._explainer.summary(CANDIDATES).labels
         found = [
             Cluster(
                 name=name,
                 texts=size,
                 share=size / max(1, texts),
                 score=float(self._scores[i]) / max(1, size),
-                words=explained[i].words_for,
-                pairs=explained[i].pairs_for,
+                words=_telling(explained[i].words_for, texts),
+                pairs=_telling(explained[i].pairs_for, texts),
                 examples=tuple(Example(text, score) for score, _, text in sorted(self._examples[i], reverse=True)),
                 matched=agreed.matched.get(name) if agreed is not None else None,
             )
@@ -212,3 +216,9 @@ class _Collector:
             Point(round(x, 4), round(y, 4), rank[cluster], text)
             for (x, y), (_, cluster, text) in zip(place_N2.tolist(), self._sample, strict=True)
         )
+
+
+def _telling(terms: Sequence[TermAttribution], texts: int) -> tuple[TermAttribution, ...]:
+    """Return the terms of the most evidence, each weighed by something like its idf."""
+    found = sorted(terms, key=lambda term: -term.evidence * math.log1p(texts / term.count))
+    return tuple(found[:WORDS])

@@ -1,8 +1,8 @@
 """Where clusters begin: k-means on the first singular vectors of the texts' words and bigrams.
 
 From random weights the objective stays where all texts are in all clusters alike, or finds poor ones
-(training/README.md), so it is given clusters to begin with. Weights are the square of the usual idf: frequent words, which a classifier
-learns to pass over by its labels, otherwise fill the first singular vectors.
+(training/README.md), so it is given clusters to begin with. Weights are the square of the usual idf: frequent words,
+which a classifier learns to pass over by its labels, otherwise fill the first singular vectors.
 
 Shapes: R texts, V rows of features, D singular vectors.
 """
