@@ -55,7 +55,7 @@ def plane(logits_NC: Float32, method: Method) -> Float32 | None:
 
 
 def _profiles(logits_NC: Float32) -> Float32:
-    """Return what is compared of texts: which labels they are near to. How long they are, which makes logits larger, is not."""
+    """Return what is compared of texts: the direction of their logits, whose length is more that of the texts."""
     centred_NC = logits_NC - logits_NC.mean(1, keepdims=True)
     length_N1 = np.linalg.norm(centred_NC, axis=1, keepdims=True)
     return np.asarray(centred_NC / np.maximum(length_N1, 1e-9), np.float32)

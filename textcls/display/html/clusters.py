@@ -32,8 +32,9 @@ _STYLE: Final = (
     ".textcls .map text{font-size:13px;font-weight:600;text-anchor:middle;fill:var(--ink);stroke:var(--ground);"
     "stroke-width:4px;paint-order:stroke;pointer-events:none}"
     ".textcls .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}"
-    ".textcls .clusters td{white-space:nowrap}.textcls .clusters .bar{min-width:4rem}.textcls .clusters .words{text-align:start;white-space:normal;"
-    "min-width:14rem;padding-left:1.2rem}"
+    ".textcls .clusters td{white-space:nowrap}.textcls .clusters .bar{min-width:4rem}"
+    ".textcls .clusters .left{white-space:normal;padding-left:.7rem}"
+    ".textcls .clusters .words{text-align:start;white-space:normal;min-width:11rem;padding-left:1.2rem}"
     ".textcls .texts{margin:.3rem 0 1rem;padding-left:1.2rem}.textcls .texts li{margin:.25rem 0}"
     ".textcls .texts small{color:var(--faint);margin-left:.5em}"
 )

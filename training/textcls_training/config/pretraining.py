@@ -7,12 +7,14 @@ from typing import Final, Literal, get_args
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
-from textcls_training.config.options import Choice, Integer, Option, option
+from textcls_training.config.options import Choice, Integer, Number, Option, option
 from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
+from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
-Objective = Literal["masked", "mutual-information"]
+Objective = Literal["cooccurrence", "masked", "mutual-information"]
 # How many texts are used at most if nothing is said of it.
-MOST_TEXTS: Final[Mapping[Objective, int]] = {"masked": 1_000_000, "mutual-information": 20_000}
+MOST_TEXTS: Final = 1_000_000
+MOST_CLUSTERED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,18 +27,26 @@ class PretrainConfig:
 
     objective: Objective = option(
         Choice(get_args(Objective)),
-        "masked",
-        "What is learned: masked words, which gives vectors of words, or mutual information, which gives clusters of "
-        "texts.",
+        "cooccurrence",
+        "What is learned: vectors of words, from which words stand in texts together (cooccurrence) or by guessing "
+        "masked words; or clusters of texts, from two views of each (mutual-information).",
     )
     clusters: int = option(Integer(2, 1000), 20, "How many clusters there are to be.")
     mixing: str = option(Choice(MIXINGS), "none", "How the words of a text see each other around a masked one.")
-    epochs: int = option(Integer(1), 10, "Passes over the texts.")
+    mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Which share of the words is masked at a time.")
+    dim: int = option(Integer(2, MOST_DIMS), 128, "Width of a word's vector.")
+    words: int = option(Integer(2, MOST_WORDS), 50_000, "How many words get a vector at most, the most frequent ones.")
+    epochs: int | None = option(
+        Integer(1),
+        None,
+        "Passes over the texts.",
+        unset="of masked words so many that 4 million tokens are read, 20 at most; of clusters 10",
+    )
     texts: int | None = option(
         Integer(1),
         None,
         "How many texts are used at most, each once.",
-        unset=f"{MOST_TEXTS['masked']:,}; {MOST_TEXTS['mutual-information']:,} for clusters",
+        unset=f"{MOST_TEXTS:,}; of clusters {MOST_CLUSTERED:,}",
     )
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
     seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and texts, same bytes.")
@@ -45,18 +55,27 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         for name, one in PRETRAIN_OPTIONS.items():
             object.__setattr__(self, name, one.checked(name, getattr(self, name)))
-        for name, objective in OBJECTIVE_OF_OPTION.items():
-            if objective != self.objective and getattr(self, name) != PRETRAIN_OPTIONS[name].default:
+        for name, objectives in OBJECTIVES_OF_OPTION.items():
+            if self.objective not in objectives and getattr(self, name) != PRETRAIN_OPTIONS[name].default:
                 raise ConfigError(
-                    f"{name} is for the objective {objective!r}, not for {self.objective!r}; leave it out."
+                    f"{name} is an option of the objective {' or '.join(objectives)}, not of {self.objective}; leave "
+                    "it out."
                 )
 
     @property
     def most_texts(self) -> int:
         """How many texts are used at most."""
-        return MOST_TEXTS[self.objective] if self.texts is None else self.texts
+        usual = MOST_CLUSTERED if self.objective == "mutual-information" else MOST_TEXTS
+        return usual if self.texts is None else self.texts
 
 
 PRETRAIN_OPTIONS: Final[Mapping[str, Option]] = options_of(PretrainConfig)
-# Options of one objective alone.
-OBJECTIVE_OF_OPTION: Final[Mapping[str, Objective]] = {"mixing": "masked", "clusters": "mutual-information"}
+# Options that not every objective has.
+OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
+    "clusters": ("mutual-information",),
+    "mixing": ("masked",),
+    "mask_rate": ("masked",),
+    "dim": ("cooccurrence", "masked"),
+    "words": ("cooccurrence", "masked"),
+    "epochs": ("masked", "mutual-information"),
+}

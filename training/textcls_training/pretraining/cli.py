@@ -36,8 +36,8 @@ def pretrain(
 ) -> None:
     """Learn from the texts of the files DATA, which need no labels; - reads standard input.
 
-    What was learned is written to --output, to be used by `textcls train`. A twentieth of the texts is held out, on
-    which is measured how much was learned.
+    What was learned is written to --output: vectors of words, for textcls train --vectors, or a model whose labels are
+    clusters, for textcls clusters. A twentieth of the texts is held out, on which is measured how much was learned.
     """
     once(data)
     check_not_an_input(output, data)

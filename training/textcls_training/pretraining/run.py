@@ -12,7 +12,11 @@ from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
 
 # What progress is told in.
-UNITS: Final[Mapping[Objective, str]] = {"masked": "tokens", "mutual-information": "texts"}
+UNITS: Final[Mapping[Objective, str]] = {
+    "cooccurrence": "tokens",
+    "masked": "tokens",
+    "mutual-information": "texts",
+}
 
 
 def pretrain(
@@ -41,11 +45,15 @@ def pretrain(
     check_output_path(output)
     config, stop = config or PretrainConfig(), stop or Stop()
     match config.objective:
+        case "cooccurrence":
+            from textcls_training.pretraining import cooccurrence
+
+            return cooccurrence.run(texts, output, config, callback, stop)
         case "masked":
-            from textcls_training.pretraining import masked
+            from textcls_training.pretraining.masked import run as masked
 
             return masked.run(texts, output, config, callback, stop)
         case "mutual-information":
-            from textcls_training.pretraining import clusters
+            from textcls_training.pretraining.clusters import run as clusters
 
             return clusters.run(texts, output, config, callback, stop)

@@ -3,7 +3,3 @@
 `objective` is the maths, `start` finds the first clusters, `trainer` learns by the objective, `names` names what came
 of it, `run` is all of it: texts in, a model whose labels are clusters out.
 """
-
-from textcls_training.pretraining.clusters.run import run
-
-__all__ = ["run"]

@@ -33,6 +33,7 @@ from textcls_training.pretraining.texts import PretrainingTexts
 
 # The column of the cluster, in what is written with the model.
 LABEL_COLUMN: Final = "cluster"
+EPOCHS: Final = 10
 # So many of the epochs learn the first clusters.
 FIRST_PART: Final = 0.1
 # Texts a step: the steps are then long enough to tell of the clusters, and there are enough of them.
@@ -102,7 +103,9 @@ def run(
 
 def _resolved(config: PretrainConfig, texts: Sequence[str], corpus: Corpus) -> ResolvedConfig:
     """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
-    told = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
+    told = TrainConfig(
+        epochs=config.epochs or EPOCHS, max_tokens=config.max_tokens, seed=config.seed, device=config.device
+    )
     found = resolve(told, texts, len(corpus.token), config.clusters)
     return replace(found, optim=replace(found.optim, batch_size=BATCH))
 
