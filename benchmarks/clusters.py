@@ -41,8 +41,8 @@ PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "
 NOTES: Final = """\
 In percent, on test rows; the mean over the seeds, ± their standard deviation. Accuracy: share of the rows whose cluster
 is matched with their label, each cluster with one label, as is best. Clusters: as many as labels. Seconds: fitting, by
-the clock; of textcls the whole command. TF-IDF and LDA read words without scikit-learn's stop words, that are in 5 texts
-and at most half of them (its example of clustering texts), of Chinese characters and pairs of them; LSA keeps 100
+the clock; of textcls the whole command. TF-IDF and LDA read words without scikit-learn's stop words, that are in 5
+texts and at most half of them (its example of clustering texts), of Chinese characters and pairs of them; LSA keeps 100
 singular vectors; k-means begins 5 times. Sentence vectors: {encoder}; seconds without encoding where its vectors were
 at hand.
 """

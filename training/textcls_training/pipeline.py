@@ -35,7 +35,8 @@ from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.training_report import HeldOut, TrainReport, VectorsReport
+from textcls_training.models.vectors_report import VectorsReport
+from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, get_args
 
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
-from textcls_training.config.options import Choice, Integer, Number, Option, option
+from textcls_training.config.options import Choice, FileName, Integer, Number, Option, option
 from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
@@ -32,6 +33,13 @@ class PretrainConfig:
         "masked words; or clusters of texts, from two views of each (mutual-information).",
     )
     clusters: int = option(Integer(2, 1000), 20, "How many clusters there are to be.")
+    vectors: Path | Literal["none", "english"] | None = option(
+        FileName(("auto", "none", "english")),
+        None,
+        "Of clusters: vectors of words, which tell texts apart, too: a file made by textcls vectors, or english, "
+        "which come along.",
+        unset="english for short texts in English",
+    )
     mixing: str = option(Choice(MIXINGS), "none", "How the words of a text see each other around a masked one.")
     mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Which share of the words is masked at a time.")
     dim: int = option(Integer(2, MOST_DIMS), 128, "Width of a word's vector.")
@@ -73,6 +81,7 @@ PRETRAIN_OPTIONS: Final[Mapping[str, Option]] = options_of(PretrainConfig)
 # Options that not every objective has.
 OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
     "clusters": ("mutual-information",),
+    "vectors": ("mutual-information",),
     "mixing": ("masked",),
     "mask_rate": ("masked",),
     "dim": ("cooccurrence", "masked"),

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.text import named, percent, plural
+from textcls_training.models.vectors_report import VectorsReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class ClustersReport:
         sizes: how many of them each cluster has.
         epochs: passes over them.
         held_out: what held-out texts say.
+        vectors: where the vectors of words come from, if there are any.
         file_bytes: size of the model.
         interrupted: whether somebody has ended the training early.
         seconds: how long each step took.
@@ -47,6 +49,7 @@ class ClustersReport:
     sizes: Mapping[str, int]
     epochs: int
     held_out: HeldOutInformation
+    vectors: VectorsReport | None
     file_bytes: int
     interrupted: bool
     seconds: Mapping[str, float]
@@ -72,5 +75,7 @@ class ClustersReport:
                 f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in {percent(found.agreement, 1)}."
             )
         )
+        if self.vectors is not None:
+            console.print(Text(self.vectors.sentence()))
         megabytes = f"{self.file_bytes / 1e6:.2f} MB"
         console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --output clusters.html"))

@@ -16,6 +16,7 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.data.english import english, english_if_known
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import save, tables_of
 from textcls_training.export.versions import versions
@@ -24,12 +25,15 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pretraining.clusters.names import cluster_names
 from textcls_training.pretraining.clusters.objective import information
 from textcls_training.pretraining.clusters.report import ClustersReport, HeldOutInformation
 from textcls_training.pretraining.clusters.start import first_clusters
 from textcls_training.pretraining.clusters.trainer import ClusterTrainer
 from textcls_training.pretraining.texts import PretrainingTexts
+from textcls_training.vectors.file import load
+from textcls_training.vectors.word_vectors import WordVectors
 
 # The column of the cluster, in what is written with the model.
 LABEL_COLUMN: Final = "cluster"
@@ -38,6 +42,8 @@ EPOCHS: Final = 10
 FIRST_PART: Final = 0.1
 # Texts a step: the steps are then long enough to tell of the clusters, and there are enough of them.
 BATCH: Final = 64
+# Tokens of a text, in the mean, up to which English vectors of words are of use.
+MOST_WORDS_A_TEXT: Final = 100
 # The least number of texts to a cluster.
 LEAST_TEXTS: Final = 2
 
@@ -51,6 +57,7 @@ class Learned(NamedTuple):
         sizes: how many texts each has.
         epochs: whole epochs.
         held_out: what held-out texts say of them.
+        vectors: where the vectors of words come from.
     """
 
     model: TrainedModel
@@ -58,6 +65,7 @@ class Learned(NamedTuple):
     sizes: Int64
     epochs: int
     held_out: HeldOutInformation
+    vectors: VectorsReport | None
 
 
 def run(
@@ -79,10 +87,10 @@ def run(
         )
     clock = Clock()
     corpus = Corpus.of(texts.train, config.max_tokens)
-    resolved = _resolved(config, texts.train, corpus)
+    resolved = _resolved(config, texts.train, corpus, _vectors(config, corpus))
     with reproducible(config.seed):
         callback.phase("finding the first clusters", len(texts.train))
-        dataset = Dataset(corpus, first_clusters(corpus, config.clusters, config.seed))
+        dataset = Dataset(corpus, first_clusters(corpus, config.clusters, config.seed, resolved.vectors))
         clock.lap("starting")
         learned = _learn(dataset, Corpus.of(texts.held_out, config.max_tokens), resolved, config, callback, stop)
         clock.lap("training")
@@ -95,18 +103,38 @@ def run(
         sizes=dict(zip(learned.names, learned.sizes.tolist(), strict=True)),
         epochs=learned.epochs,
         held_out=learned.held_out,
+        vectors=learned.vectors,
         file_bytes=output.stat().st_size,
         interrupted=stop.requested,
         seconds=clock.seconds,
     )
 
 
-def _resolved(config: PretrainConfig, texts: Sequence[str], corpus: Corpus) -> ResolvedConfig:
+def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
+    """Return the vectors of words that are asked for; unasked, the English ones for short texts whose words they know.
+
+    Means over the words of long texts tell them apart worse than their singular vectors (training/README.md).
+    """
+    match config.vectors:
+        case Path() as path:
+            return load(path)
+        case "english":
+            return english()
+        case None:
+            short = len(corpus.token) <= MOST_WORDS_A_TEXT * len(corpus)
+            return english_if_known(corpus) if short else None
+        case _:
+            return None
+
+
+def _resolved(
+    config: PretrainConfig, texts: Sequence[str], corpus: Corpus, vectors: WordVectors | None
+) -> ResolvedConfig:
     """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
     told = TrainConfig(
         epochs=config.epochs or EPOCHS, max_tokens=config.max_tokens, seed=config.seed, device=config.device
     )
-    found = resolve(told, texts, len(corpus.token), config.clusters)
+    found = resolve(told, texts, len(corpus.token), config.clusters, vectors=vectors)
     return replace(found, optim=replace(found.optim, batch_size=BATCH))
 
 
@@ -130,12 +158,14 @@ def _learn(
         agreement=round(float((a_RC.argmax(1) == b_RC.argmax(1)).float().mean()), 6),
     )
     views = len(trainer.learners)
+    model = trainer.trained_model((1 / views,) * views)
     return Learned(
-        trainer.trained_model((1 / views,) * views),
+        model,
         cluster_names(dataset.corpus, cluster_R, config.clusters),
         np.bincount(cluster_R, minlength=config.clusters),
         trainer.epochs,
         told,
+        VectorsReport.of(model, dataset.corpus),
     )
 
 
@@ -164,5 +194,6 @@ def _model_info(
             CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)},
             "versions": versions(),
             **({"interrupted": True} if interrupted else {}),
+            **({"vectors": asdict(learned.vectors)} if learned.vectors else {}),
         },
     )

@@ -4,7 +4,7 @@ From random weights the objective stays where all texts are in all clusters alik
 (training/README.md), so it is given clusters to begin with. Weights are the square of the usual idf: frequent words,
 which a classifier learns to pass over by its labels, otherwise fill the first singular vectors.
 
-Shapes: R texts, V rows of features, D singular vectors.
+Shapes: R texts, V rows of features, D singular vectors, T types, E width of a word's vector.
 """
 
 from typing import Final
@@ -18,23 +18,33 @@ from threadpoolctl import threadpool_limits
 
 from textcls.errors import InputError
 from textcls.features import FeatureConfig
-from textcls_training.data.arrays import Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.vector_space import VectorSpace
+from textcls_training.vectors.word_vectors import WordVectors
 
 # Singular vectors a cluster, and the most of them.
 VECTORS_A_CLUSTER: Final = 2
 MOST_VECTORS: Final = 64
 # What idf is raised to.
 POWER: Final = 2.0
+# How much means of word vectors count beside the singular vectors, both of length 1.
+MEANS_COUNT: Final = 1.5
 # How often k-means begins, of which the best counts.
 BEGINNINGS: Final = 4
 # What is in one text alone joins nothing.
 LEAST_TEXTS: Final = 2
 
 
-def first_clusters(corpus: Corpus, clusters: int, seed: int) -> Int64:
+def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors | None = None) -> Int64:
     """Return the number of the cluster that each text of `corpus` begins in [R].
+
+    Args:
+        corpus: the texts.
+        clusters: how many there are.
+        seed: of the singular vectors and of k-means.
+        words: vectors of words, whose means tell texts apart, too.
 
     Raises:
         InputError: the texts share too few words to be told apart.
@@ -46,8 +56,25 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int) -> Int64:
     # Sums over many numbers hang on how many threads share them.
     with threadpool_limits(1):
         vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(weight_RV))
+        if words is not None:
+            vector_RD = np.hstack([vector_RD, MEANS_COUNT * _means(corpus, words)])
         found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
     return np.asarray(found.labels_, np.int64)
+
+
+def _means(corpus: Corpus, words: WordVectors) -> Float32:
+    """Return the mean of the vectors of each text's words [R, E], without that of all texts, and of length 1.
+
+    Vectors of frequent words are shorter (`textcls_training.vectors.build`), and so count less.
+    """
+    space = VectorSpace.of(words)
+    type_TE = space.vectors_of(space.encode(corpus).row_of_type.astype(np.int64))
+    text = np.repeat(np.arange(len(corpus)), corpus.lengths())
+    shape = len(corpus), len(corpus.types)
+    count_RT = sparse.csr_array((np.ones(len(text), np.float32), (text, corpus.token)), shape=shape)
+    mean_RE: Float32 = normalize(count_RT @ type_TE)
+    centred_RE: Float32 = normalize(mean_RE - mean_RE.mean(0))
+    return centred_RE
 
 
 def _counts(corpus: Corpus) -> sparse.csr_array:
