@@ -42,7 +42,7 @@ MAY_IMPORT = (
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
     ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
-    ("data/", {"numpy", "pyarrow"}),
+    ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -212,7 +212,7 @@ LAYERS_OF_TEXTCLS = (
     ("data_quality", "graph"),
     ("cost", "self_test"),
     ("classifier",),
-    ("batch", "global_explanation", "training"),
+    ("batch", "global_explanation", "reading", "training"),
     ("evaluation", "clusters"),
     ("display",),
     ("__init__",),
