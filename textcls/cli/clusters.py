@@ -16,7 +16,7 @@ from textcls.cli.options import PATH, Reading, model_argument, reading_options, 
 from textcls.clusters import plane
 from textcls.clusters.plane import Method
 from textcls.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
-from textcls.data import writing
+from textcls.data import no_rows, writing
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.data.rows import Row
 from textcls.display.html.clusters import clusters_fragment
@@ -101,6 +101,8 @@ def clusters(
         answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
         with _assigned(assign, answers, new_names, threshold or 0.0) as seen:
             found = survey_clusters(classifier, seen, map_method=method, examples=examples)
+            if not found.texts:
+                raise no_rows([data], reading.bad)
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:

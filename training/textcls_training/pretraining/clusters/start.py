@@ -7,12 +7,14 @@ which a classifier learns to pass over by its labels, otherwise fill the first s
 Shapes: R texts, V rows of features, D singular vectors, T types, E width of a word's vector.
 """
 
+import warnings
 from typing import Final
 
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
@@ -55,10 +57,14 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
         raise InputError("The texts share too few words to be put into clusters; give more texts.")
     # Sums over many numbers hang on how many threads share them.
     with threadpool_limits(1):
-        vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(weight_RV))
+        vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(normalize(weight_RV)))
         if words is not None:
             vector_RD = np.hstack([vector_RD, MEANS_COUNT * _means(corpus, words)])
-        found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # Of fewer different texts than clusters some are empty.
+            found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
     return np.asarray(found.labels_, np.int64)
 
 
@@ -93,12 +99,11 @@ def _counts(corpus: Corpus) -> sparse.csr_array:
 
 
 def _weighted(count_RV: sparse.csr_array) -> sparse.csr_array:
-    """Return (1 + log count) idf^2 of the features of several texts, each text of length 1."""
+    """Return (1 + log count) idf^2 of the features that several texts share."""
     texts_V = np.bincount(count_RV.indices, minlength=count_RV.shape[1])
     shared_V = texts_V >= LEAST_TEXTS
     shared_V[0] = False  # Row 0 is no feature.
     idf_V = np.log(count_RV.shape[0] / np.maximum(texts_V, 1)) ** POWER
     weight_RV = count_RV.copy()
     weight_RV.data = (1 + np.log(count_RV.data)) * idf_V[count_RV.indices].astype(np.float32)
-    kept: sparse.csr_array = normalize(weight_RV[:, np.flatnonzero(shared_V)])
-    return kept
+    return weight_RV[:, np.flatnonzero(shared_V)]
