@@ -48,7 +48,7 @@ class PretrainConfig:
         Integer(1),
         None,
         "Passes over the texts.",
-        unset="of masked words so many that 4 million tokens are read, 20 at most; of clusters 10",
+        unset="of masked words so many that 4 million tokens are read, 20 at most; of clusters 10, of few texts more",
     )
     texts: int | None = option(
         Integer(1),

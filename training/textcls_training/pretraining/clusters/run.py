@@ -37,9 +37,12 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 # The column of the cluster, in what is written with the model.
 LABEL_COLUMN: Final = "cluster"
+# Passes over the texts, and of few texts so many that these are the steps.
 EPOCHS: Final = 10
-# So many of the epochs learn the first clusters.
-FIRST_PART: Final = 0.1
+LEAST_STEPS: Final = 300
+# Steps that learn the first clusters, rounded to whole epochs. With fewer, views of a text hardly agree yet, and most
+# clusters run dry.
+FIRST_STEPS: Final = 100
 # Texts a step: the steps are then long enough to tell of the clusters, and there are enough of them.
 BATCH: Final = 64
 # Tokens of a text, in the mean, up to which English vectors of words are of use.
@@ -132,16 +135,24 @@ def _resolved(
 ) -> ResolvedConfig:
     """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
     told = TrainConfig(
-        epochs=config.epochs or EPOCHS, max_tokens=config.max_tokens, seed=config.seed, device=config.device
+        epochs=config.epochs or max(EPOCHS, -(-LEAST_STEPS // _steps(corpus))),
+        max_tokens=config.max_tokens,
+        seed=config.seed,
+        device=config.device,
     )
     found = resolve(told, texts, len(corpus.token), config.clusters, vectors=vectors)
     return replace(found, optim=replace(found.optim, batch_size=BATCH))
 
 
+def _steps(corpus: Corpus) -> int:
+    """Return the steps of an epoch."""
+    return -(-len(corpus) // BATCH)
+
+
 def _learn(
     dataset: Dataset, held_out: Corpus, resolved: ResolvedConfig, config: PretrainConfig, callback: Callback, stop: Stop
 ) -> Learned:
-    first_epochs = max(1, round(FIRST_PART * resolved.epochs))
+    first_epochs = min(resolved.epochs, max(1, round(FIRST_STEPS / _steps(dataset.corpus))))
     trainer = ClusterTrainer(dataset, config.clusters, resolved, first_epochs, stop)
     callback.phase("learning clusters", resolved.epochs * len(dataset.labels))
     for number in range(1, resolved.epochs + 1):
