@@ -31,7 +31,7 @@ from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls.clusters.agreement import agreement
 from textcls.data import Labelled
-from textcls_training.distillation.encoder import SentenceEncoder
+from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
 
 KMEANS, LSA, LDA, ENCODER = "TF-IDF + k-means", "TF-IDF + LSA + k-means", "LDA", "sentence vectors + k-means"

@@ -106,6 +106,7 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 # Phases of training, from the bottom up: each may import those before it.
 PHASES = (
+    "sentence_encoder",
     "vectors",
     "config",
     "data",
@@ -123,6 +124,7 @@ PHASE_OF = {
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",
 }

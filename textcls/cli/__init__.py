@@ -19,7 +19,7 @@ BROKEN_PIPE: Final = 141
 COMMANDS: Final = {
     "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
-    "vectors": "textcls_training.vectors.cli:vectors",
+    "vectors": "textcls_training.cli_vectors:vectors",
     "pretrain": "textcls_training.pretraining.cli:pretrain",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",

@@ -66,7 +66,7 @@ def test_fewer_numbers_are_the_principal_components() -> None:
     inner = rng.standard_normal((300, 3)) * [5, 2, 1]
     x = (inner @ rng.standard_normal((3, 20))).astype(np.float32)
     x -= x.mean(0)
-    kept = build.principal_components(x, 3)
+    kept = x @ build.principal_axes(x, 3)
     np.testing.assert_allclose(kept @ kept.T, x @ x.T, atol=1e-3 * np.abs(x @ x.T).max())
     assert np.all(np.diff(kept.var(0)) < 0)
 

@@ -36,7 +36,7 @@ class ProgressCallback:
         self.losses: list[float] = []
         self.progress.phase(name, rows)
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         """Show the running loss."""
         if loss is None:
             self.progress.step(rows)

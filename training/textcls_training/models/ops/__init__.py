@@ -28,6 +28,7 @@ from textcls_training.models.ops.mixing import (
     linear_attention,
     metric_mix,
     spatial_gate,
+    toeplitz,
     token_mlp,
 )
 
@@ -57,5 +58,6 @@ __all__ = [
     "pooled_norm",
     "rationale_loss",
     "spatial_gate",
+    "toeplitz",
     "token_mlp",
 ]

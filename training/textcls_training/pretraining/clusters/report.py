@@ -71,7 +71,7 @@ class ClustersReport:
         console.print(table)
         console.print(
             Text(
-                f"Two views of a held-out text ({found.texts:,}) share {found.information:.2f} nats, of "
+                f"Two halves of a held-out text ({found.texts:,}) share {found.information:.2f} nats, of "
                 f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in {percent(found.agreement, 1)}."
             )
         )
