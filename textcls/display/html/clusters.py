@@ -99,7 +99,7 @@ def _names(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
             continue
         text = named(cluster.name)
         text = text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 1].rstrip(", ") + "\u2026"
-        half = 3.9 * len(text)
+        half = 4.3 * len(text)
         x = min(max(_across(median(point.x for point in own)), half + 4), WIDTH - half - 4)
         y = _down(median(point.y for point in own))
         while any(abs(x - x2) < half + half2 and abs(y - y2) < LINE for x2, y2, half2 in taken):
