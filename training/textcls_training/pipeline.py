@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import LABELS_WRITTEN, ModelInfo
@@ -25,16 +26,19 @@ from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
+from textcls_training.export.save_prototypes import check_support_rows, encoder_tables, save_prototypes
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.prototype_selection import select_prototypes
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
-from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.prototypes import text_encoder
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
@@ -102,7 +106,11 @@ def run(
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
+    if config.head == "prototypes" and given.label_sets is not None:
+        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
     names = given.label_names()
+    if config.head == "prototypes":
+        check_support_rows(given.labels)
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
@@ -119,12 +127,15 @@ def run(
         outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
         clock.lap("distilling")
     fitted = outcome.fitted
+    if config.head == "prototypes":
+        with threadpool_limits(1):  # products of matrices may differ in their last bits by the number of threads
+            fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
+        outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
-    with reproducible(resolved.seed):
-        tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
+    with reproducible(resolved.seed), threadpool_limits(1):
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(given, names, outcome, held_out, rows, known)
-        save(fitted.model, tables, fitted.selected.calibration, info, output)
+        info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
+        tables = _save(fitted, given, info, config, output)
         clock.lap("saving")
     report = TrainReport.of(
         fitted.model,
@@ -138,6 +149,22 @@ def run(
         distillation=outcome.report,
     )
     return TrainingRun(report, fitted.model, tables)
+
+
+def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainConfig, output: Path) -> Tables:
+    """Write the model file; return the tables that it reads."""
+    corpus, size = fitted.learned.corpus, fitted.config.size
+    if config.head == "linear":
+        tables = tables_of(fitted.model, corpus, size)
+        save(fitted.model, tables, fitted.selected.calibration, info, output)
+        return tables
+    calibration = fitted.selected.calibration
+    if not isinstance(calibration, PrototypeCalibration):
+        raise TypeError("prototypes are calibrated as such")
+    encoder = text_encoder(fitted.model, calibration)
+    found = encoder_tables(encoder, corpus, size, given.labels)
+    save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
+    return found
 
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
@@ -212,6 +239,11 @@ def _task(calibration: AnyCalibration) -> dict[str, Any]:
     }
 
 
+def _parts(calibration: AnyCalibration) -> list[float]:
+    """Return how much each view, and the spelling, counts in the vector of a text."""
+    return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
+
+
 def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
     return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
 
@@ -237,12 +269,14 @@ def _model_info(
     held_out: HeldOut,
     rows: int,
     vectors: VectorsReport | None,
+    *,
+    linear: bool,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     return ModelInfo(
         labels=tuple(names),
-        bias=empty_text_logits(model),
+        bias=empty_text_logits(model) if linear else (0.0,) * len(names),
         temperature=selected.calibration.temperature,
         **_task(selected.calibration),
         max_tokens=config.max_tokens,
@@ -268,5 +302,6 @@ def _model_info(
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
+            **({"parts": _parts(selected.calibration)} if not linear else {}),
         },
     )

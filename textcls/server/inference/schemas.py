@@ -1,6 +1,6 @@
 """A request about texts, with its bounds, and the answer to it, both with examples for OpenAPI."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -43,12 +43,26 @@ Inputs = Annotated[
 Score = Annotated[float, Field(ge=0, le=1)]
 
 
-class ClassifyRequest(BaseModel):
+class StrictRequest(BaseModel):
+    """A body of fields that are known, each of its type; `such_as` is an example for messages."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    such_as: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
+        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
+        return given
+
+
+class ClassifyRequest(StrictRequest):
     """Texts to classify."""
 
+    such_as = '{"inputs": "a text"}'
     model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
         json_schema_extra={
             "examples": [
                 {"inputs": _QUESTION, "explain": True},
@@ -73,14 +87,6 @@ class ClassifyRequest(BaseModel):
         "model's own thresholds, one a label.",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _few_fields(cls, given: object) -> object:
-        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
-        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
-            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
-        return given
-
 
 class LabelScore(BaseModel):
     """A label and its calibrated probability."""
@@ -100,6 +106,16 @@ class Token(BaseModel):
     known: bool = Field(
         description="False if the word is unknown to the model: training has not seen it, or it was left out for size."
     )
+
+
+class SupportRow(BaseModel):
+    """A support row of a label: the mean of some rows of the training, or of what has been taught."""
+
+    weight: Score = Field(description="Its share of the prototype that the text was compared with.")
+    row: int = Field(ge=1, description="Number of the row nearest to it, from 1: of the training, or of the examples.")
+    rows: int = Field(ge=1, description="Of how many rows it is the mean.")
+    taught: bool = Field(description="Whether it was taught after the training.")
+    text: str | SkipJsonSchema[None] = Field(None, description="Text of that row, if the file keeps texts.")
 
 
 class Result(BaseModel):
@@ -135,6 +151,11 @@ class Result(BaseModel):
         description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
     )
     tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+    support: list[SupportRow] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true and labels are prototypes: what the most probable label is made of "
+        "for this text, the most weight first.",
+    )
 
 
 class Model(BaseModel):

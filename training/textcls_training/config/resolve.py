@@ -11,11 +11,14 @@ from typing import Final, Literal
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
-from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
+
+# Vectors that are compared with each other hold more than labels ask for.
+PROTOTYPE_DIM: Final = 64
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
@@ -60,6 +63,7 @@ class ResolvedConfig:
     vectors_on_trial: bool = False
     vectors_rate: float = OptimConfig().rate
     goal: Goal | None = None
+    head: Head = "linear"
 
 
 def resolve(
@@ -99,7 +103,7 @@ def resolve(
     usual = default_epochs(len(texts), labels) if label_rows is None else default_epochs_of_several(label_rows)
     epochs = config.epochs or usual
     model = config.model or ModelConfig(
-        dim=config.dim or default_dim(labels, several=several),
+        dim=config.dim or (PROTOTYPE_DIM if config.head == "prototypes" else default_dim(labels, several=several)),
         mixing=config.mixing,
         attention=config.attention,
         embedding=config.embedding,
@@ -129,6 +133,7 @@ def resolve(
         vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
         goal=goal,
+        head=config.head,
     )
 
 

@@ -22,6 +22,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.export.bits_table import BitsTable
 from textcls_training.export.builder import make_model
 from textcls_training.export.heads.outputs import OUTPUTS
+from textcls_training.export.heads.prototype_head import PrototypeHead
 from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
@@ -69,12 +70,14 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     """
     if isinstance(tables, LookupTables):
         text = build_text_graph(tables, max_tokens).graph
-        row_outputs = artifact.ROW_OUTPUTS if tables.folded else ()
+        # Of prototypes, rows say nothing of labels.
+        row_outputs = artifact.ROW_OUTPUTS if tables.folded and not isinstance(head, PrototypeHead) else ()
     else:
         text, row_outputs = tables.text_graph(max_tokens).graph, ()
     scores = head.graph().graph
     made = {output.name: output for output in (*text.output, *scores.output)}
-    outputs = [made[name] for name in (*artifact.OUTPUTS, *row_outputs) if name in made]
+    names = (*artifact.OUTPUTS, *row_outputs, artifact.EMBEDDING, artifact.SUPPORT)
+    outputs = [made[name] for name in names if name in made]
     nodes, constants = [*text.node, *scores.node], [*text.initializer, *scores.initializer]
     return make_model(helper.make_graph(nodes, "textcls", text.input, outputs, constants))
 
@@ -87,21 +90,42 @@ def save(model: TrainedModel, tables: Tables, calibration: AnyCalibration, info:
         ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
     """
     head = scoring_head(model, calibration)
-    graph = build_graph(tables, head, info.max_tokens)
-    helper.set_model_props(graph, info.to_metadata())
-    content = graph.SerializeToString(deterministic=True)
-    texts = [*PARITY_TEXTS, "more words than are read " * (info.max_tokens // 5 + 1), " ".join(model.types[:200])]
-    _check_parity(content, tables, head, texts, info.max_tokens)
+    content = content_of(tables, head, info)
+    check_parity(content, tables, head, model.types, info.max_tokens)
     with atomic_write(path) as file:
         file.write(content)
 
 
-def _check_parity(content: bytes, tables: Tables, head: ScoringHead, texts: Sequence[str], max_tokens: int) -> None:
+def content_of(tables: Tables, head: ScoringHead, info: ModelInfo) -> bytes:
+    """Return the content of the model file."""
+    graph = build_graph(tables, head, info.max_tokens)
+    helper.set_model_props(graph, info.to_metadata())
+    return bytes(graph.SerializeToString(deterministic=True))
+
+
+def check_parity(content: bytes, tables: Tables, head: ScoringHead, types: Sequence[str], max_tokens: int) -> None:
+    """Ask a model file and PyTorch the same texts.
+
+    Args:
+        content: of the file.
+        tables: what its text graph reads.
+        head: its scoring head in PyTorch.
+        types: words of the training.
+        max_tokens: tokens of a text that are read.
+
+    Raises:
+        ConfigError: training diverged: PyTorch's answers are not finite.
+        ArtifactError: PyTorch and ONNX Runtime disagree.
+    """
+    texts = [*PARITY_TEXTS, "more words than are read " * (max_tokens // 5 + 1), " ".join(types[:200])]
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
-    padding_BT, token_BTGX = tables.read(Corpus.of(texts, max_tokens))
+    corpus = Corpus.of(texts, max_tokens)
     with torch.no_grad():
-        expected = head(torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX))
+        if isinstance(head, PrototypeHead) and isinstance(tables, LookupTables):
+            expected = head(*head.inputs(tables, corpus))
+        else:
+            expected = head(*map(torch.from_numpy, tables.read(corpus)))
     if not all(ours.isfinite().all() for ours in expected):
         raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
     for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):

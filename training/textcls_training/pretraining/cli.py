@@ -37,7 +37,8 @@ def pretrain(
     """Learn from the texts of the files DATA, which need no labels; - reads standard input.
 
     What was learned is written to --output: vectors of words, for textcls train --vectors, or a model whose labels are
-    clusters, for textcls clusters. A twentieth of the texts is held out, on which is measured how much was learned.
+    clusters, for textcls clusters. Of masked words and of clusters a twentieth of the texts is held out, on which is
+    measured how much was learned.
     """
     once(data)
     check_not_an_input(output, data)

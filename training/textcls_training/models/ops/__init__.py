@@ -1,4 +1,6 @@
-"""The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers."""
+"""The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers,
+`prototypes` in the place of a linear head.
+"""
 
 from textcls_training.models.ops.attention import (
     LEAST_SQUARE,
@@ -31,10 +33,20 @@ from textcls_training.models.ops.mixing import (
     toeplitz,
     token_mlp,
 )
+from textcls_training.models.ops.prototypes import (
+    LEAST_LENGTH,
+    PrototypeScores,
+    TextVectors,
+    prototype_scores,
+    text_vectors,
+)
 
 __all__ = [
+    "LEAST_LENGTH",
     "LEAST_SQUARE",
     "TINY",
+    "PrototypeScores",
+    "TextVectors",
     "average_pool",
     "boom",
     "cosine_scores",
@@ -56,8 +68,10 @@ __all__ = [
     "norm_fractions",
     "norm_weights",
     "pooled_norm",
+    "prototype_scores",
     "rationale_loss",
     "spatial_gate",
+    "text_vectors",
     "toeplitz",
     "token_mlp",
 ]
