@@ -41,6 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
+    ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
@@ -214,7 +215,7 @@ LAYERS_OF_TEXTCLS = (
     ("cost", "self_test"),
     ("classifier",),
     ("batch", "global_explanation", "reading", "teaching", "training"),
-    ("evaluation",),
+    ("evaluation", "clusters"),
     ("display",),
     ("__init__",),
     ("server",),

@@ -54,6 +54,7 @@ TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
 # Among what the metadata tell of the training.
 LABELS_WRITTEN: Final = "labels_written"
+CLUSTERS: Final = "clusters"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
@@ -92,8 +93,10 @@ class ModelInfo:
             weights, which `explain-benchmark` reads. Where word vectors were given, `vectors` tells of them: `source`,
             `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
             there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
-            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Other keys may come and
-            go.
+            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are
+            clusters, which were learned without labels, `held_out_accuracy` is None and `clusters` tells of them:
+            `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
+            one cluster. Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
         format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "explain": "textcls.cli.explain:explain",
     "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
+    "clusters": "textcls.cli.clusters:clusters",
     "teach": "textcls.cli.teach:teach_command",
     "ablate": "textcls_training.studies.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
@@ -116,6 +117,7 @@ def main() -> None:
     textcls explain tickets.onnx "my card was charged twice"
     textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
+    textcls clusters topics.onnx texts.csv --output clusters.html
     textcls teach tickets.onnx --label refunds --examples refunds.csv
     textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000

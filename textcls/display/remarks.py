@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from textcls.display.text import MOST_NAMED, named, percent
+from textcls.clusters.agreement import Agreement
+from textcls.clusters.survey import Cluster, ClusterSurvey
+from textcls.display.text import MOST_NAMED, named, percent, plural
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
@@ -94,3 +96,29 @@ def mirror_line(report: GlobalExplanation) -> str:
         f"{named(second.label)}, {second.answers:,} answers: "
         f"what speaks for {named(first.label)} speaks against it, and the other way round."
     )
+
+
+def cluster_summary_line(found: ClusterSurvey) -> str:
+    """Return in one line how many texts are in how many clusters."""
+    used = sum(cluster.texts > 0 for cluster in found.clusters)
+    empty = len(found.clusters) - used
+    line = f"{plural(found.texts, 'text')} in {plural(used, 'cluster')}"
+    return (
+        f"{line}; {empty:,} more of the model {'have' if empty > 1 else 'has'} none of them." if empty else f"{line}."
+    )
+
+
+def agreement_line(found: Agreement) -> str:
+    """Return in one line how far clusters agree with labels."""
+    return (
+        f"Beside the {plural(found.labels, 'label')} of {plural(found.rows, 'row')}: accuracy "
+        f"{percent(found.accuracy)} with each cluster matched to a label, NMI {found.nmi:.3f}, ARI {found.ari:.3f}."
+    )
+
+
+def telling_words(cluster: Cluster, most: int) -> list[str]:
+    """Return what speaks for a cluster, the strongest first: its words; pairs of them where words are one letter."""
+    words = [term.text for term in cluster.words if len(term.text) > 1 and any(map(str.isalpha, term.text))]
+    pairs = [term.text for term in cluster.pairs]
+    spelt = [pair.replace(" ", "") for pair in pairs if all(len(word) == 1 and word.isalpha() for word in pair.split())]
+    return (words if len(words) >= len(spelt) else spelt)[:most] or [term.text for term in cluster.words[:most]]

@@ -1,11 +1,9 @@
 """A whole training run: labelled texts in, a saved model and a report of it out."""
 
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -29,6 +27,7 @@ from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.save_prototypes import check_support_rows, encoder_tables, save_prototypes
+from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
@@ -40,11 +39,10 @@ from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.prototypes import text_encoder
-from textcls_training.training_report import HeldOut, TrainReport, VectorsReport
+from textcls_training.models.vectors_report import VectorsReport
+from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
-
-VERSIONS_OF: Final = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 
 
 class TrainingRun(NamedTuple):
@@ -300,7 +298,7 @@ def _model_info(
             "held_out_rows": len(selected.validation),
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
-            "versions": {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()},
+            "versions": versions(),
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),

@@ -10,7 +10,6 @@ from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.arrays import Float32
-from textcls_training.data.corpus import Corpus
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.label_set_calibration import assigned_by_others
@@ -18,59 +17,7 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorsReport:
-    """Where the vectors of a training come from, and what they bring.
-
-    Attributes:
-        source: their name.
-        licence: what they may be used for.
-        how: what was done to make them.
-        sha256: of their file.
-        words: how many words have a vector.
-        dim: numbers of a vector.
-        known_tokens: share of the training tokens that have one.
-        ensemble_weight: how much their view counts.
-    """
-
-    source: str
-    licence: str
-    how: str
-    sha256: str
-    words: int
-    dim: int
-    known_tokens: float
-    ensemble_weight: float
-
-    @classmethod
-    def of(cls, model: TrainedModel, corpus: Corpus) -> "VectorsReport | None":
-        """Return the report of the vectors that a model was trained with; None if there were none.
-
-        Args:
-            model: the trained model.
-            corpus: the texts that it was trained on.
-        """
-        view = model.vector_view
-        if view is None:
-            return None
-        found = view.space.vectors
-        return cls(
-            **{name: found.about.get(name, "not stated") for name in ("source", "licence", "how")},
-            sha256=found.sha256,
-            words=len(found.words),
-            dim=found.dim,
-            known_tokens=round(view.space.encode(corpus).known_share(), 6),
-            ensemble_weight=round(model.ensemble_weights[model.views.index(view)], 6),
-        )
-
-    def sentence(self) -> str:
-        """Return what people are told of it."""
-        return (
-            f"The vectors of {self.source} (licence: {self.licence}) know {self.known_tokens:.0%} of the tokens, "
-            f"and count {self.ensemble_weight:.2f} of 1 in the ensemble."
-        )
+from textcls_training.models.vectors_report import VectorsReport
 
 
 class HeldOut(NamedTuple):
@@ -148,7 +95,7 @@ class TrainReport:
     parameters: int
     mixing_parameters: int
     file_bytes: int
-    vectors: "VectorsReport | None" = None
+    vectors: VectorsReport | None = None
     interrupted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None

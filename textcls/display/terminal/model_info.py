@@ -7,7 +7,7 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.artifact import ModelInfo
+from textcls.artifact import CLUSTERS, ModelInfo
 from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
 from textcls.prototypes import Prototypes
@@ -90,6 +90,12 @@ def _details(info: ModelInfo) -> list[tuple[str, str]]:
 def _held_out(info: ModelInfo) -> str:
     """Return how validation rows were answered."""
     training = info.training
+    if CLUSTERS in training:
+        told = training[CLUSTERS]
+        return (
+            f"no labels; two halves of a text share {told['information']:.2f} nats, and are in one cluster in "
+            f"{percent(told['agreement'])}"
+        )
     if not info.several:
         return f"accuracy {_percent(training['held_out_accuracy'])}"
     scores = {"micro-F1": "held_out_micro_f1", "macro-F1": "held_out_macro_f1", "break-even": "held_out_break_even"}

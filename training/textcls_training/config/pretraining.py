@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, get_args
 
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
-from textcls_training.config.options import Choice, Integer, Number, Option, option
+from textcls_training.config.options import Choice, FileName, Integer, Number, Option, option
 from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
-Objective = Literal["cooccurrence", "masked"]
+Objective = Literal["cooccurrence", "masked", "mutual-information"]
+# How many texts are used at most if nothing is said of it.
+MOST_TEXTS: Final = 1_000_000
+MOST_CLUSTERED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +29,16 @@ class PretrainConfig:
     objective: Objective = option(
         Choice(get_args(Objective)),
         "cooccurrence",
-        "How vectors of words are learned: from which words stand in texts together, or by guessing masked words.",
+        "What is learned: vectors of words, from which words stand in texts together (cooccurrence) or by guessing "
+        "masked words; or clusters of texts, from two views of each (mutual-information).",
+    )
+    clusters: int = option(Integer(2, 1000), 20, "How many clusters there are to be.")
+    vectors: Path | Literal["none", "english"] | None = option(
+        FileName(("auto", "none", "english")),
+        None,
+        "Of clusters: vectors of words, which tell texts apart, too: a file made by textcls vectors, or english, "
+        "which come along.",
+        unset="english for short texts in English",
     )
     mixing: str = option(Choice(MIXINGS), "none", "How the words of a text see each other around a masked one.")
     mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Which share of the words is masked at a time.")
@@ -34,10 +47,15 @@ class PretrainConfig:
     epochs: int | None = option(
         Integer(1),
         None,
-        "Of masked words: passes over the texts.",
-        unset="so many that 4 million tokens are read, 20 at most",
+        "Passes over the texts.",
+        unset="of masked words so many that 4 million tokens are read, 20 at most; of clusters 10, of few texts more",
     )
-    texts: int = option(Integer(1), 1_000_000, "How many texts are used at most, each once.")
+    texts: int | None = option(
+        Integer(1),
+        None,
+        "How many texts are used at most, each once.",
+        unset=f"{MOST_TEXTS:,}; of clusters {MOST_CLUSTERED:,}",
+    )
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
     seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and texts, same bytes.")
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
@@ -52,11 +70,21 @@ class PretrainConfig:
                     "it out."
                 )
 
+    @property
+    def most_texts(self) -> int:
+        """How many texts are used at most."""
+        usual = MOST_CLUSTERED if self.objective == "mutual-information" else MOST_TEXTS
+        return usual if self.texts is None else self.texts
+
 
 PRETRAIN_OPTIONS: Final[Mapping[str, Option]] = options_of(PretrainConfig)
 # Options that not every objective has.
 OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
+    "clusters": ("mutual-information",),
+    "vectors": ("mutual-information",),
     "mixing": ("masked",),
     "mask_rate": ("masked",),
-    "epochs": ("masked",),
+    "dim": ("cooccurrence", "masked"),
+    "words": ("cooccurrence", "masked"),
+    "epochs": ("masked", "mutual-information"),
 }

@@ -35,7 +35,14 @@ def english_if_few_rows(corpus: Corpus) -> WordVectors | None:
     Raises:
         InputError: as `english`.
     """
-    if len(corpus) > MOST_ROWS:
-        return None
+    return None if len(corpus) > MOST_ROWS else english_if_known(corpus)
+
+
+def english_if_known(corpus: Corpus) -> WordVectors | None:
+    """Return the vectors if they know nearly all tokens of `corpus`, else None.
+
+    Raises:
+        InputError: as `english`.
+    """
     found = english()
     return found if VectorSpace.of(found).encode(corpus).known_share() >= LEAST_KNOWN else None

@@ -1,4 +1,5 @@
 """Pre-training: what texts without labels teach, by themselves.
 
-`texts` reads them, `run` gives them to the objective that was chosen, a package each: `masked` learns vectors of words.
+`texts` reads them, `run` gives them to the objective that was chosen: `cooccurrence` and `masked` learn vectors of
+words, `clusters` learns which texts go together.
 """

@@ -36,14 +36,15 @@ def pretrain(
 ) -> None:
     """Learn from the texts of the files DATA, which need no labels; - reads standard input.
 
-    The file of vectors is for `textcls train --vectors`. Of masked words a twentieth of the texts is held out, on which
-    is measured how well they are guessed.
+    What was learned is written to --output: vectors of words, for textcls train --vectors, or a model whose labels are
+    clusters, for textcls clusters. Of masked words and of clusters a twentieth of the texts is held out, on which is
+    measured how much was learned.
     """
     once(data)
     check_not_an_input(output, data)
     check_output_path(output)
     config = PretrainConfig(**settings)
-    texts, notes = read_texts(data, text_columns, limit=config.texts, options=reading.options, bad=reading.bad)
+    texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)
     reading.say_skipped()
 
@@ -53,7 +54,7 @@ def pretrain(
 
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
-    with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, "tokens") as callback:
+    with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, run.UNITS[config.objective]) as callback:
         report = run.pretrain(texts, output, config, callback=callback, stop=stop)
     if as_json:
         click.echo(json_line({"output": str(output), **report.to_json()}))

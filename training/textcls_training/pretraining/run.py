@@ -1,13 +1,22 @@
 """A whole pre-training: texts in, a file and a report of it out. Each objective is a package with `run` of its own."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from textcls._util.atomic_write import check_output_path
-from textcls_training.config.pretraining import PretrainConfig
+from textcls_training.config.pretraining import Objective, PretrainConfig
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
+
+# What progress is told in.
+UNITS: Final[Mapping[Objective, str]] = {
+    "cooccurrence": "tokens",
+    "masked": "tokens",
+    "mutual-information": "texts",
+}
 
 
 def pretrain(
@@ -24,7 +33,7 @@ def pretrain(
         texts: the texts.
         output: the file to write; it appears whole, or not at all.
         config: what differs from the defaults.
-        callback: told of progress, in tokens.
+        callback: told of progress, in `UNITS`.
         stop: by which somebody may end it early; the file then holds what had been learned.
 
     Raises:
@@ -44,3 +53,7 @@ def pretrain(
             from textcls_training.pretraining.masked import run as masked
 
             return masked.run(texts, output, config, callback, stop)
+        case "mutual-information":
+            from textcls_training.pretraining.clusters import run as clusters
+
+            return clusters.run(texts, output, config, callback, stop)

@@ -26,15 +26,17 @@ class PretrainingTexts:
         held_out: texts to measure on.
         given: how many texts there were, copies and empty ones counted.
         sha256: a hash of all.
+        text_columns: where the texts came from; several columns are joined.
     """
 
     train: Sequence[str]
     held_out: Sequence[str]
     given: int
     sha256: str
+    text_columns: tuple[str, ...] = ("text",)
 
     @classmethod
-    def of(cls, found: UnlabelledTexts) -> Self:
+    def of(cls, found: UnlabelledTexts, text_columns: Sequence[str] = ("text",)) -> Self:
         """Hold out some of the texts.
 
         Raises:
@@ -44,7 +46,11 @@ class PretrainingTexts:
             raise InputError("Fewer than two texts differ and hold a word or a sign; at least two are needed.")
         held_out = min(MOST_HELD_OUT, max(1, len(found.texts) // HELD_OUT_PART))
         return cls(
-            train=found.texts[held_out:], held_out=found.texts[:held_out], given=found.given, sha256=found.sha256()
+            train=found.texts[held_out:],
+            held_out=found.texts[:held_out],
+            given=found.given,
+            sha256=found.sha256(),
+            text_columns=tuple(text_columns),
         )
 
 
@@ -73,4 +79,4 @@ def read_texts(
         found = UnlabelledTexts.sample((UnlabelledText(text) for text, _ in texts_of(table, columns)), limit, ())
     if not found.given:
         raise no_rows(paths, bad)
-    return PretrainingTexts.of(found), table.notes
+    return PretrainingTexts.of(found, columns), table.notes

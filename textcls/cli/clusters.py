@@ -1,0 +1,170 @@
+"""`textcls clusters`: which texts a model puts together, by which words, and how they lie to each other."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import click
+
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls.artifact import CLUSTERS, ModelInfo
+from textcls.classifier import Classifier
+from textcls.cli.options import PATH, Reading, model_argument, reading_options, text_column_option
+from textcls.clusters import plane
+from textcls.clusters.plane import Method
+from textcls.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
+from textcls.data import no_rows, writing
+from textcls.data.columns import DEFAULT_LABEL_COLUMN
+from textcls.data.rows import Row
+from textcls.display.html.clusters import clusters_fragment
+from textcls.display.html.fragments import document
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.clusters import clusters_report
+from textcls.display.terminal.console import show, stdout_console
+from textcls.display.text import plural
+from textcls.errors import ConfigError
+from textcls.labels import label_number, label_problem
+
+METHODS: Final = get_args(Method)
+
+
+@click.command(
+    epilog="""Example: textcls clusters topics.onnx texts.csv --output clusters.html
+
+    Example: textcls clusters topics.onnx texts.csv --assign labelled.csv --names names.json"""
+)
+@model_argument
+@click.argument("data", type=PATH)
+@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")
+@click.option(
+    "--map", "map_method", type=click.Choice(METHODS), help="How texts are laid out on the page.  [default: tsne]"
+)
+@click.option("--examples", type=click.IntRange(1, 100), default=EXAMPLES, show_default=True, help="Of each cluster.")
+@text_column_option
+@click.option(
+    "--label-column",
+    metavar="NAME",
+    help="Column of labels that the clusters are compared with.  [default: label, or that of the training, if there]",
+)
+@click.option(
+    "--assign",
+    type=PATH,
+    metavar="FILE",
+    help="Write the texts with their cluster as label, to be corrected and trained on: .csv, .tsv, .jsonl or .parquet.",
+)
+@click.option(
+    "--names",
+    type=PATH,
+    metavar="FILE",
+    help="Of the labels that --assign writes: a JSON file such as "
+    '{"refund, money": "refunds"}; clusters of one name become one label, those of the name null are left out.',
+)
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), help="Leave texts that are less sure of their cluster out of --assign."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@reading_options
+def clusters(
+    model: Path,
+    data: Path,
+    output: Path | None,
+    map_method: Method | None,
+    examples: int,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    assign: Path | None,
+    names: Path | None,
+    threshold: float | None,
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Show the clusters that MODEL puts the texts of DATA into: their sizes, their words, examples.
+
+    MODEL is one of textcls pretrain --objective mutual-information, or any that gives a text one label. Where rows have
+    labels, which the model need not know, it is said how far the clusters agree with them. With --output a page with a
+    map of the texts is written.
+    """
+    if assign is None and (names is not None or threshold is not None):
+        raise ConfigError(f"{'--names' if names else '--threshold'} needs --assign and a file.")
+    for path in filter(None, (output, assign)):
+        check_not_an_input(path, [model, data])
+        check_output_path(path)
+    # Nobody sees a map that is neither on a page nor in JSON.
+    method = map_method or ("tsne" if output is not None or as_json else "none")
+    plane.require(method)
+    classifier = Classifier.load(model)
+    new_names = _read_names(names, classifier.labels) if names is not None else {}
+    with reading.texts_and_labels(data, text_columns, label_column, _columns(classifier.info)) as rows:
+        answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
+        with _assigned(assign, answers, new_names, threshold or 0.0) as seen:
+            found = survey_clusters(classifier, seen, map_method=method, examples=examples)
+            if not found.texts:
+                raise no_rows([data], reading.bad)
+    reading.say_skipped()
+    _show(model, found, output, as_json)
+    if assign is not None and not as_json:
+        click.echo(f"Texts with their clusters as labels -> {assign}. Next: textcls train {assign}")
+
+
+def _columns(info: ModelInfo) -> ModelInfo:
+    """Return the model as one whose labels stand where they usually do, if it has learned from none."""
+    return replace(info, label_column=DEFAULT_LABEL_COLUMN) if CLUSTERS in info.training else info
+
+
+def _read_names(path: Path, labels: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the new names of clusters, None for one that is left out.
+
+    Raises:
+        ConfigError: the file does not hold such, or the model has no such cluster.
+    """
+    try:
+        found: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read as JSON ({error}).") from error
+    if not isinstance(found, dict) or not all(name is None or isinstance(name, str) for name in found.values()):
+        raise ConfigError(f'{path} must hold clusters with their new names, such as {{"refund, money": "refunds"}}.')
+    for cluster, name in found.items():
+        label_number(labels, cluster)
+        if name is not None and (wrong := label_problem(name)):
+            raise ConfigError(f"{path}: the new name of {cluster!r} {wrong}.")
+    return found
+
+
+@contextmanager
+def _assigned(
+    path: Path | None, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+) -> Iterator[Iterable[AnsweredText]]:
+    """Write the texts with their clusters as labels to `path` while they pass; nothing without a path."""
+    if path is None:
+        yield answers
+        return
+    kind = writing.format_of(path, None, "csv")
+    with writing.open_writer(path, kind, ("text",), ("label",)) as writer:
+        yield _written(writer, answers, names, threshold)
+
+
+def _written(
+    writer: writing.Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+) -> Iterator[AnsweredText]:
+    for number, answer in enumerate(answers):
+        label = names.get(answer.prediction.label, answer.prediction.label)
+        if label is not None and answer.prediction.score >= threshold:
+            writer.write([Row(number, {"text": answer.text})], [{"label": label}])
+        yield answer
+
+
+def _show(model: Path, found: ClusterSurvey, output: Path | None, as_json: bool) -> None:
+    if output is not None:
+        title = f"Clusters of {model.stem}"
+        with atomic_write(output) as file:
+            file.write(document(title, clusters_fragment(title, found)).encode())
+    if as_json:
+        click.echo(json_line(found.as_json()))
+    elif output is not None:
+        click.echo(f"{plural(found.texts, 'text')}, {plural(len(found.clusters), 'cluster')} -> {output}")
+    else:
+        console = stdout_console()
+        show(clusters_report(found, console.width), console)

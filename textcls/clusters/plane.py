@@ -1,0 +1,87 @@
+"""Texts as points of a plane, near to each other where a model answers them alike.
+
+By t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]`, or by UMAP
+(McInnes et al. 2018), the package umap-learn. Both are imported on use. What lies far apart, and how large a cloud is,
+means little in either.
+"""
+
+import warnings
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls._util import optional_dependencies
+from textcls.errors import ConfigError
+
+Float32 = NDArray[np.float32]
+Method = Literal["tsne", "umap", "none"]
+
+WHAT: Final = "The map of texts"
+# Texts that each text is to stay near to, if there are three times as many.
+NEIGHBOURS: Final = 30
+# More change little.
+STEPS: Final = 500
+# Of fewer texts there is nothing to see.
+LEAST_POINTS: Final = 10
+
+
+def require(method: Method) -> None:
+    """Make sure that a map can be drawn.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+        ConfigError: umap-learn is not.
+    """
+    if method == "tsne":
+        with optional_dependencies.needed_by(WHAT):
+            optional_dependencies.look_for("sklearn", "threadpoolctl")
+    elif method == "umap":
+        _umap()
+
+
+def plane(logits_NC: Float32, method: Method) -> Float32 | None:
+    """Return a place in the plane for each text [N, 2], both coordinates from 0 to 1; None for too few texts.
+
+    Args:
+        logits_NC: what a model says of each text, for each of its labels.
+        method: how the places are found; `none` for no map.
+    """
+    if method == "none" or len(logits_NC) < LEAST_POINTS:
+        return None
+    place_N2 = _fitted(_profiles(logits_NC), method).astype(np.float64)
+    low_2, high_2 = place_N2.min(0), place_N2.max(0)
+    return np.asarray((place_N2 - low_2) / np.maximum(high_2 - low_2, 1e-9), np.float32)
+
+
+def _profiles(logits_NC: Float32) -> Float32:
+    """Return what is compared of texts: the direction of their logits, whose length is more that of the texts."""
+    centred_NC = logits_NC - logits_NC.mean(1, keepdims=True)
+    length_N1 = np.linalg.norm(centred_NC, axis=1, keepdims=True)
+    return np.asarray(centred_NC / np.maximum(length_N1, 1e-9), np.float32)
+
+
+def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
+    neighbours = min(NEIGHBOURS, (len(profile_NC) - 1) // 3)
+    if method == "umap":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It tells of threads that a fixed seed excludes.
+            return np.asarray(_umap()(n_neighbors=max(2, neighbours), random_state=0).fit_transform(profile_NC))
+    with optional_dependencies.needed_by(WHAT):
+        from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
+    tsne = TSNE(perplexity=max(2, neighbours), max_iter=STEPS, init="pca", random_state=0)
+    # Threads that share so little wait for each other most of the time; and one gives the same map everywhere.
+    with threadpool_limits(1):
+        return np.asarray(tsne.fit_transform(profile_NC))
+
+
+def _umap() -> Any:
+    try:
+        from umap import UMAP  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "The map by UMAP needs the package 'umap-learn', which is not installed; type: pip install umap-learn, or "
+            "leave --map out for t-SNE."
+        ) from error
+    return UMAP

@@ -1,0 +1,171 @@
+"""The clusters of texts as a fragment: a map, a line each, and behind each its words and examples."""
+
+from collections.abc import Sequence
+from html import escape
+from statistics import median
+from typing import Final
+
+from textcls.clusters.survey import Cluster, ClusterSurvey, Example, Point
+from textcls.display.html.fragments import bar, fragment, isolated, name, shown
+from textcls.display.remarks import agreement_line, cluster_summary_line, telling_words
+from textcls.display.text import named, one_line, percent, signed
+from textcls.global_explanation.summary import TermAttribution
+
+# Of the map, in its own units.
+WIDTH: Final = 860
+HEIGHT: Final = 600
+MARGIN: Final = 24
+# So many of the largest clusters have their names on the map; and so many characters of them.
+NAMED: Final = 24
+NAME_CHARACTERS: Final = 28
+# A name is moved by so much where another one stands.
+LINE: Final = 15
+# Hues that lie far from each other: the golden angle, in degrees.
+GOLDEN: Final = 137.508
+WORDS: Final = 6
+# So many clusters stand open.
+OPEN: Final = 3
+
+_STYLE: Final = (
+    ".textcls .map{width:100%;height:auto;border:1px solid var(--line);border-radius:6px}"
+    ".textcls .map circle{fill-opacity:.7}.textcls .map circle:hover{fill-opacity:1;stroke:var(--ink)}"
+    ".textcls .map text{font-size:13px;font-weight:600;text-anchor:middle;fill:var(--ink);stroke:var(--ground);"
+    "stroke-width:4px;paint-order:stroke;pointer-events:none}"
+    ".textcls .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}"
+    ".textcls .clusters td{white-space:nowrap}.textcls .clusters .bar{min-width:4rem}"
+    ".textcls .clusters .left{white-space:normal;padding-left:.7rem}"
+    ".textcls .clusters .words{text-align:start;white-space:normal;min-width:11rem;padding-left:1.2rem}"
+    ".textcls .texts{margin:.3rem 0 1rem;padding-left:1.2rem}.textcls .texts li{margin:.25rem 0}"
+    ".textcls .texts small{color:var(--faint);margin-left:.5em}"
+)
+_HOW: Final = {
+    "tsne": "Texts of the map lie close to each other where the model answers them alike (t-SNE).",
+    "umap": "Texts of the map lie close to each other where the model answers them alike (UMAP).",
+}
+
+
+def clusters_fragment(title: str, found: ClusterSurvey) -> str:
+    """Return the clusters that a model puts texts into."""
+    parts = [f"<style>{_STYLE}</style><h2>{shown(title)}</h2>", f"<p>{shown(cluster_summary_line(found))}</p>"]
+    if found.agreement is not None:
+        parts.append(f"<p>{shown(agreement_line(found.agreement))}</p>")
+    if found.points:
+        parts.append(_map(found.points, found.clusters))
+        parts.append(
+            f'<p class="note">{_HOW[found.map_method]} {len(found.points):,} of {found.texts:,} texts; point at one to '
+            "read it. How far clouds are apart, and how large they look, means little.</p>"
+        )
+    parts.append(_overview(found))
+    parts += [_cluster(i, cluster) for i, cluster in enumerate(found.clusters) if cluster.texts]
+    parts.append(
+        '<p class="note">Evidence is what a word added for the cluster against all others, in logits, summed over all '
+        "texts. Exact accounting of this model's answers, not a claim about causes.</p>"
+    )
+    return fragment(parts)
+
+
+def colour(number: int) -> str:
+    """Return the colour of a cluster: neighbours in size are far apart in hue."""
+    return f"hsl({number * GOLDEN % 360:.0f} {(70, 55, 85)[number % 3]}% {(48, 60, 38)[number // 3 % 3]}%)"
+
+
+# The map
+
+
+def _map(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
+    dots = "".join(
+        f'<circle cx="{_across(p.x):.1f}" cy="{_down(p.y):.1f}" r="3.2" fill="{colour(p.cluster)}">'
+        f"<title>{isolated_text(clusters[p.cluster].name)}: {escape(one_line(p.text))}</title></circle>"
+        for p in points
+    )
+    return (
+        f'<svg class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Map of the texts">{dots}'
+        f"{_names(points, clusters)}</svg>"
+    )
+
+
+def isolated_text(text: str) -> str:
+    """Return a name where no element may stand."""
+    return escape(named(text))
+
+
+def _names(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
+    """Return the names of the largest clusters, each in the middle of its texts, or just below if one stands there."""
+    taken: list[tuple[float, float, float]] = []
+    found = []
+    for number, cluster in enumerate(clusters[:NAMED]):
+        own = [point for point in points if point.cluster == number]
+        if not own:
+            continue
+        text = named(cluster.name)
+        text = text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 1].rstrip(", ") + "\u2026"
+        half = 4.3 * len(text)
+        x = min(max(_across(median(point.x for point in own)), half + 4), WIDTH - half - 4)
+        y = _down(median(point.y for point in own))
+        while any(abs(x - x2) < half + half2 and abs(y - y2) < LINE for x2, y2, half2 in taken):
+            y += LINE / 3
+        taken.append((x, y, half))
+        found.append(f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
+    return "".join(found)
+
+
+def _across(share: float) -> float:
+    return MARGIN + share * (WIDTH - 2 * MARGIN)
+
+
+def _down(share: float) -> float:
+    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
+
+
+# The clusters
+
+
+def _overview(found: ClusterSurvey) -> str:
+    label = '<th scope="col" class="left">label</th>' if found.agreement is not None else ""
+    largest = max((cluster.share for cluster in found.clusters), default=1.0) or 1.0
+    rows = []
+    for i, cluster in enumerate(found.clusters):
+        matched = f'<td class="left">{name(cluster.matched or "-")}</td>' if label else ""
+        rows.append(
+            f'<tr><th scope="row">{_dot(i)}{name(cluster.name)}</th>{bar(cluster.share / largest, 0)}'
+            f"<td>{cluster.texts:,}</td><td>{percent(cluster.share)}</td><td>{cluster.score:.2f}</td>{matched}"
+            f'<td class="words">{escape(", ".join(telling_words(cluster, WORDS)))}</td></tr>'
+        )
+    heads = (
+        '<th scope="col">cluster</th><th scope="col" colspan="2">texts</th><th scope="col">share</th>'
+        f'<th scope="col">score</th>{label}<th scope="col">words</th>'
+    )
+    return f'<div class="wide"><table class="findings clusters"><tr>{heads}</tr>{"".join(rows)}</table></div>'
+
+
+def _dot(number: int) -> str:
+    return f'<i class="dot" style="background:{colour(number)}"></i>'
+
+
+def _cluster(number: int, cluster: Cluster) -> str:
+    examples = "".join(map(_example, cluster.examples))
+    words = "".join(_terms(head, terms) for head, terms in (("words", cluster.words), ("pairs", cluster.pairs)))
+    return (
+        f"<details{' open' if number < OPEN else ''}><summary>{_dot(number)}<b>{name(cluster.name)}</b> "
+        f"{cluster.texts:,} texts</summary>"
+        f'<ul class="texts">{examples}</ul><div class="wide"><table class="findings">{words}</table></div></details>'
+    )
+
+
+def _example(example: Example) -> str:
+    return f'<li dir="auto">{isolated(one_line(example.text))}<small>{example.score:.2f}</small></li>'
+
+
+def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
+    if not terms:
+        return ""
+    strongest = max(term.evidence for term in terms)
+    heads = (
+        f'<tr class="head"><th scope="col">{head}</th><th scope="col" colspan="2">evidence</th>'
+        '<th scope="col">count</th></tr>'
+    )
+    return heads + "".join(
+        f'<tr><th scope="row">{name(term.text)}</th>{bar(term.evidence / strongest, 0)}'
+        f"<td>{signed(term.evidence, 1)}</td><td>{term.count:,}</td></tr>"
+        for term in terms
+    )

@@ -1,0 +1,81 @@
+"""What is told of clusters that were learned."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.text import named, percent, plural
+from textcls_training.models.vectors_report import VectorsReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutInformation:
+    """What held-out texts say of clusters, of which two views of each are asked.
+
+    Attributes:
+        texts: how many there are.
+        information: the lower bound of the mutual information of the two views' clusters, in nats;
+            at most the logarithm of their number.
+        agreement: share of the texts whose views name the same cluster.
+    """
+
+    texts: int
+    information: float
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClustersReport:
+    """What came of learning clusters.
+
+    Attributes:
+        texts: how many there were to learn from.
+        sizes: how many of them each cluster has.
+        epochs: passes over them.
+        held_out: what held-out texts say.
+        vectors: where the vectors of words come from, if there are any.
+        file_bytes: size of the model.
+        interrupted: whether somebody has ended the training early.
+        seconds: how long each step took.
+    """
+
+    texts: int
+    sizes: Mapping[str, int]
+    epochs: int
+    held_out: HeldOutInformation
+    vectors: VectorsReport | None
+    file_bytes: int
+    interrupted: bool
+    seconds: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it, for programs."""
+        return {"objective": "mutual-information", **asdict(self)}
+
+    def show(self, console: Console, output: Path) -> None:
+        """Print the clusters, how good they are, and what can be done next."""
+        found = self.held_out
+        clusters = plural(len(self.sizes), "cluster")
+        console.print(Text(f"{plural(self.texts, 'text')} in {clusters}, {plural(self.epochs, 'epoch')}."))
+        table = Table("cluster", box=None, pad_edge=False)
+        for column in ("texts", "share"):
+            table.add_column(column, justify="right")
+        for name, size in sorted(self.sizes.items(), key=lambda item: -item[1]):
+            table.add_row(Text(named(name)), f"{size:,}", percent(size / max(1, self.texts), 1))
+        console.print(table)
+        console.print(
+            Text(
+                f"Two halves of a held-out text ({found.texts:,}) share {found.information:.2f} nats, of "
+                f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in {percent(found.agreement, 1)}."
+            )
+        )
+        if self.vectors is not None:
+            console.print(Text(self.vectors.sentence()))
+        megabytes = f"{self.file_bytes / 1e6:.2f} MB"
+        console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --output clusters.html"))

@@ -1,0 +1,109 @@
+"""Where clusters begin: k-means on the first singular vectors of the texts' words and bigrams.
+
+From random weights the objective stays where all texts are in all clusters alike, or finds poor ones
+(training/README.md), so it is given clusters to begin with. Weights are the square of the usual idf: frequent words,
+which a classifier learns to pass over by its labels, otherwise fill the first singular vectors.
+
+Shapes: R texts, V rows of features, D singular vectors, T types, E width of a word's vector.
+"""
+
+import warnings
+from typing import Final
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
+
+from textcls.errors import InputError
+from textcls.features import FeatureConfig
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.vector_space import VectorSpace
+from textcls_training.vectors.word_vectors import WordVectors
+
+# Singular vectors a cluster, and the most of them.
+VECTORS_A_CLUSTER: Final = 2
+MOST_VECTORS: Final = 64
+# What idf is raised to.
+POWER: Final = 2.0
+# How much means of word vectors count beside the singular vectors, both of length 1.
+MEANS_COUNT: Final = 1.5
+# How often k-means begins, of which the best counts.
+BEGINNINGS: Final = 4
+# What is in one text alone joins nothing.
+LEAST_TEXTS: Final = 2
+
+
+def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors | None = None) -> Int64:
+    """Return the number of the cluster that each text of `corpus` begins in [R].
+
+    Args:
+        corpus: the texts.
+        clusters: how many there are.
+        seed: of the singular vectors and of k-means.
+        words: vectors of words, whose means tell texts apart, too.
+
+    Raises:
+        InputError: the texts share too few words to be told apart.
+    """
+    weight_RV = _weighted(_counts(corpus))
+    vectors = min(VECTORS_A_CLUSTER * clusters, MOST_VECTORS, min(weight_RV.shape) - 1)
+    if vectors < 1:
+        raise InputError("The texts share too few words to be put into clusters; give more texts.")
+    # Sums over many numbers hang on how many threads share them.
+    with threadpool_limits(1):
+        vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(normalize(weight_RV)))
+        if words is not None:
+            vector_RD = np.hstack([vector_RD, MEANS_COUNT * _means(corpus, words)])
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # Of fewer different texts than clusters some are empty.
+            found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
+    return np.asarray(found.labels_, np.int64)
+
+
+def _means(corpus: Corpus, words: WordVectors) -> Float32:
+    """Return the mean of the vectors of each text's words [R, E], without that of all texts, and of length 1.
+
+    Vectors of frequent words are shorter (`textcls_training.vectors.build`), and so count less.
+    """
+    space = VectorSpace.of(words)
+    type_TE = space.vectors_of(space.encode(corpus).row_of_type.astype(np.int64))
+    text = np.repeat(np.arange(len(corpus)), corpus.lengths())
+    shape = len(corpus), len(corpus.types)
+    count_RT = sparse.csr_array((np.ones(len(text), np.float32), (text, corpus.token)), shape=shape)
+    mean_RE: Float32 = normalize(count_RT @ type_TE)
+    centred_RE: Float32 = normalize(mean_RE - mean_RE.mean(0))
+    return centred_RE
+
+
+def _counts(corpus: Corpus) -> sparse.csr_array:
+    """Return how often each word and bigram stands in each text [R, V]."""
+    space = FeatureSpace.fit(corpus, FeatureConfig(bigrams=True, ngram_sizes=()))
+    encoded = space.encode(corpus)
+    text = np.repeat(np.arange(len(corpus)), corpus.lengths())
+    pair_text = np.repeat(np.arange(len(corpus)), corpus.lengths() + 1)
+    row = np.concatenate([space.word_rows(corpus.types)[corpus.token, 0], encoded.bigram_row])
+    count = np.ones(len(row), np.float32)
+    found_RV = sparse.csr_array(
+        (count, (np.concatenate([text, pair_text]), row)), shape=(len(corpus), len(space.count))
+    )
+    found_RV.sum_duplicates()
+    return found_RV
+
+
+def _weighted(count_RV: sparse.csr_array) -> sparse.csr_array:
+    """Return (1 + log count) idf^2 of the features that several texts share."""
+    texts_V = np.bincount(count_RV.indices, minlength=count_RV.shape[1])
+    shared_V = texts_V >= LEAST_TEXTS
+    shared_V[0] = False  # Row 0 is no feature.
+    idf_V = np.log(count_RV.shape[0] / np.maximum(texts_V, 1)) ** POWER
+    weight_RV = count_RV.copy()
+    weight_RV.data = (1 + np.log(count_RV.data)) * idf_V[count_RV.indices].astype(np.float32)
+    return weight_RV[:, np.flatnonzero(shared_V)]
