@@ -16,7 +16,7 @@ from textcls.evaluation import metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.clock import Clock
-from textcls_training.config.resolve import LabelWeights, ResolvedConfig, resolve
+from textcls_training.config.resolve import LabelWeights, ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_if_few_rows
@@ -97,10 +97,11 @@ def run(
             answer.
         MissingExtraError: the teacher needs a package that is not installed.
         SurroundingsError: `output` cannot be written.
-        ArtifactError: the exported model does not answer as PyTorch does.
+        ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
-    metrics.require()
+    if given.label_sets is not None:
+        metrics.require()
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
@@ -109,7 +110,7 @@ def run(
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
     clock.lap("preparing")
-    with reproducible(resolved.seed):
+    with reproducible(resolved.seed, resolved.impl):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
     kept = resolved.vectors if model.vector_view is not None else None
     resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
@@ -122,7 +123,7 @@ def run(
         clock.lap("distilling")
     fitted = outcome.fitted
     held_out = HeldOut.of(fitted.selected, names)
-    with reproducible(resolved.seed):
+    with reproducible(resolved.seed, resolved.impl):
         tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(given, names, outcome, held_out, rows, known)
@@ -171,15 +172,17 @@ def _resolved(
     config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], *, answered: bool
 ) -> ResolvedConfig:
     vectors = _vectors(config, dataset, answered=answered)
+    impl = chosen_impl(config, rationales=dataset.rationale is not None)
     resolved = resolve(
         config,
         given.texts,
         len(dataset.corpus.token),
         len(names),
         label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
-        fused_metric=fuses_metric_scores(config.device),
+        fused_metric=impl == "reference" and fuses_metric_scores(config.device),
         vectors=vectors,
         names=names,
+        impl=impl,
     )
     return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 

@@ -109,7 +109,7 @@ def test_when_validation_breaks_off_the_fit_beside_it_stops(dataset: Dataset, mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt("in a fold")
 
-    monkeypatch.setattr(cross_fit, "Trainer", Seen)
+    monkeypatch.setattr(cross_fit, "make_trainer", Seen)
     monkeypatch.setattr(ValidatedFit, "run", interrupted)
     splits = [dataset.split(np.arange(150) % 2 == i) for i in (0, 1)]
     with pytest.raises(KeyboardInterrupt, match="in a fold"), reproducible(0):

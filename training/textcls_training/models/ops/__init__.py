@@ -1,8 +1,6 @@
 """The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers."""
 
 from textcls_training.models.ops.attention import (
-    LEAST_SQUARE,
-    TINY,
     cosine_scores,
     fold_seed,
     kernel_features,
@@ -32,8 +30,6 @@ from textcls_training.models.ops.mixing import (
 )
 
 __all__ = [
-    "LEAST_SQUARE",
-    "TINY",
     "average_pool",
     "boom",
     "cosine_scores",
