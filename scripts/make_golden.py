@@ -1,21 +1,25 @@
 """Freeze a small model and its answers in tests/golden, so that later versions keep reading and answering alike.
 
     python scripts/make_golden.py v2
+    python scripts/make_golden.py v2_prototypes
 
 Run it once for each format version, never again for the same one. It writes model_v2.onnx and answers_v2.json: of one
-label a text for version 1, of several from version 2 on. tokens_v1.json, features_v1.json and texts_v1.json were
+label a text for version 1, of several from version 2 on; and of version 2 one of prototypes, which has been taught a
+label. tokens_v1.json, features_v1.json and texts_v1.json were
 written by hand, from the rules, and stay as they are.
 """
 
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 from textcls import Classifier, Prediction
 from textcls.data import read_labelled
+from textcls.teaching import teach, write
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import train
@@ -23,6 +27,8 @@ from textcls_training.pipeline import train
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 ROWS: Final = 150
+TAUGHT: Final = "returns"
+EXAMPLES: Final = 5
 GREETINGS: Final = ("Good morning", "Hello", "Thanks", "Many thanks", "Have a nice day", "Cheers")
 NAMES: Final = ("Anna", "everyone", "team", "Joe", "you lovely people")
 ENDS: Final = ("have a good weekend!", "talk soon.", "all is well here.", "the weather is fine.")
@@ -48,11 +54,25 @@ TEXTS_OF_SEVERAL: Final = (
 def main(version: str) -> None:
     path = GOLDEN / f"model_{version}.onnx"
     config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64, vectors="none")
-    train(_one_label() if version == "v1" else _several_labels(), path, config)
-    texts = TEXTS if version == "v1" else TEXTS_OF_SEVERAL
+    if version.endswith("_prototypes"):
+        _prototypes(path, config)
+    else:
+        train(_one_label() if version == "v1" else _several_labels(), path, config)
+    texts = TEXTS_OF_SEVERAL if version == "v2" else TEXTS
     found = Classifier.load(path).predict(texts, explain=True)
     answers = [_frozen(text, answer) for text, answer in zip(texts, found, strict=True)]
     (GOLDEN / f"answers_{version}.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
+
+
+def _prototypes(path: Path, config: TrainConfig) -> None:
+    """Train on all labels but one, and teach that one by some examples; the file keeps the texts of support rows."""
+    rows = _one_label()
+    pairs = list(zip(rows.texts, rows.labels, strict=True))
+    others = [(text, label) for text, label in pairs if label != TAUGHT]
+    given = LabelledTexts(texts=[text for text, _ in others], labels=[label for _, label in others])
+    train(given, path, replace(config, head="prototypes", keep_texts=True))
+    examples = [text for text, label in pairs if label == TAUGHT][:EXAMPLES]
+    write(teach(Classifier.load(path), path.read_bytes(), {TAUGHT: examples}), path)
 
 
 def _one_label() -> LabelledTexts:
@@ -74,17 +94,26 @@ def _several_labels() -> LabelledTexts:
 def _frozen(text: str, answer: Prediction) -> dict[str, Any]:
     explanation = answer.explanation
     assert explanation is not None
-    return {
-        "text": text,
-        "probabilities": answer.probabilities.tolist(),
-        "logits": explanation.logit_values.tolist(),
-        "tokens": [[t.start, t.end, t.attention, *t.contributions.values()] for t in explanation.tokens],
-        "truncated": answer.truncated,
-    } | ({"assigned": answer.assigned, "decision": answer.decision} if answer.several else {})
+    return (
+        {
+            "text": text,
+            "probabilities": answer.probabilities.tolist(),
+            "logits": explanation.logit_values.tolist(),
+            "tokens": [[t.start, t.end, t.attention, *t.contributions.values()] for t in explanation.tokens],
+            "truncated": answer.truncated,
+        }
+        | _more(answer)
+        | ({"assigned": answer.assigned, "decision": answer.decision} if answer.several else {})
+    )
+
+
+def _more(answer: Prediction) -> dict[str, Any]:
+    nearest = [] if answer.explanation is None else answer.explanation.nearest()
+    return {"support": [support.to_json() for support in nearest]} if nearest else {}
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    if len(given) != 1 or not re.fullmatch(r"v[1-9][0-9]*", given[0]):
+    if len(given) != 1 or not re.fullmatch(r"v[1-9][0-9]*(_prototypes)?", given[0]):
         sys.exit("One argument is needed, the version of the format, such as v2.")
     main(given[0])

@@ -44,6 +44,18 @@ def several_labels(several_labels_path: Path) -> Classifier:
 
 
 @pytest.fixture(scope="session")
+def prototypes_path(model_path: Path) -> Path:
+    """A small trained model of prototypes, taught the label `returns`, frozen: format version 2."""
+    return model_path.with_name("model_v2_prototypes.onnx")
+
+
+@pytest.fixture(scope="session")
+def prototypes(prototypes_path: Path) -> Classifier:
+    """The classifier of `prototypes_path`."""
+    return Classifier.load(prototypes_path)
+
+
+@pytest.fixture(scope="session")
 def many_labels_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of 120 labels, of which each has a word of its own, that reads 2,048 tokens."""
     import textcls

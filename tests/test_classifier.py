@@ -396,8 +396,8 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
             answer: list[Any] = real.run(names, given, options)
             return answer
 
-    real = classifier._graph.session
-    monkeypatch.setattr(classifier._graph, "session", Session())
+    real = classifier.graph.session
+    monkeypatch.setattr(classifier.graph, "session", Session())
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
     assert asked[0] == ("probabilities", "attention")

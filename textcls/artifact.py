@@ -18,6 +18,17 @@ A file whose rows are logits of labels (`textcls.sub_token_attribution`) gives t
             ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; not without n-grams
             weights        float  [B, T, G, 1]     what rows are multiplied by
 
+A file of prototypes (`textcls.prototypes`) knows the number of its labels only when it is loaded. It gives besides:
+
+            embedding      float  [B, F]     the vector of a text that support rows are compared with: of length 1, or 0
+            support        float  [B, C, K]  attention over the support rows of each label: sums to 1, zero behind them
+
+and what `textcls.teaching` exchanges are three constants of its graph:
+
+            support_rows   float16 [S, F]    the vectors of all support rows, label by label, of length 1
+            support_counts int64   [C]       how many each label has
+            label_bias     float   [C]
+
 The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
 that differs between two runs of the same training: no time, duration, host, path or thread count.
 """
@@ -27,15 +38,16 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final, Literal, get_args
 
 from textcls.errors import ArtifactError, ConfigError
 from textcls.features import FeatureConfig
 from textcls.labels import labels_problem, unpaired_surrogate
+from textcls.prototypes import Prototypes
 
-# The newest format. Files of one label a text are still written in the first.
+# The newest format: of several labels a text, or of prototypes. All other files are still written in the first.
 FORMAT_VERSION: Final = 2
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
@@ -45,6 +57,12 @@ LABELS_WRITTEN: Final = "labels_written"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
+EMBEDDING: Final = "embedding"
+SUPPORT: Final = "support"
+# Constants of a graph of prototypes.
+SUPPORT_ROWS: Final = "support_rows"
+SUPPORT_COUNTS: Final = "support_counts"
+LABEL_BIAS: Final = "label_bias"
 # What a model file may have: ONNX itself cannot hold more than 2 GiB in one file.
 MOST_BYTES: Final = 2_000_000_000
 METADATA_CHARACTERS: Final = 16_000_000
@@ -78,10 +96,11 @@ class ModelInfo:
             go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
-        format_version: version of this layout: 2 of several labels a text, 1 of one.
+        format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.
         scale: of several labels: what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
+        prototypes: the support rows of the labels, where labels are made of such.
     """
 
     labels: tuple[str, ...]
@@ -99,6 +118,7 @@ class ModelInfo:
     scale: tuple[float, ...] | None = None
     shift: tuple[float, ...] | None = None
     thresholds: tuple[float, ...] | None = None
+    prototypes: Prototypes | None = None
 
     @property
     def norm(self) -> bool:
@@ -112,7 +132,10 @@ class ModelInfo:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return {name: value for name, value in asdict(self).items() if self.several or name not in _OF_SEVERAL}
+        found = asdict(replace(self, prototypes=None))
+        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
+        found = {name: value for name, value in found.items() if name not in left_out}
+        return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
 
     def to_metadata(self) -> dict[str, str]:
         """Return the ONNX metadata properties; the same info gives the same text."""
@@ -181,7 +204,8 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"the threshold is {threshold:g}, and must be a probability")
     task = found["task"]
     version = _whole(found, "format_version", 1)
-    if task not in TASKS or (task == "multi-label") != (version == 2):
+    prototypes = "prototypes" in found
+    if task not in TASKS or (task == "multi-label") + prototypes != (version == 2):
         raise ValueError("the task is none that this version of textcls knows")
     text_columns = _strings(found, "text_columns")
     if not text_columns or not isinstance(found["label_column"], str):
@@ -200,6 +224,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "task": task,
         "format_version": version,
         **(_of_several(found, len(labels)) if task == "multi-label" else {}),
+        **({"prototypes": Prototypes.from_json(_object(found, "prototypes"), len(labels))} if prototypes else {}),
     }
 
 

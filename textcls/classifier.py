@@ -1,6 +1,6 @@
 """Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, overload
 
@@ -12,6 +12,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.explanation import Explanation
 from textcls.graph import Graph
 from textcls.prediction import Prediction, checked_threshold
+from textcls.prototypes import SupportAttention
 from textcls.self_test import self_test
 from textcls.sequences import require_sequence
 from textcls.sub_token_attribution import SubTokenAttribution
@@ -26,14 +27,21 @@ class Classifier:
     classifier = Classifier.load("tickets.onnx")
     classifier.predict("my card was charged twice").label
     classifier.predict(["first text", "second text"], explain=True)
+
+    Attributes:
+        info: what the file says of the model.
+        path: of the file, for messages.
+        graph: what runs it.
+        cost: what its answers cost.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.info, self.path = graph.info, graph.path
-        self._graph = graph
+        self.graph = graph
         self._bias = np.array(graph.info.bias, np.float32)
         thresholds = graph.info.thresholds
         self._thresholds = None if thresholds is None else np.array(thresholds, np.float32)
+        self._explained = _EXPLAINED if graph.info.prototypes is None else (*_EXPLAINED, artifact.SUPPORT)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
 
     @classmethod
@@ -143,16 +151,21 @@ class Classifier:
         if not isinstance(text, str):
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
-        if not self._graph.has_rows:
+        if not self.graph.has_rows:
             raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
-        return self._graph.sub_token_attributions(text)
+        return self.graph.sub_token_attributions(text)
+
+    def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:
+        """Return the attention over support rows of text `number`, where labels are prototypes."""
+        prototypes = self.info.prototypes
+        return None if prototypes is None else SupportAttention(prototypes, outputs[artifact.SUPPORT][number])
 
     def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
-        read = [self._graph.read(text) for text in texts]
+        read = [self.graph.read(text) for text in texts]
         thresholds = self._thresholds
         if thresholds is not None and threshold is not None:
             thresholds = np.full_like(thresholds, threshold)
-        outputs = self._graph.run([given for given, _ in read], _EXPLAINED if explain else _ANSWER)
+        outputs = self.graph.run([given for given, _ in read], self._explained if explain else _ANSWER)
         all_probabilities, all_attention = outputs["probabilities"], outputs["attention"]
         for i, text in enumerate(texts):
             probabilities, attention = all_probabilities[i], all_attention[i]
@@ -169,6 +182,7 @@ class Classifier:
                     contributions,
                     known,
                     thresholds is not None,
+                    self._support(outputs, i),
                 )
             if thresholds is not None:
                 abstains = not (probabilities >= thresholds).any()

@@ -23,6 +23,9 @@ _OBJECT_BYTES, _NUMBER_BYTES, _SCORE_BYTES = 800, 112, 300
 # As JSON, beside the text and the names of the labels.
 _TOKEN_JSON, _NUMBER_JSON, _SCORE_JSON = 100, 26, 48
 _HEADS: Final = 4
+# Of prototypes: views at most, entries of the spelling; for each number that a text is compared with, and token.
+_VIEWS, _SPELLING = 3, 256
+_COMPARED_BYTES, _COMPARED_US, _PROTOTYPE_TOKEN_US = 16, 0.003, 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Cost:
         token_bytes: memory of a call for each token, padding included.
         pair_bytes: likewise for each pair of tokens of a text; 0 where tokens do not see each other.
         token_us: processor time of a call for each token, in microseconds.
+        text_bytes: memory of a call for each text, beside that for its tokens.
+        text_us: processor time likewise.
     """
 
     labels: int
@@ -44,6 +49,8 @@ class Cost:
     token_bytes: int
     pair_bytes: int
     token_us: float
+    text_bytes: int = 0
+    text_us: float = 0.0
 
     @classmethod
     def of(cls, info: ModelInfo, *, folded: bool) -> "Cost":
@@ -56,6 +63,11 @@ class Cost:
         labels, mixing = len(info.labels), str(info.model.get("mixing", "none"))
         dim, seeds = _number(info, "dim", 64), _number(info, "seeds", 1)
         width = labels + 2 if folded else dim + 1
+        compared = 0
+        if info.prototypes is not None:
+            # Vectors of three views and the spelling; a prototype of each label is made for each text.
+            width = _VIEWS * dim + _SPELLING
+            compared = labels * (max(info.prototypes.counts) + _VIEWS * dim + _SPELLING)
         mixes = mixing != "none"
         return cls(
             labels=labels,
@@ -63,7 +75,9 @@ class Cost:
             max_tokens=info.max_tokens,
             token_bytes=_TOKEN_BYTES + _COPIED_BYTES * width + _LABEL_BYTES * labels * seeds,
             pair_bytes=_PAIR_BYTES * (_HEADS if mixing.endswith(":heads") else 1) if mixes else 0,
-            token_us=1.5 + 0.02 * labels + (0.15 * dim if mixes else 0.0),
+            token_us=1.5 + 0.02 * labels + (0.15 * dim if mixes else 0.0) + (_PROTOTYPE_TOKEN_US if compared else 0.0),
+            text_bytes=_COMPARED_BYTES * compared,
+            text_us=_COMPARED_US * compared,
         )
 
     def tokens(self, text: str) -> int:
@@ -80,7 +94,9 @@ class Cost:
         token_us = self.token_us + (2.5 + 0.15 * explained_labels if explained_labels else 0.0)
         # One text or many, they are counted at once.
         tokens = tokenizer.most_tokens(texts[0] if len(texts) == 1 else "\n".join(texts))
-        return (20.0 + 0.5 * self.labels) * len(texts) + token_us * min(tokens, self.max_tokens * len(texts))
+        return (20.0 + 0.5 * self.labels + self.text_us) * len(texts) + token_us * min(
+            tokens, self.max_tokens * len(texts)
+        )
 
     def call_bytes(self, texts: int, characters: int) -> int:
         """Return about how much memory a call of the model takes.
@@ -90,7 +106,9 @@ class Cost:
             characters: length of the longest, to which all are padded.
         """
         tokens = min(characters, self.max_tokens)
-        return texts * (tokens * (self.token_bytes + self.pair_bytes * tokens) + _CHARACTER_BYTES * characters)
+        return texts * (
+            self.text_bytes + tokens * (self.token_bytes + self.pair_bytes * tokens) + _CHARACTER_BYTES * characters
+        )
 
     def divide(self, lengths: Sequence[int], order: Iterable[int]) -> Iterator[list[int]]:
         """Yield the numbers of texts, so many at once as one call may be asked about.

@@ -7,7 +7,7 @@ they rank and colour by, `Explanation.as_json` is what they write.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from textcls import tokenizer
 from textcls.contrast import Float32, Float64, each_alone, one_against_one, one_against_rest
 from textcls.errors import ConfigError
 from textcls.labels import label_number
+from textcls.prototypes import SupportAttention, SupportWeight
+
+# Support rows of a label that are told of.
+SHOWN_SUPPORT: Final = 3
 
 
 class TokenAttribution(NamedTuple):
@@ -107,6 +111,7 @@ class Explanation:
         known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
             left out for size.
         several: whether a text may have several labels, which then do not compete.
+        support: of what support rows its prototypes are made; None where labels are none.
     """
 
     text: str
@@ -118,6 +123,7 @@ class Explanation:
     contribution_output: Float32
     known_output: NDArray[np.bool_]
     several: bool = False
+    support: SupportAttention | None = None
 
     @property
     def label(self) -> str:
@@ -255,6 +261,15 @@ class Explanation:
         """The tokens whose words are unknown to the model, in reading order."""
         return self._listed(np.flatnonzero(~self.known))
 
+    def nearest(self, label: str | None = None, k: int = SHOWN_SUPPORT) -> list[SupportWeight]:
+        """The `k` support rows that carried `label` (by default the most probable), where labels are prototypes.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        number = self._number(self.label if label is None else label)
+        return [] if self.support is None else self.support.top(number, k)
+
     @property
     def known_share(self) -> float:
         """The share of the winner's |evidence| on words that the model knows."""
@@ -306,7 +321,13 @@ class Explanation:
             "logits": dict(zip(names, self.logit_values[columns].tolist(), strict=True)),
             "completeness_error": self.completeness_error,
             "tokens": tokens,
+            **self._support_as_json(),
         }
+
+    def _support_as_json(self) -> dict[str, Any]:
+        if self.support is None:
+            return {}
+        return {"support": [support.to_json() for support in self.nearest()]}
 
     def __repr__(self) -> str:
         return f"Explanation(label={self.label!r}, tokens={len(self.spans)})"

@@ -13,6 +13,7 @@ from textcls import artifact, sub_token_attribution, tokenizer
 from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError
 from textcls.graph import Graph
+from textcls.prototypes import Prototypes
 
 _SAMPLES: Final = ("", "one", "A few words, zqxjkvwq, and a number: 42.", "語 é 👍 \ud83d\0")
 # Of the longest sample; fewer where there are many labels.
@@ -40,6 +41,8 @@ def self_test(graph: Graph) -> None:
         wrong = _graph_problem(graph.session, len(graph.info.labels)) or _answers_problem(graph)
         if wrong is None and graph.has_rows:
             wrong = _rows_problem(graph)
+        if wrong is None and graph.info.prototypes is not None:
+            wrong = _prototypes_problem(graph, graph.info.prototypes)
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
         raise ArtifactError(
             f"{path} loads but fails on a plain text ({type(error).__name__}); train or copy the model again."
@@ -111,6 +114,21 @@ def _rows_problem(graph: Graph) -> str | None:
         or not (np.abs(in_all - found.sum(0)) <= _tolerance(found)).all()
     ):
         return "its rows do not add up to its contributions"
+    return None
+
+
+def _prototypes_problem(graph: Graph, prototypes: Prototypes) -> str | None:
+    """Return what cannot be in the attention over the support rows of a sample."""
+    found = graph.run([graph.read(text)[0] for text in _SAMPLES], [artifact.EMBEDDING, artifact.SUPPORT])
+    lengths = np.linalg.norm(found[artifact.EMBEDDING], axis=1)
+    if not (np.minimum(lengths, abs(lengths - 1)) <= _ROUNDING).all():
+        return "its vectors of texts are not of length 1"
+    weight_BCK, counts = found[artifact.SUPPORT], prototypes.counts
+    if weight_BCK.shape[1:] != (len(counts), max(counts)):
+        return f"its metadata name {sum(counts):,} support rows, and its graph has others"
+    behind_CK = np.arange(max(counts)) >= np.array(counts)[:, None]
+    if not (abs(weight_BCK.sum(2) - 1) <= _ROUNDING).all() or weight_BCK[:, behind_CK].any():
+        return "its attention is not that over the support rows of its metadata"
     return None
 
 

@@ -13,7 +13,7 @@ from tests.service.server import service, serving
 from textcls import ArtifactError, Classifier, ConfigError
 from textcls.artifact import METADATA_KEY
 from textcls.evaluation.selective_prediction import at
-from textcls_training.export.threshold import store_threshold
+from textcls.model_file.thresholds import store_threshold
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_what_is_cut_off_a_long_text_changes_no_answer(classifier: Classifier, t
     answer = classifier.predict(text, explain=True)
     assert answer.truncated
     given = {artifact.INPUT: np.array([text], object)}
-    whole = dict(zip(artifact.OUTPUTS, classifier._graph.session.run(artifact.OUTPUTS, given), strict=True))
+    whole = dict(zip(artifact.OUTPUTS, classifier.graph.session.run(artifact.OUTPUTS, given), strict=True))
     assert answer.explanation is not None
     assert np.array_equal(answer.probabilities, whole["probabilities"][0])
     assert np.array_equal(answer.explanation.contributions, whole["contributions"][0])

@@ -34,8 +34,6 @@ EXTRA_OF_PACKAGE: Final = {
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry",)
 TRAIN: Final = "textcls_training.api:train"
-STORE_THRESHOLDS: Final = "textcls_training.export.threshold:store_thresholds"
-STORE_THRESHOLD: Final = "textcls_training.export.threshold:store_threshold"
 
 
 @contextmanager

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": "textcls.cli.explain:explain",
     "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
     "inspect": "textcls.cli.inspect:inspect",
+    "teach": "textcls.cli.teach:teach_command",
     "ablate": "textcls_training.studies.ablation.cli:ablate",
     "serve": "textcls.cli.serve:serve",
     "web": "textcls.cli.web:web",

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_output_path
 from textcls.classifier import Classifier
 from textcls.cli.options import (
@@ -28,8 +27,7 @@ from textcls.evaluation import label_set_evaluation, metrics
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.evaluation import evaluate as evaluate_rows
 from textcls.evaluation.label_thresholds import Goal
-
-STORE = "textcls evaluate --store"
+from textcls.model_file.thresholds import store_threshold, store_thresholds
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")
@@ -127,7 +125,6 @@ def _label_sets(
             classifier, ((row.text, row.label) for row in rows), goal=goal, threshold=threshold
         )
     if store:
-        store_thresholds = optional_dependencies.load(optional_dependencies.STORE_THRESHOLDS, STORE)
         store_thresholds(model, found.thresholds)
     reading.say_skipped()
     if as_json:
@@ -152,7 +149,6 @@ def _check(
     if store and not given and threshold is None:
         raise ConfigError("--store needs --target-precision or --threshold, or of several labels --target-recall.")
     if store:
-        optional_dependencies.load(optional_dependencies.STORE_THRESHOLD, STORE)
         check_output_path(model)
 
 
@@ -160,7 +156,6 @@ def _store(model: Path, found: Evaluation) -> bool:
     """Write the threshold into the model if it does what it should, and return whether it does."""
     if found.operating_point is None or not found.reached:
         return False
-    store_threshold = optional_dependencies.load(optional_dependencies.STORE_THRESHOLD, STORE)
     store_threshold(model, found.operating_point.threshold)
     return True
 

@@ -7,6 +7,7 @@ from textcls.display.text import MOST_NAMED, named, percent
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
+from textcls.prototypes import SupportWeight
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3
@@ -43,6 +44,8 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
     if shown < len(attribution.values):
         share = attribution.share(attribution.strongest(shown))
         found.append(f"The {shown:,} tokens shown carry {percent(share)} of the evidence.")
+    if nearest := explanation.nearest(attribution.label):
+        found.append(f"Nearest to {named(attribution.label)}: {'; '.join(map(support_phrase, nearest))}.")
     unknown = explanation.unknown
     if unknown:
         names = list(dict.fromkeys(named(token.text) for token in unknown))
@@ -52,6 +55,15 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
             f"{percent(attribution.share(~explanation.known))} of the evidence)."
         )
     return found
+
+
+def support_phrase(support: SupportWeight) -> str:
+    """Return what a support row is, and how much of the prototype it makes."""
+    row = support.row
+    what = f"{'example' if row.taught else 'training row'} {row.row:,}"
+    what += f" and {row.rows - 1:,} like it" if row.rows > 1 else ""
+    what += "" if row.text is None else f", {named(row.text)}"
+    return f"{what} ({percent(support.weight)})"
 
 
 def summary_line(report: GlobalExplanation) -> str:

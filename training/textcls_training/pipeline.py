@@ -27,6 +27,7 @@ from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
+from textcls_training.export.tables import LookupTables
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
@@ -34,7 +35,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
-from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.training_report import HeldOut, TrainReport, VectorsReport
 from textcls_training.vectors.file import load
@@ -105,6 +106,8 @@ def run(
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
+    if config.head == "prototypes" and given.label_sets is not None:
+        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
     names = given.label_names()
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     answered = distillation is not None and distillation.answered
@@ -122,12 +125,16 @@ def run(
         outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
         clock.lap("distilling")
     fitted = outcome.fitted
+    if config.head == "prototypes":
+        from textcls_training.fit.prototype_selection import select_prototypes  # Late: it needs PyTorch.
+
+        fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
+        outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
     with reproducible(resolved.seed, resolved.impl):
-        tables = tables_of(fitted.model, fitted.learned.corpus, resolved.size)
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(given, names, outcome, held_out, rows, known)
-        save(fitted.model, tables, fitted.selected.calibration, info, output)
+        info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
+        tables = _save(fitted, given, info, config, output)
         clock.lap("saving")
     report = TrainReport.of(
         fitted.model,
@@ -141,6 +148,27 @@ def run(
         distillation=outcome.report,
     )
     return TrainingRun(report, fitted.model, tables)
+
+
+def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainConfig, output: Path) -> Tables:
+    """Write the model file; return the tables that it reads."""
+    corpus, size, labels = fitted.learned.corpus, fitted.config.size, len(info.labels)
+    if config.head == "linear":
+        tables = tables_of(fitted.model, corpus, size, labels)
+        save(fitted.model, tables, fitted.selected.calibration, info, output)
+        return tables
+    from textcls_training.export.save_prototypes import save_prototypes
+    from textcls_training.models.prototypes import text_encoder
+
+    calibration = fitted.selected.calibration
+    if not isinstance(calibration, PrototypeCalibration):
+        raise TypeError("prototypes are calibrated as such")
+    encoder = text_encoder(fitted.model, calibration)
+    found = tables_of(encoder.model, corpus, size, labels)
+    if not isinstance(found, LookupTables):
+        raise TypeError("an encoder of texts has tables of rows")
+    save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
+    return found
 
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
@@ -217,6 +245,11 @@ def _task(calibration: AnyCalibration) -> dict[str, Any]:
     }
 
 
+def _parts(calibration: AnyCalibration) -> list[float]:
+    """Return how much each view, and the spelling, counts in the vector of a text."""
+    return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
+
+
 def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
     return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
 
@@ -242,12 +275,14 @@ def _model_info(
     held_out: HeldOut,
     rows: int,
     vectors: VectorsReport | None,
+    *,
+    linear: bool,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     return ModelInfo(
         labels=tuple(names),
-        bias=empty_text_logits(model),
+        bias=empty_text_logits(model) if linear else (0.0,) * len(names),
         temperature=selected.calibration.temperature,
         **_task(selected.calibration),
         max_tokens=config.max_tokens,
@@ -273,5 +308,6 @@ def _model_info(
             **({"interrupted": True} if selected.interrupted else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
+            **({"parts": _parts(selected.calibration)} if not linear else {}),
         },
     )

@@ -102,6 +102,16 @@ class Token(BaseModel):
     )
 
 
+class SupportRow(BaseModel):
+    """A support row of a label: the mean of some rows of the training, or of what has been taught."""
+
+    weight: Score = Field(description="Its share of the prototype that the text was compared with.")
+    row: int = Field(ge=1, description="Number of the row nearest to it, from 1: of the training, or of the examples.")
+    rows: int = Field(ge=1, description="Of how many rows it is the mean.")
+    taught: bool = Field(description="Whether it was taught after the training.")
+    text: str | SkipJsonSchema[None] = Field(None, description="Text of that row, if the file keeps texts.")
+
+
 class Result(BaseModel):
     """The answer to one text."""
 
@@ -135,6 +145,11 @@ class Result(BaseModel):
         description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
     )
     tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+    support: list[SupportRow] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true and labels are prototypes: what the most probable label is made of "
+        "for this text, the most weight first.",
+    )
 
 
 class Model(BaseModel):

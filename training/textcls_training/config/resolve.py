@@ -11,7 +11,7 @@ from typing import Final, Literal
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
-from textcls_training.config.settings import ClassWeight, Device, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
@@ -19,6 +19,8 @@ LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
 # Who trains: `textcls_training.fit.compiled`, or `textcls_training.fit.trainer`.
 Trainers = Literal["compiled", "reference"]
+# Vectors that are compared with each other hold more than labels ask for.
+PROTOTYPE_DIM: Final = 64
 
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
@@ -65,6 +67,7 @@ class ResolvedConfig:
     vectors_rate: float = OptimConfig().rate
     goal: Goal | None = None
     impl: Trainers = "reference"
+    head: Head = "linear"
 
 
 def resolve(
@@ -106,7 +109,7 @@ def resolve(
     usual = default_epochs(len(texts), labels) if label_rows is None else default_epochs_of_several(label_rows)
     epochs = config.epochs or usual
     model = config.model or ModelConfig(
-        dim=config.dim or default_dim(labels, several=several),
+        dim=config.dim or (PROTOTYPE_DIM if config.head == "prototypes" else default_dim(labels, several=several)),
         mixing=config.mixing,
         attention=config.attention,
         embedding=config.embedding,
@@ -137,6 +140,7 @@ def resolve(
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
         goal=goal,
         impl=impl,
+        head=config.head,
     )
 
 
@@ -167,6 +171,7 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
         ("dropout", model.draws_while_training),
         ("GPU", config.device == "cuda"),
         ("human rationales", rationales),
+        ("prototypes", config.head == "prototypes"),
     ):
         if there:
             return what

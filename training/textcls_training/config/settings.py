@@ -29,6 +29,7 @@ ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
 Device = Literal["auto", "cpu", "cuda"]
 Impl = Literal["auto", "compiled", "reference"]
 EmbeddingKind = Literal["rows", "bits"]
+Head = Literal["linear", "prototypes"]
 Size = Literal["tiny", "small", "default", "full"]
 Values = Literal["token", "mixed"]
 # Behind a colon stands a variant; `textcls_training.models.mixing.MIXERS` has a layer for each.
@@ -120,6 +121,14 @@ class TrainConfig:
         "Vectors of words, a third view of a text: a file made by textcls vectors, or english, which come along.",
         unset="english for up to 1,000 rows of English that gain by it",
     )
+    head: Head = option(
+        Choice(get_args(Head)),
+        "linear",
+        "What a label is: weights that are learned, or prototypes, to which textcls teach adds labels later.",
+    )
+    keep_texts: bool = option(
+        Flag(), False, "Keep in a file of prototypes the texts that labels are made of, to be shown in explanations."
+    )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
     teacher: str | None = option(
         Name(),
@@ -158,6 +167,10 @@ class TrainConfig:
             raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
         if self.target_precision is not None and self.target_recall is not None:
             raise ConfigError("target_precision and target_recall each choose the thresholds; leave one of them out.")
+        if self.head == "prototypes" and (wrong := self._beside_prototypes()) is not None:
+            raise ConfigError(f"Prototypes do not go together with {wrong}; leave one of the two out.")
+        if self.keep_texts and self.head != "prototypes":
+            raise ConfigError("keep_texts is for a head of prototypes; no other file holds texts.")
         beside = self.beside_vectors()
         if self.vectors not in (None, "none") and beside is not None:
             raise ConfigError(f"Vectors do not go together with {beside}; leave one of the two out.")
@@ -173,6 +186,11 @@ class TrainConfig:
             if not fits:
                 return f"{name} {value!r}"
         return None
+
+    def _beside_prototypes(self) -> str | None:
+        """Return what prototypes cannot stand beside: the vectors of a text are sums of rows, one a view."""
+        beside = self.beside_vectors()
+        return "several seeds" if beside is None and self.model is not None and self.model.seeds > 1 else beside
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:

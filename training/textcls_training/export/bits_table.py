@@ -1,6 +1,6 @@
 """What stands in a saved model in the place of lookup tables where token vectors are made of the bits of hashes.
 
-Shapes: B texts, T tokens, V distinct tokens, K bits, H hashes of W bits each; G, X and Y as in
+Shapes: B texts, T tokens, V distinct tokens, K bits; G, X and Y as in
 `textcls_training.export`.
 """
 
@@ -8,14 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import helper
 
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import make_model
 from textcls_training.export.tables import NO_SCORE
-from textcls_training.export.token_nodes import StringGraphBuilder, name_tokens, text_graph_values, token_strings
-from textcls_training.models.bit_embedding import BITS, SEEDS, WORD_BITS, codes
+from textcls_training.export.token_nodes import (
+    StringGraphBuilder,
+    hash_bits,
+    name_tokens,
+    text_graph_values,
+    token_strings,
+)
+from textcls_training.models.bit_codes import BITS, codes
 from textcls_training.models.ensemble import BitView, TrainedModel
 
 
@@ -72,7 +78,7 @@ class BitsTable:
         g = StringGraphBuilder("front")
         tokens_BT = name_tokens(g, token_strings(g, max_tokens))
         g.node("Equal", "padding", "padding", name="known")
-        bit_BTK = _bits(g, tokens_BT)
+        bit_BTK = hash_bits(g, tokens_BT)
         groups, columns = self.column_KGY.shape[1:]
         # The bits are 0 and 1 here: (2 b - 1) M = b (2 M) - sum of M's rows.
         flat_KX = self.column_KGY.reshape(BITS, -1) / np.sqrt(np.float32(BITS))
@@ -85,15 +91,3 @@ class BitsTable:
         g.node("Where", padding_BT11, g.constant(self.padding_row(), np.float32), sum_BTGX, name="token")
         text, outputs = text_graph_values(*self.shape)
         return make_model(helper.make_graph(g.nodes, "text", [text], outputs, g.constants))
-
-
-def _bits(g: StringGraphBuilder, tokens_BT: str) -> str:
-    """Return the bits of the hashes of each token [B, T, K], 0 and 1, the lowest one of the first hash first."""
-    hashes = []
-    for seed in SEEDS:
-        hashes.append(g.node("Unsqueeze", g.murmur(tokens_BT, seed), g.integers(2, 3)))
-    hash_BTH1 = g.node("Concat", *hashes, axis=2)
-    shifted = g.node("BitShift", hash_BTH1, g.constant(np.arange(WORD_BITS), np.uint32), direction="RIGHT")
-    bit_BTHW = g.node("BitwiseAnd", shifted, g.constant(1, np.uint32))
-    bit_BTHW = g.node("Cast", bit_BTHW, to=TensorProto.FLOAT)
-    return g.node("Reshape", bit_BTHW, g.integers(0, 0, BITS))

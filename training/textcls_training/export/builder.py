@@ -42,6 +42,11 @@ class GraphBuilder:
         self.constants.append(numpy_helper.from_array(np.array(value, dtype), name))
         return name
 
+    def exchangeable(self, value: Any, dtype: Any, name: str) -> str:
+        """Add an array that other code exchanges in a finished file, by this very name."""
+        self.constants.append(numpy_helper.from_array(np.array(value, dtype), name))
+        return name
+
     def integers(self, *values: int) -> str:
         """Add a list of 64-bit integers, as axes and shapes are."""
         return self.constant(values, np.int64)

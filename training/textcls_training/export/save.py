@@ -19,6 +19,7 @@ from textcls.errors import ArtifactError, ConfigError
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import make_model
+from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import OUTPUTS
 from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
 from textcls_training.export.prune import budget, lookup_tables
@@ -44,13 +45,14 @@ PARITY_TEXTS: Final = (
 Tables = Union[LookupTables, "BitsTable"]
 
 
-def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
+def tables_of(model: TrainedModel, corpus: Corpus, size: Size, labels: int) -> Tables:
     """Return what the text graph of a saved model reads.
 
     Args:
         model: the trained model.
         corpus: the texts that it was trained on.
         size: how large the file may be. Without a table of rows it is small, and always whole.
+        labels: how many there are, of which the size depends.
 
     Raises:
         ConfigError: there are rows, and not one of them fits.
@@ -59,7 +61,7 @@ def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
         from textcls_training.export.bits_table import BitsTable
 
         return BitsTable.of(model)
-    return lookup_tables(model, corpus, budget(size, model.classifiers[0].labels))
+    return lookup_tables(model, corpus, budget(size, labels))
 
 
 def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:
@@ -72,12 +74,14 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     """
     if isinstance(tables, LookupTables):
         text = build_text_graph(tables, max_tokens).graph
-        row_outputs = artifact.ROW_OUTPUTS if tables.folded else ()
+        # Of vectors and of prototypes, rows say nothing of labels.
+        row_outputs = artifact.ROW_OUTPUTS if isinstance(head, FoldedHead) else ()
     else:
         text, row_outputs = tables.text_graph(max_tokens).graph, ()
     scores = head.graph().graph
     made = {output.name: output for output in (*text.output, *scores.output)}
-    outputs = [made[name] for name in (*artifact.OUTPUTS, *row_outputs) if name in made]
+    names = (*artifact.OUTPUTS, *row_outputs, artifact.EMBEDDING, artifact.SUPPORT)
+    outputs = [made[name] for name in names if name in made]
     nodes, constants = [*text.node, *scores.node], [*text.initializer, *scores.initializer]
     return make_model(helper.make_graph(nodes, "textcls", text.input, outputs, constants))
 
@@ -90,20 +94,37 @@ def save(model: TrainedModel, tables: Tables, calibration: AnyCalibration, info:
         ArtifactError: the model and ONNX Runtime disagree; nothing is written.
     """
     head = scoring_head(model, calibration)
-    graph = build_graph(tables, head, info.max_tokens)
-    helper.set_model_props(graph, info.to_metadata())
-    content = graph.SerializeToString(deterministic=True)
-    texts = [*PARITY_TEXTS, "more words than are read " * (info.max_tokens // 5 + 1), " ".join(model.types[:200])]
-    _check_parity(content, tables, head, texts, info.max_tokens)
+    content = content_of(tables, head, info)
+    check_parity(content, tables, head, model.types, info.max_tokens)
     with atomic_write(path) as file:
         file.write(content)
 
 
-def _check_parity(content: bytes, tables: Tables, head: ScoringHead, texts: Sequence[str], max_tokens: int) -> None:
+def content_of(tables: Tables, head: ScoringHead, info: ModelInfo) -> bytes:
+    """Return the content of the model file."""
+    graph = build_graph(tables, head, info.max_tokens)
+    helper.set_model_props(graph, info.to_metadata())
+    return bytes(graph.SerializeToString(deterministic=True))
+
+
+def check_parity(content: bytes, tables: Tables, head: ScoringHead, types: Sequence[str], max_tokens: int) -> None:
+    """Ask a model file and the trained model the same texts.
+
+    Args:
+        content: of the file.
+        tables: what its text graph reads.
+        head: its scoring head.
+        types: words of the training.
+        max_tokens: tokens of a text that are read.
+
+    Raises:
+        ConfigError: training diverged: the model's answers are not finite.
+        ArtifactError: the model and ONNX Runtime disagree.
+    """
+    texts = [*PARITY_TEXTS, "more words than are read " * (max_tokens // 5 + 1), " ".join(types[:200])]
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
-    padding_BT, token_BTGX = tables.read(Corpus.of(texts, max_tokens))
-    expected = head.answers(padding_BT, token_BTGX)
+    expected = head.answers(*head.inputs(tables, Corpus.of(texts, max_tokens)))
     if not all(np.isfinite(ours).all() for ours in expected):
         raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
     for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):

@@ -69,6 +69,12 @@ class LookupTables:
             views.append(np.concatenate([*parts, self.reserved_rows()]))
         return np.concatenate(views, 1)
 
+    def word_weights(self, words: Sequence[str]) -> Float32:
+        """Return how much each word counts in the first view; one without a row of its own counts most: 1."""
+        square = self.table()[self.index.rows(features.word_hashes(words)), 0, -1]
+        found: Float32 = np.sqrt(np.where(square == 0, 1, square))
+        return found
+
     def read(self, corpus: Corpus) -> tuple[Bools, Float32]:
         """Return padding [B, T] and token sums [B, T, G, X] as the text graph of a saved model does."""
         length = np.diff(corpus.start)

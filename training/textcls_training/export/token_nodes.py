@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
 from textcls_training.export.builder import GraphBuilder
+from textcls_training.models.bit_codes import BITS, SEEDS, WORD_BITS
 
 
 class StringGraphBuilder(GraphBuilder):
@@ -126,3 +127,17 @@ def _bands(config: FeatureConfig) -> tuple[features.Uint32, features.Uint32, NDA
             marks.append(mark % 2**32)
             last.append(max(first + n - 3, 1))
     return np.stack(bands, 1), np.array(marks, np.uint32), np.array(last, np.int64)
+
+
+def hash_bits(g: StringGraphBuilder, tokens_BT: str) -> str:
+    """Return the bits of the hashes of each token [B, T, K], 0 and 1, as `bit_embedding.codes` has them: K bits of H
+    hashes of W bits each, the lowest one of the first hash first.
+    """
+    hashes = []
+    for seed in SEEDS:
+        hashes.append(g.node("Unsqueeze", g.murmur(tokens_BT, seed), g.integers(2, 3)))
+    hash_BTH1 = g.node("Concat", *hashes, axis=2)
+    shifted = g.node("BitShift", hash_BTH1, g.constant(np.arange(WORD_BITS), np.uint32), direction="RIGHT")
+    bit_BTHW = g.node("BitwiseAnd", shifted, g.constant(1, np.uint32))
+    bit_BTHW = g.node("Cast", bit_BTHW, to=TensorProto.FLOAT)
+    return g.node("Reshape", bit_BTHW, g.integers(0, 0, BITS))

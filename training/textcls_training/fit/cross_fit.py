@@ -16,6 +16,7 @@ from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
+from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
@@ -42,11 +43,14 @@ class ValidatedFit:
         trainer: the fit.
         logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where all
             those of several labels would take more than `MOST_LOGITS` numbers.
+        parts: of the vectors of all rows after the last epoch; None unless labels are to be prototypes.
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
         self.trainer = make_trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
+        self.parts: SplitParts | None = None
+        self._split = split
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
         an_epoch = self.trainer.views * len(split.valid.labels) * classes
@@ -72,6 +76,8 @@ class ValidatedFit:
             self.logits.append(trainer.predict(self._encoded))
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
+        if trainer.config.head == "prototypes":
+            self.parts = SplitParts.of(trainer, self._split, self._encoded)
 
     def _score(self) -> EpochScore | None:
         """Score the last epoch, each view alike."""
@@ -90,6 +96,7 @@ class CrossFit:
 
     Attributes:
         logits: of the validation rows of each split, after each epoch.
+        parts: likewise `ValidatedFit.parts`.
         final: the fit on all rows, once there is one.
         kept: the fit of the first split, which is what a stop keeps.
     """
@@ -99,6 +106,7 @@ class CrossFit:
     ) -> None:
         self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
         self.logits: list[list[Float32]] = [[] for _ in splits]
+        self.parts: list[SplitParts | None] = [None] * len(splits)
         self.final: AnyTrainer | None = None
         self.kept: ValidatedFit | None = None
 
@@ -115,6 +123,7 @@ class CrossFit:
         if self.stop.requested:
             return self._as_it_stands()
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
+        selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.final is None or selected.epochs != self.config.epochs:
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
@@ -134,6 +143,9 @@ class CrossFit:
         self.config = replace(self.config, vectors=None, vectors_on_trial=False)
         if self.final is not None:
             self.final.leave_out(VECTORS)
+        for parts in self.parts:
+            if parts is not None:
+                parts.drop(VECTORS)
         return without
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
@@ -161,7 +173,7 @@ class CrossFit:
             self.kept = found
         name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
         found.run(name, callback, keep=i == 0)
-        self.logits[i] = found.logits
+        self.logits[i], self.parts[i] = found.logits, found.parts
 
     def _cancel(self) -> None:
         self.stop.requested = True

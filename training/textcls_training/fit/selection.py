@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
 from textcls_training.models.calibration import AnyCalibration, combine
 
@@ -21,6 +22,8 @@ class SelectionResult:
         logits: of the validation rows after that epoch [rows, labels], in the ensemble, before calibration.
         validation: the validation rows.
         interrupted: nothing was chosen, as somebody has ended the training, and it had come so far.
+        parts: of each split, where labels are to be prototypes, the parts of the vectors of its rows
+            (`textcls_training.fit.prototype_selection`).
     """
 
     epochs: int
@@ -28,6 +31,7 @@ class SelectionResult:
     logits: Float32
     validation: Validation
     interrupted: bool = False
+    parts: Sequence[SplitParts] = ()
 
     @property
     def labels(self) -> Int64:

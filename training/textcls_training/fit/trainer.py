@@ -91,6 +91,12 @@ class ViewLearner:
         logits_BC: Tensor = self.classifier(*given.tensors(self.device))
         return logits_BC
 
+    def pooled(self, given: ViewBatch) -> Tensor:
+        """Return what the attention sums up of texts [B, D], where there is one seed."""
+        values = self.classifier.mix(*given.tensors(self.device)[::2])
+        _, squared_norm_BT1, mask_BT = given.tensors(self.device)
+        return self.classifier.attention.pool(*values, squared_norm_BT1, mask_BT).squeeze(1)
+
     def rationale_loss(self, given: ViewBatch, rationale_BT: Tensor) -> Tensor:
         """Return how far attention is from human rationales, summed over the texts of a batch."""
         probability_BTS, _, _ = self.classifier.attend(*given.tensors(self.device))
@@ -210,6 +216,18 @@ class Trainer(AnyTrainer):
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC
+
+    @torch.no_grad()
+    def pooled(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> list[Float32]:
+        """Return what the attention of each view sums up [R, D], of what `encode` has made of texts."""
+        corpus, found = encoded_V[0].corpus, []
+        for learner, encoded in zip(self.learners, encoded_V, strict=True):
+            pooled_RD = np.zeros((len(corpus), learner.classifier.config.dim), np.float32)
+            learner.classifier.eval()
+            for text_B in plain_batches(corpus.lengths(), batch_size):
+                pooled_RD[text_B] = learner.pooled(learner.read(encoded, text_B)).cpu()
+            found.append(pooled_RD)
+        return found
 
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
         """Return what has been learned, with the weights that validation rows gave to the views."""

@@ -51,6 +51,19 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class PrototypeCalibration(Calibration):
+    """Of prototypes: besides, how much each view and the spelling count in the vector of a text, and the scale.
+
+    Attributes:
+        parts: one a view and one for the spelling, at least 0 and summing to 1.
+        scale: what cosines are multiplied by.
+    """
+
+    parts: tuple[float, ...]
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
 class LabelSetCalibration:
     """Of several labels a text: ensemble weights, and of each label a line from logits to log-odds, and a threshold.
 

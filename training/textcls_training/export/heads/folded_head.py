@@ -10,8 +10,10 @@ import onnx
 from onnx import TensorProto, helper
 
 from textcls_training.config.settings import Attention
+from textcls_training.data.arrays import Bools, Float32
+from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import GraphBuilder, make_model
-from textcls_training.export.heads.outputs import OUTPUTS, HeadOutputs, ensemble_bias
+from textcls_training.export.heads.outputs import OUTPUTS, HeadOutputs, Tables, ensemble_bias
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.constants import LEAST_SQUARE
 from textcls_training.models.ensemble import Classifier
@@ -64,6 +66,10 @@ class FoldedHead:
         return self._probabilities(logits_BC, xp), logits_BC, attention_BT, attribution_BTC
 
     answers = __call__
+
+    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
+        """Return padding and token sums of texts."""
+        return tables.read(corpus)
 
     def _probabilities(self, logits_BC: Any, xp: Any) -> Any:
         found = self.calibration

@@ -1,11 +1,12 @@
 """What every scoring head reads and gives, and the bias that it begins with. Shapes as in `export.heads`."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from textcls_training.data.arrays import Float32
+from textcls_training.data.arrays import Bools, Float32
+from textcls_training.data.corpus import Corpus
 from textcls_training.models.ensemble import Classifier
 
 # Their names in a saved graph.
@@ -15,6 +16,13 @@ OUTPUTS: Final = ("probabilities", "logits", "attention", "contributions")
 # Probabilities and logits [B, C], attention [B, T], attributions [B, T, C]: the output `contributions`. Arrays, or
 # tensors where tensors were given.
 HeadOutputs = tuple[Any, Any, Any, Any]
+
+
+class Tables(Protocol):
+    """What a text graph reads."""
+
+    def read(self, corpus: Corpus) -> tuple[Bools, Float32]:
+        """Return padding [B, T] and token sums [B, T, G, X] as the text graph of a saved model does."""
 
 
 def ensemble_bias(classifiers: Sequence[Classifier], ensemble_weights: Sequence[float]) -> Float32:

@@ -1,10 +1,10 @@
 """Which scoring head a trained model is saved with. Shapes as in `textcls_training.export.heads`."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import onnx
 
-from textcls_training.data.arrays import Bools, Float32
+from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import HeadOutputs, ensemble_bias
 from textcls_training.models.calibration import AnyCalibration
@@ -14,7 +14,10 @@ from textcls_training.models.ensemble import TrainedModel
 class ScoringHead(Protocol):
     """From token sums to outputs: as formulas, and as a graph that must agree with them."""
 
-    def answers(self, padding_BT: Bools, token_BTGX: Float32) -> HeadOutputs:
+    def inputs(self, tables: Any, corpus: Corpus) -> tuple[Any, ...]:
+        """Return what `answers` reads of texts, as the text graph of `tables` makes it."""
+
+    def answers(self, *given: Any) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
 
     def graph(self) -> onnx.ModelProto:
@@ -22,7 +25,7 @@ class ScoringHead(Protocol):
 
 
 def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHead:
-    """Return the scoring head of the saved model."""
+    """Return the scoring head of the saved model, where labels are linear."""
     if model.foldable:
         return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
     from textcls_training.export.heads.vector_head import VectorHead

@@ -1,6 +1,5 @@
 """The scoring head of every other model: the trained module itself. Shapes as in `textcls_training.export.heads`."""
 
-import copy
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,12 +11,13 @@ from torch import Tensor, nn
 
 from textcls.errors import ArtifactError
 from textcls_training.data.arrays import Bools, Float32
-from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs
+from textcls_training.data.corpus import Corpus
+from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs, Tables
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.classifier import SeedAttention, ViewClassifier
 from textcls_training.models.ensemble import Classifier
-from textcls_training.models.linear_classifier import LinearClassifier
 from textcls_training.models.mixing.building_blocks import StaticVector
+from textcls_training.models.modules import module_of
 from textcls_training.models.opset import OPSET
 
 
@@ -68,6 +68,10 @@ class VectorHead(nn.Module):
             probability_BC = torch.sigmoid(logits_BC * self.scale_C + self.shift_C)
         return probability_BC, logits_BC, attention_BT, attribution_BTC
 
+    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
+        """Return padding and token sums of texts."""
+        return tables.read(corpus)
+
     @torch.no_grad()
     def answers(self, padding_BT: Bools, token_BTVX: Float32) -> HeadOutputs:
         """Return `forward` of arrays, as arrays."""
@@ -108,20 +112,12 @@ class VectorHead(nn.Module):
 
 
 def folded_copy(classifier: Classifier) -> ViewClassifier:
-    """Return a copy on the CPU, as it is saved: of seeds and static vectors it has nothing but what they come to.
-
-    Raises:
-        TypeError: the classifier is neither linear nor PyTorch's.
-    """
-    if isinstance(classifier, LinearClassifier):
-        classifier = ViewClassifier.of(classifier)
-    if not isinstance(classifier, ViewClassifier):
-        raise TypeError(f"{type(classifier).__name__} is no classifier of PyTorch")
-    classifier = copy.deepcopy(classifier).cpu()
-    for module in classifier.modules():
+    """Return a copy on the CPU, as it is saved: of seeds and static vectors it has nothing but what they come to."""
+    found = module_of(classifier).cpu()
+    for module in found.modules():
         if isinstance(module, SeedAttention | StaticVector):
             module.fold()
-    return classifier
+    return found
 
 
 @contextmanager

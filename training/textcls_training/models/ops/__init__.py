@@ -1,4 +1,6 @@
-"""The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers."""
+"""The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers,
+`prototypes` in the place of a linear head.
+"""
 
 from textcls_training.models.ops.attention import (
     cosine_scores,
@@ -28,8 +30,18 @@ from textcls_training.models.ops.mixing import (
     spatial_gate,
     token_mlp,
 )
+from textcls_training.models.ops.prototypes import (
+    LEAST_LENGTH,
+    PrototypeScores,
+    TextVectors,
+    prototype_scores,
+    text_vectors,
+)
 
 __all__ = [
+    "LEAST_LENGTH",
+    "PrototypeScores",
+    "TextVectors",
     "average_pool",
     "boom",
     "cosine_scores",
@@ -51,7 +63,9 @@ __all__ = [
     "norm_fractions",
     "norm_weights",
     "pooled_norm",
+    "prototype_scores",
     "rationale_loss",
     "spatial_gate",
+    "text_vectors",
     "token_mlp",
 ]

@@ -1,15 +1,13 @@
-"""What is changed in a saved model without training it again: its metadata, and nothing else of the file."""
+"""The thresholds of a saved model, as `textcls evaluate --store` writes them: its metadata, and nothing else."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import onnx
-from google.protobuf.message import DecodeError
-
 from textcls._util.atomic_write import atomic_write
-from textcls.artifact import METADATA_KEY, ModelInfo, read_file
-from textcls.errors import ArtifactError, ConfigError
+from textcls.artifact import ModelInfo, read_file
+from textcls.errors import ConfigError
+from textcls.model_file import onnx_file
 from textcls.prediction import checked_threshold
 
 
@@ -50,12 +48,8 @@ def store_thresholds(path: Path, thresholds: Sequence[float]) -> None:
 
 def _rewrite(path: Path, change: Callable[[ModelInfo], ModelInfo]) -> None:
     """Change what the file at `path` says of itself."""
-    try:
-        model = onnx.load_model_from_string(read_file(path))
-    except DecodeError as error:
-        raise ArtifactError(f"{path} is no ONNX file, or it is damaged.") from error
-    found = {prop.key: prop for prop in model.metadata_props}
-    info = ModelInfo.from_metadata({key: prop.value for key, prop in found.items()}, path)
-    found[METADATA_KEY].value = change(info).to_metadata()[METADATA_KEY]
+    data = read_file(path)
+    info = ModelInfo.from_metadata(onnx_file.metadata(data, path), path)
+    content = onnx_file.exchanged(data, change(info), path)
     with atomic_write(path) as file:
-        file.write(model.SerializeToString(deterministic=True))
+        file.write(content)

@@ -1,0 +1,130 @@
+"""`textcls teach`: a new label from a few examples, or better examples of an old one, without training."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from textcls import artifact
+from textcls._util.atomic_write import check_output_path
+from textcls.artifact import ModelInfo
+from textcls.classifier import Classifier
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    label_column_option,
+    model_argument,
+    reading_options,
+    text_column_option,
+)
+from textcls.data import open_table, texts_of
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show
+from textcls.display.terminal.teaching import taught_report
+from textcls.errors import ConfigError
+from textcls.teaching import Taught, take_back, teach, write
+from textcls.teaching.support import prototypes_of
+
+
+@click.command(
+    "teach",
+    epilog="""Example: textcls teach tickets.onnx --label refunds --examples refunds.csv
+
+    Example: textcls teach tickets.onnx --label refunds --example "I want my money back"
+
+    Example: textcls teach tickets.onnx --take-back refunds""",
+)
+@model_argument
+@click.option(
+    "--label", metavar="LABEL", help="What the examples are of: a new label, or one that the model knows already."
+)
+@click.option(
+    "--examples",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Texts, of LABEL all of them; without --label each row says in its label column what it is. - is standard "
+    "input.",
+)
+@click.option("--example", "given", multiple=True, metavar="TEXT", help="A text of LABEL; give it several times.")
+@click.option("--take-back", "back", multiple=True, metavar="LABEL", help="Forget what has been taught of a label.")
+@click.option("--output", "-o", type=PATH, help="Write the model here.  [default: MODEL is replaced]")
+@text_column_option
+@label_column_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@reading_options
+def teach_command(
+    model: Path,
+    label: str | None,
+    examples: Path | None,
+    given: tuple[str, ...],
+    back: tuple[str, ...],
+    output: Path | None,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Teach MODEL a label by a few examples, without training; textcls train --head prototypes makes such a model.
+
+    What a label has been taught before is replaced; what it has from its training stays. Other labels keep theirs.
+    """
+    _check(label, examples, given, back)
+    output = output or model
+    check_output_path(output)
+    data = artifact.read_file(model)
+    classifier = Classifier.from_bytes(data, model)
+    prototypes_of(classifier.info, model)
+    if back:
+        taught = take_back(classifier, data, back)
+    else:
+        columns = (text_columns, label_column)
+        taught = teach(classifier, data, _examples(classifier.info, label, examples, given, columns, reading))
+    write(taught, output)
+    reading.say_skipped()
+    if as_json:
+        click.echo(json_line(_as_json(taught, back, output)))
+    else:
+        show(taught_report(taught, back, output))
+
+
+def _check(label: str | None, examples: Path | None, given: Sequence[str], back: Sequence[str]) -> None:
+    if back and (label is not None or examples is not None or given):
+        raise ConfigError("--take-back forgets and the other options teach; give one of them at a time.")
+    if not back and examples is None and not given:
+        raise ConfigError("There is nothing to teach; give --examples with a file, or --example with a text.")
+    if given and label is None:
+        raise ConfigError("--example needs --label, which says what the text is.")
+
+
+def _examples(
+    info: ModelInfo,
+    label: str | None,
+    examples: Path | None,
+    given: Sequence[str],
+    columns: tuple[tuple[str, ...], str | None],
+    reading: Reading,
+) -> Mapping[str, Sequence[str]]:
+    """Return the examples of each label."""
+    found: dict[str, list[str]] = {} if label is None else {label: list(given)}
+    if examples is None:
+        return found
+    if label is None:
+        with reading.labelled_rows([examples], *columns, info) as rows:
+            for row in rows:
+                found.setdefault(row.label, []).append(row.text)
+        return found
+    with open_table(examples, reading.options, reading.bad) as table:
+        text_columns = columns[0]
+        chosen = table.choose(text_columns or info.text_columns, "text", guess=not text_columns)
+        reading.say(table.notes)
+        found[label] += [text for text, _ in texts_of(table, chosen)]
+    return found
+
+
+def _as_json(taught: Taught, back: Sequence[str], output: Path) -> dict[str, object]:
+    return {
+        "model": str(output),
+        "labels": list(taught.classifier.labels),
+        "taught": [label.to_json() for label in taught.labels],
+        "taken_back": list(back),
+    }

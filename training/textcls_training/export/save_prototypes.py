@@ -1,0 +1,119 @@
+"""From a trained model to a file of prototypes: its encoder is saved, and then taught the rows of the training.
+
+What a file can be taught later is how it is taught first (`textcls.teaching`): its own graph makes the vectors of the
+rows, whose means are the support rows of their labels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from textcls._util.atomic_write import atomic_write
+from textcls.artifact import ModelInfo
+from textcls.classifier import Classifier
+from textcls.errors import InputError
+from textcls.prototypes import Prototypes, SupportRow
+from textcls.teaching.centres import Float32, centres
+from textcls.teaching.support import Support, prototypes_of
+from textcls.teaching.teach import embed
+from textcls_training.data.corpus import Corpus
+from textcls_training.export.heads.prototype_head import PrototypeHead
+from textcls_training.export.save import check_parity, content_of
+from textcls_training.export.tables import LookupTables
+from textcls_training.models.bit_codes import BITS
+from textcls_training.models.prototypes import SUPPORT_ROWS, TextEncoder
+
+# By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
+MEASURED_ROWS, MEASURED_TOKENS = 500, 200
+# Of a label with more rows so many, evenly from all, make its support rows.
+MOST_ROWS: Final = 1000
+
+
+def save_prototypes(
+    encoder: TextEncoder,
+    tables: LookupTables,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    info: ModelInfo,
+    path: Path,
+    *,
+    keep_texts: bool,
+) -> ModelInfo:
+    """Make the support rows of all labels, check the file against PyTorch, write it to `path`.
+
+    Args:
+        encoder: what makes vectors of texts.
+        tables: what the text graph reads.
+        texts: of the training rows.
+        labels: of each its label.
+        info: what the file says of itself, but for the prototypes.
+        path: of the file.
+        keep_texts: whether the file keeps the texts nearest to support rows, or their numbers alone.
+
+    Returns:
+        What the file says of itself.
+
+    Raises:
+        InputError: no row of a label holds anything.
+        ConfigError: training diverged; nothing is written.
+        ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
+    """
+    info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
+    lengths = _part_lengths(encoder, tables, texts, info)
+    empty = content_of(tables, _head_without_rows(encoder, lengths, info), info)
+    classifier = Classifier.from_bytes(empty, path)
+    parts = []
+    for label in info.labels:
+        rows = _rows_of(label, labels)
+        parts.append(_support_rows(classifier, [texts[i] for i in rows], rows, keep_texts=keep_texts))
+        if not parts[-1][0]:
+            raise InputError(f"No training row of the label {label!r} holds a word or a sign; a prototype needs one.")
+    prototypes = Prototypes(encoder.calibration.scale, keep_texts, tuple(rows for rows, _ in parts))
+    support = Support(replace(classifier.info, prototypes=prototypes), tuple(vectors for _, vectors in parts))
+    content = support.written_to(empty, path)
+    head = PrototypeHead(encoder, lengths, np.concatenate(support.of_label), prototypes, info.bias)
+    check_parity(content, tables, head, encoder.model.types, info.max_tokens)
+    with atomic_write(path) as file:
+        file.write(content)
+    return support.info
+
+
+def _placeholder(encoder: TextEncoder, labels: int, keep_texts: bool) -> Prototypes:
+    """Return one support row a label, until there are others."""
+    row = SupportRow(1, 1, False, "" if keep_texts else None)
+    return Prototypes(encoder.calibration.scale, keep_texts, ((row,),) * labels)
+
+
+def _head_without_rows(encoder: TextEncoder, lengths: Sequence[float], info: ModelInfo) -> PrototypeHead:
+    """Return a head whose support rows, one a label, are yet to come."""
+    vector_SF = np.zeros((len(info.labels), encoder.width * len(encoder.model.views) + BITS), np.float32)
+    return PrototypeHead(encoder, lengths, vector_SF, prototypes_of(info, Path()), info.bias)
+
+
+def _part_lengths(encoder: TextEncoder, tables: LookupTables, texts: Sequence[str], info: ModelInfo) -> list[float]:
+    some = [texts[i] for i in np.unique(np.linspace(0, len(texts) - 1, MEASURED_ROWS).astype(np.int64))]
+    head = _head_without_rows(encoder, [1.0] * len(encoder.calibration.parts), info)
+    return head.part_lengths(tables, Corpus.of(some, min(info.max_tokens, MEASURED_TOKENS)))
+
+
+def _rows_of(label: str, labels: Sequence[str]) -> list[int]:
+    """Return the numbers of the rows with a label, not more than are needed."""
+    rows = [i for i, one in enumerate(labels) if one == label]
+    some = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64))
+    return [rows[i] for i in some]
+
+
+def _support_rows(
+    classifier: Classifier, texts: Sequence[str], rows: Sequence[int], *, keep_texts: bool
+) -> tuple[tuple[SupportRow, ...], Float32]:
+    vector_NF, _ = embed(classifier, texts)
+    there = np.flatnonzero(vector_NF.any(1))
+    found = centres(vector_NF[there], SUPPORT_ROWS)
+    support = []
+    for nearest, size in zip(found.nearest_K.tolist(), found.size_K.tolist(), strict=True):
+        number = int(there[nearest])
+        support.append(SupportRow(rows[number] + 1, size, False, texts[number] if keep_texts else None))
+    return tuple(support), found.centre_KF
