@@ -158,13 +158,16 @@ class CrossFit:
 
         The fit on all rows is the right one whenever the last epoch is selected.
         """
-        final = make_trainer(self.dataset, self.classes, self.config, self.stop)
-        jobs: list[Callable[[], None]] = [partial(final.train, self.config.epochs)]
+        jobs: list[Callable[[], None]] = [self._fit_all]
         for i in range(1, len(self.splits), 2):
             jobs.append(partial(self._fit_split, i))
         with in_second_thread(jobs, self._cancel):
             for i in range(0, len(self.splits), 2):
                 self._fit_split(i, callback)
+
+    def _fit_all(self) -> None:
+        final = make_trainer(self.dataset, self.classes, self.config, self.stop)
+        final.train(self.config.epochs)
         self.final = final
 
     def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from textcls_training.compiling import compiled
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
 from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.compiling import compiled
 from textcls_training.models.ensemble import HashedView
 
 
