@@ -36,6 +36,15 @@ def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: S
     return Trainer(dataset, classes, config, stop)
 
 
+def _tell_of_compiling(callback: Callback) -> None:
+    """Say why the first training on a machine takes longer."""
+    from textcls_training.compiling import first_use
+    from textcls_training.fit.compiled.step import train_batches
+
+    if first_use(train_batches):
+        callback.note("The training loops are compiled for this machine now, once; that takes some seconds.")
+
+
 class ValidatedFit:
     """A fit on the training rows of a split, validated after each epoch.
 
@@ -116,6 +125,8 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
+        if self.config.impl == "compiled":
+            _tell_of_compiling(callback)
         if self.config.model.draws_while_training:
             self._fit_one_after_the_other(callback)
         else:

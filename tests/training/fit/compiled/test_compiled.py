@@ -4,8 +4,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import torch
 from tests.training.helpers import Recorder, classes_of, dataset_of, resolved
 from textcls.data import read_labelled
 from textcls.errors import ConfigError
+from textcls_training import compiling
+from textcls_training.compiling import first_use as compiling_first_use
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -21,10 +24,11 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.compiled import step
 from textcls_training.fit.compiled.arrays import Dense
 from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
-from textcls_training.fit.cross_fit import make_trainer
+from textcls_training.fit.cross_fit import cross_fit, make_trainer
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer, ViewLearner
 from textcls_training.models.classifier import ViewClassifier
@@ -294,3 +298,26 @@ print(*{name.partition(".")[0] for name in sys.modules})
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "numba" in loaded
     assert not {"torch", "onnxscript", "sklearn"} & loaded
+
+
+def test_the_first_training_on_a_machine_says_that_it_compiles(rows: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = rows.split(np.arange(len(rows.labels)) % 5 == 0)
+    config = replace(resolved(rows, epochs=1), impl="compiled")
+    CompiledTrainer(rows, classes_of(rows), config).train(1)
+    said = []
+    for path in (step.train_batches.stats.cache_path, None):  # type: ignore[attr-defined]
+        monkeypatch.setattr(compiling, "first_use", partial(first_use_at, path))
+        callback = Recorder()
+        cross_fit(rows, [split], classes_of(rows), config, callback)
+        said.append([note for note in callback.notes if "compiled" in note])
+    assert said == [[], ["The training loops are compiled for this machine now, once; that takes some seconds."]]
+
+
+def first_use_at(path: str | None, function: Any) -> bool:
+    """What is said of a function whose machine code would be kept at `path`."""
+
+    class Elsewhere:
+        py_func = function.py_func
+        stats = function.stats._replace(cache_path=path)
+
+    return compiling_first_use(cast(Any, Elsewhere))
