@@ -6,15 +6,17 @@
 DATA is as for compare.py. Of the training rows, 10,000 at most, some are drawn as labelled ones, and the others lose
 their labels. Trained on them are the model without vectors (labels alone) and the one with the vectors that few rows of
 English get unasked (default); with --teacher the one that teaches itself (self-training), and the student of the
-teacher, a sentence encoder under logistic regression, which is scored, too; with --vectors also the model and the
-student with these vectors. Of student and labels alone the test rows score what held-out rows preferred. Written are
-.json and .md. A second run goes on where the first one stopped.
+teacher, a sentence encoder under logistic regression, which is scored, too, and the model with the teacher's vectors of
+English words, fitted to the texts without labels (vectors + texts); with --vectors also the model and the student with
+these vectors. Of student and labels alone the test rows score what held-out rows preferred. Written are .json and .md.
+A second run goes on where the first one stopped; what earlier ones have measured may stand --beside it in the table.
 """
 
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final, NamedTuple
@@ -23,22 +25,27 @@ import click
 import numpy as np
 from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read
 from measure import Figures
+from rich.console import Console
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
+from textcls.display.terminal.progress import progress_on
+from textcls_training.cli_vectors import DIMS
 from textcls_training.config.settings import from_options
+from textcls_training.data.english import english
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.distillation.encoder import SentenceEncoder
 from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.pipeline import train
+from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_training.vectors import distil, file
 
 MOST_ROWS: Final = 10_000
 ALONE, ITSELF, STUDENT, TEACHER = OURS, f"{OURS} self-training", f"{OURS} student", "teacher"
 DEFAULT = f"{OURS} default"
-VECTORS, BOTH = f"{OURS} vectors", f"{OURS} vectors and student"
+VECTORS, FITTED, BOTH = f"{OURS} vectors", f"{OURS} vectors and texts", f"{OURS} vectors and student"
 HEADINGS: Final = {
     ALONE: "labels alone",
     DEFAULT: "default",
@@ -46,6 +53,7 @@ HEADINGS: Final = {
     TEACHER: "teacher",
     STUDENT: "student",
     VECTORS: "vectors",
+    FITTED: "vectors + texts",
     BOTH: "vectors and student",
 }
 # Who learns from unlabelled texts.
@@ -111,11 +119,15 @@ def measure(folder: Path, cell: Cell, given: Given) -> Figures:
     config = from_options(given.options(cell.model))
     start = time.process_time()
     unlabelled = None
-    if cell.model in LEARNERS:
+    if cell.model in (*LEARNERS, FITTED):
         texts = (UnlabelledText(text) for text in rows.unlabelled)
         unlabelled = UnlabelledTexts.sample(texts, config.unlabelled_rows, rows.labelled.texts)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.onnx"
+        if cell.model == FITTED and given.teacher is not None and unlabelled is not None:
+            config = replace(config, vectors=Path(temporary) / "fitted.vectors")
+            fitted_vectors(given.teacher, unlabelled.texts, Path(temporary) / "fitted.vectors")
+            unlabelled = None
         report = train(rows.labelled, path, config, unlabelled=unlabelled)
         seconds = time.process_time() - start
         answers = Classifier.load(path).predict(rows.test.texts)
@@ -127,6 +139,13 @@ def measure(folder: Path, cell: Cell, given: Given) -> Figures:
             name = score.name.replace(" ", "_")
             found |= {f"{name}_held_out": 100 * score.accuracy, f"{name}_cross_entropy": score.cross_entropy}
     return found
+
+
+def fitted_vectors(place: str, texts: list[str], path: Path) -> None:
+    """Write the teacher's vectors of the English words that come along, fitted to `texts`."""
+    with progress_on(Console(stderr=True, quiet=True)) as progress:
+        words, row_VD = distil.distilled(place, english().words, texts, DIMS, progress)
+    file.save(path, words, row_VD, {}, 8)
 
 
 def teacher_accuracy(rows: Draw, place: str) -> float:
@@ -161,6 +180,20 @@ def notes(state: State) -> str:
     """Return what is to be known of the table."""
     models = _models(state)
     return NOTES.format(used=", ".join(HEADINGS[model] for model in LEARNERS if model in models))
+
+
+def joined(runs: Sequence[State]) -> State:
+    """Return what the runs have measured; of a cell that several have, what the first of them says."""
+    figures = {cell: found for run in reversed(runs) for cell, found in run.figures.items()}
+    sets = list(dict.fromkeys(cell.set for run in runs for cell in run.figures))
+    order = sorted(figures, key=lambda cell: (sets.index(cell.set), cell.rows or 0))
+    return State(runs[0].about, {cell: figures[cell] for cell in order})
+
+
+def _headline(run: State, *, several: bool) -> str:
+    """Return the line that says when a run was; of several also what it has measured."""
+    measured = ", ".join(HEADINGS[model] for model in _models(run))
+    return f"{measured}: {headline(run.about)}" if several else headline(run.about)
 
 
 def _models(state: State) -> list[str]:
@@ -208,6 +241,13 @@ def _shown(values: Sequence[float]) -> str:
     help="The data set whose texts are the unlabelled ones.  [default: the other training rows]",
 )
 @click.option("--unlabelled-rows", "most", type=click.IntRange(1), help="As of textcls train.")
+@click.option("--only", help="The columns that are measured, with commas.  [default: all that is given allows]")
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The .json of an earlier run, which stands in the table, too, where this one has measured nothing.",
+)
 @click.option(
     "--output",
     default=ROOT / "benchmarks" / "few_labels",
@@ -223,12 +263,17 @@ def main(
     draws: int,
     other: Path | None,
     most: int | None,
+    only: str | None,
+    beside: tuple[Path, ...],
     output: Path,
     restart: bool,
 ) -> None:
     """Measure labels alone, self-training, teacher and student, with vectors or without, on the data sets in DATA."""
     given = Given(place, vectors, other, most)
-    models = (ALONE, DEFAULT, *((STUDENT, TEACHER, ITSELF) if place else ()), *((VECTORS, BOTH) if vectors else ()))
+    possible = {ALONE, DEFAULT, *((STUDENT, TEACHER, ITSELF, FITTED) if place else ())}
+    possible |= {VECTORS, BOTH} if vectors else set()
+    wanted = only.split(",") if only else [HEADINGS[model] for model in possible]
+    models = [model for model, heading in HEADINGS.items() if model in possible and heading in wanted]
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     state = resume(saved, about(packages=PACKAGES), restart)
     cells = [
@@ -239,7 +284,10 @@ def main(
         for model in models
     ]
     state.run(cells, lambda cell: measure(sets[cell.set], cell, given), saved)
-    markdown = "\n".join([headline(state.about), "", *table(state), *state.failures(), "", notes(state)])
+    runs = [state, *map(State.load, beside)]
+    shown = joined(runs)
+    heads = [line for run in runs for line in (_headline(run, several=len(runs) > 1), "")]
+    markdown = "\n".join([*heads, *table(shown), *state.failures(), "", notes(shown)])
     output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
     click.echo(markdown)
     sys.exit(1 if state.errors else 0)

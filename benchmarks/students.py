@@ -32,11 +32,11 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.split import hashes_of
 from textcls_training.distillation.distil import Pool
-from textcls_training.distillation.encoder import SentenceEncoder
 from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.fit import calibration
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
+from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 SCORED: Final = 1000

@@ -51,8 +51,7 @@ def main() -> None:
     given = parser.parse_args()
     words = as_many_as_fit([word for _, word in build.usable_words(listed_words(given.words), 100_000)])
     with progress_on(Console(stderr=True), "words") as progress:
-        raw_VE = distil.encode(given.teacher, words, progress)
-    kept, row_VD = build.prepared(words, raw_VE, DIMS)
+        kept, row_VD = distil.distilled(given.teacher, words, [], DIMS, progress)
     about = {
         "source": given.source,
         "licence": given.licence,

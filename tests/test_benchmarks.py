@@ -290,6 +290,18 @@ def test_vectors_and_teacher_go_to_the_trainings_that_are_named_after_them(modul
     assert {options["unlabelled_rows"] for options in told.values()} == {500}
 
 
+def test_earlier_runs_stand_beside_this_one_in_the_table_where_it_has_measured_nothing(module: Any) -> None:
+    few, state = module("few_labels"), module("state")
+
+    def run(accuracy: float, *models: str) -> Any:
+        cells = [state.Cell("trees", model, 0, 100) for model in models]
+        return state.State(ABOUT, {cell: {"accuracy": accuracy, "seconds": 9.0, "weight": 1.0} for cell in cells})
+
+    lines = few.table(few.joined([run(70.0, few.FITTED, few.ITSELF), run(60.0, few.ALONE, few.ITSELF)]))
+    assert lines[0] == "| set | labelled rows | labels alone | self-training | vectors + texts | used | s |"
+    assert lines[2] == "| trees | 100 | 60.00 | 70.00 | 70.00 | 1 | - |"
+
+
 # Variants of students
 
 

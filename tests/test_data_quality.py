@@ -90,10 +90,31 @@ def test_copies_with_different_labels_are_found(tmp_path: Path) -> None:
 def test_labels_that_differ_by_case_or_space_are_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "Late  Parcel"), ("two", "late parcel"), ("three", "late parcel")])
     message = found["alike-labels"].message
-    assert "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _ or -; write them alike" in message
+    assert (
+        "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _, - or .0; write them alike" in message
+    )
     found = findings(tmp_path, [*GOOD, ("one", "late_parcel"), ("two", "late-parcel"), ("three", "LateParcel")])
     assert found["alike-labels"].count == 3
     assert "alike-labels" not in findings(tmp_path, [*GOOD, ("one", "-"), ("two", "_"), ("three", "c"), ("four", "c+")])
+
+
+def test_numbers_as_labels_are_alike_by_their_value_and_not_by_their_sign(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("one", "1"), ("two", "1.0"), ("three", "-1"), ("four", "1234567")])
+    assert found["alike-labels"].count == 2
+    assert "'1' (1) and '1.0' (1)" in found["alike-labels"].message
+
+
+def test_what_programs_write_where_there_is_no_text_is_found(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("nan", "x"), (" NULL ", "y"), ("none of it works", "x")])
+    assert [row.rpartition(" ")[2] for row in found["no-text"].rows] == ["13", "14"]
+    assert str(found["no-text"]).startswith("2 texts are what programs write where there is none, such as nan or null")
+
+
+def test_markup_is_found_and_signs_that_people_write_are_none(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("good<br />bad", "x"), ("AT&amp;T", "y"), ('<a href="x">here</a>', "x")])
+    assert found["markup"].count == 3
+    people = [("<3 you", "x"), ("a < b > c", "y"), ("<name>, hello", "x"), ("Q&A; more", "y")]
+    assert "markup" not in findings(tmp_path, [*GOOD, *people])
 
 
 def test_labels_with_one_example_are_found(tmp_path: Path) -> None:

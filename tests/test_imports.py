@@ -41,7 +41,7 @@ MAY_IMPORT = (
         },
     ),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("data/", {"numpy", "pyarrow"}),
+    ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -104,12 +104,26 @@ def test_kernels_import_nothing_of_ours() -> None:
 
 
 # Phases of training, from the bottom up: each may import those before it.
-PHASES = ("vectors", "config", "data", "models", "fit", "distillation", "export", "pipeline", "studies", "cli")
+PHASES = (
+    "sentence_encoder",
+    "vectors",
+    "config",
+    "data",
+    "models",
+    "fit",
+    "distillation",
+    "export",
+    "pretraining",
+    "pipeline",
+    "studies",
+    "cli",
+)
 PHASE_OF = {
     "training_report": "pipeline",
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",
     "compiling": "config",
@@ -200,7 +214,7 @@ LAYERS_OF_TEXTCLS = (
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
-    ("batch", "global_explanation", "teaching", "training"),
+    ("batch", "global_explanation", "reading", "teaching", "training"),
     ("evaluation",),
     ("display",),
     ("__init__",),

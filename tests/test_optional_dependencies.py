@@ -13,7 +13,7 @@ from textcls import MissingExtraError
 from textcls._util import optional_dependencies
 from textcls.data import parquet
 from textcls.evaluation import metrics, selective_prediction
-from textcls_training.distillation import encoder
+from textcls_training import sentence_encoder
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,7 +67,7 @@ def test_a_teacher_says_what_to_install_before_the_work(monkeypatch: pytest.Monk
     forget(monkeypatch, "sentence_transformers")
     monkeypatch.setattr(sys, "meta_path", [Without("sentence_transformers"), *sys.meta_path])
     with pytest.raises(MissingExtraError, match=r"^A teacher needs .*; type: pip install 'textcls\[teacher\]'$"):
-        encoder.require()
+        sentence_encoder.require()
 
 
 @pytest.mark.parametrize("name", ASK)

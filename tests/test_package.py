@@ -121,6 +121,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "train",
         "teacher",
         "parquet",
+        "tables",
         "kernels",
         "explain",
         "ablate",

@@ -24,6 +24,7 @@ from textcls.explanation import Explanation, TokenAttribution
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.prediction import LabelScore, Prediction
+from textcls.reading import read
 from textcls.training import train
 
 __version__ = "0.1.0"
@@ -49,5 +50,6 @@ __all__ = [
     "__version__",
     "evaluate",
     "explain_globally",
+    "read",
     "train",
 ]

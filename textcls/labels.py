@@ -12,6 +12,7 @@ MOST_LABELS: Final = 100_000
 MOST_SEVERAL: Final = 10_000
 LABEL_CHARACTERS: Final = 1000
 ALL_CHARACTERS: Final = 10_000_000
+_JOINING: Final = str.maketrans("", "", "_-")
 
 
 def unpaired_surrogate(text: str) -> str | None:
@@ -32,6 +33,14 @@ def label_problem(label: str) -> str | None:
     if surrogate := unpaired_surrogate(label):
         return f"holds {ascii(surrogate)[1:-1]}, half a character that has no UTF-8 form"
     return None
+
+
+def plain_name(label: str) -> str:
+    """Return what two labels share if they may be one: case, space, `_` and `-` left out, and of a number its value."""
+    try:
+        return repr(float(label))
+    except ValueError:
+        return "".join(label.casefold().translate(_JOINING).split()) or label
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:

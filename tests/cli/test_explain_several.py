@@ -103,7 +103,7 @@ def test_inspect_shows_the_task_and_the_threshold_of_each_label(
     info = several_labels.info
     facts = {line.split("  ")[0]: line for line in output.splitlines()}
     assert "multi-label" in facts["task"]
-    assert f"break-even {info.training['held_out_break_even']}" in facts["held out"]
+    assert f"break-even {info.training['held_out_break_even']:.2%}" in facts["held out"]
     assert {"temperature", "threshold"}.isdisjoint(facts)
     assert info.thresholds is not None
     rows = [line.split() for line in output.splitlines()]

@@ -354,3 +354,45 @@ def test_a_mistyped_option_is_answered_with_the_one_that_may_be_meant(model_path
     result = run("predict", model_path, "new.csv", "--ouput", "out.csv")
     assert result.exit_code == 2
     assert re.search(r"Did you mean .*'--output'", result.stderr)
+
+
+def test_answers_go_back_into_the_spreadsheet_that_the_rows_came_from(model_path: Path, tmp_path: Path) -> None:
+    from openpyxl import Workbook, load_workbook
+
+    book = Workbook()
+    sheet = book.active
+    for row in (["text", "amount"], ["my card was charged twice", 12.5], ["where is my parcel", 3]):
+        sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert run("predict", model_path, tmp_path / "a.xlsx", "--output", tmp_path / "b.xlsx").exit_code == 0
+    header, first, _ = load_workbook(tmp_path / "b.xlsx").worksheets[0].iter_rows(values_only=True)
+    assert header == ("text", "amount", "predicted_label", "score", "decision")
+    assert first[:2] == ("my card was charged twice", 12.5)
+    assert isinstance(first[3], float)
+
+
+def test_delimiter_and_encoding_of_the_output_are_those_asked_for(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text\ncafé\n", encoding="utf-8")
+    german = ("--output-delimiter", "semicolon", "--output-encoding", "utf-8-sig")
+    assert run("predict", model_path, tmp_path / "a.csv", "--output", tmp_path / "b.csv", *german).exit_code == 0
+    assert (tmp_path / "b.csv").read_bytes().startswith("\ufefftext;predicted_label;score;decision\ncafé;".encode())
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "said"),
+    [
+        (("--output-encoding", "latin-1"), "b.csv", "'☃' has no form in latin-1; write UTF-8"),
+        (("--output-encoding", "klingon"), "b.csv", "There is no encoding 'klingon'"),
+        (("--output-encoding", "cp1252"), "b.jsonl", "leave --output-encoding out"),
+        (("--output-delimiter", "tab"), "b.xlsx", "leave --output-delimiter out"),
+        (("--sheet", "one"), "b.csv", "is read as csv, which has no sheets; leave --sheet out"),
+    ],
+)
+def test_what_does_not_go_with_the_output_is_told_and_no_file_is_left(
+    model_path: Path, tmp_path: Path, options: tuple[str, ...], name: str, said: str
+) -> None:
+    (tmp_path / "a.csv").write_text("text\n☃\n", encoding="utf-8")
+    done = run("predict", model_path, tmp_path / "a.csv", "--output", tmp_path / name, *options)
+    assert done.exit_code != 0
+    assert said in done.stderr
+    assert not (tmp_path / name).exists()

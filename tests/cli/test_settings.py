@@ -86,7 +86,11 @@ top-k = 3
     [
         ("[train]\nepoch = 3", 2, "textcls.toml, [train]: there is no option 'epoch'; did you mean 'epochs'?"),
         ("[trian]\nepochs = 3", 2, "textcls.toml: there is no command 'trian'; did you mean 'train'?"),
-        ("epochs = 3", 2, "textcls.toml: there is no command 'epochs'; there are check, train, vectors, evaluate"),
+        (
+            "epochs = 3",
+            2,
+            "textcls.toml: there is no command 'epochs'; there are check, train, vectors, pretrain, evaluate",
+        ),
         ("train = 3", 2, "textcls.toml: 'train' is no table; write [train], and its options below."),
         ("[train]\nepochs = 0", 2, "textcls.toml, [train] epochs: epochs must be at least 1, not 0."),
         ("[train]\nepochs = 2.5", 2, "textcls.toml, [train] epochs: epochs must be a whole number, not '2.5'."),

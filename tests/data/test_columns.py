@@ -96,3 +96,11 @@ def test_every_file_must_have_the_columns_of_the_first(write: Write) -> None:
         pytest.raises(InputError, match=r"has no column 'message', which .*a\.csv has"),
     ):
         table.require_same_columns()
+
+
+def test_two_columns_of_a_training_are_not_replaced_by_one(write: Write) -> None:
+    path = write("a.csv", "body\nhello\n")
+    with open_tables([path]) as table, pytest.raises(InputError, match="has no column 'subject'; it has 'body'"):
+        table.choose(["subject", "body"], "text", guess=True)
+    with open_tables([path]) as table:
+        assert table.choose(["body"], "text") == ("body",)

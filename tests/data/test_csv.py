@@ -105,8 +105,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.csv") == f"There is no file {tmp_path / 'no.csv'}."
 
 
-def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    assert "is a folder" in refusal(tmp_path)
+def test_an_empty_folder_is_no_table(tmp_path: Path) -> None:
+    assert "holds no file that is read" in refusal(tmp_path)
 
 
 def test_a_path_through_a_file_cannot_be_read_and_the_reason_is_given(write: Write) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,12 @@ def test_the_format_that_was_asked_for_counts_more_than_the_name(write: Write) -
     assert rows_of(write("a.csv", JSONL), format="jsonl") == TWO
 
 
-def test_a_json_file_is_refused_with_the_name_of_json_lines(write: Write) -> None:
-    assert "one object a line into a file called .jsonl" in refusal(write("a.json", '[{"text": "a"}]'))
-    assert rows_of(write("a.json", JSONL), format="jsonl") == TWO
-
-
-def test_an_excel_file_is_refused(write: Write) -> None:
-    assert "is a zip or Excel file; save its table as CSV." in refusal(write("a.xlsx", b"PK\x03\x04rest"))
+def test_a_json_file_may_hold_a_list_of_objects_or_an_object_a_line(write: Write) -> None:
+    assert rows_of(write("a.json", json.dumps(TWO, indent=1))) == TWO
+    assert rows_of(write("a.json", JSONL)) == TWO
+    assert "neither a list of objects nor one object a line" in refusal(
+        write("b.json", json.dumps({"rows": TWO}, indent=1))
+    )
 
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"quotes": False}])
@@ -85,13 +85,15 @@ def test_plain_lines_are_texts_and_nothing_else(write: Write) -> None:
 @pytest.mark.parametrize("keep", [30, 200])
 def test_a_gzip_file_that_is_cut_off_is_told(write: Write, keep: int) -> None:
     packed = gzip.compress("".join(f"{i * 7919}\n" for i in range(20_000)).encode())
-    assert "is cut off: the gzip file ends too early" in refusal(write("a.csv.gz", packed[: len(packed) * keep // 300]))
+    assert "is cut off: its packed data end too early" in refusal(
+        write("a.csv.gz", packed[: len(packed) * keep // 300])
+    )
 
 
 def test_a_gzip_file_that_is_damaged_is_told(write: Write) -> None:
     packed = bytearray(gzip.compress(CSV.encode() * 100))
     packed[20:40] = bytes(20)
-    assert "is damaged: its gzip data cannot be unpacked" in refusal(write("a.csv.gz", bytes(packed)))
+    assert "is damaged: its packed data cannot be unpacked" in refusal(write("a.csv.gz", bytes(packed)))
 
 
 def test_the_same_rows_give_the_same_bytes_in_gzip(write: Write, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,9 +12,13 @@ from rich.style import Style
 from tests.command_line import read_rows
 from tests.explanations import opposed
 from textcls import Classifier, Explanation
+from textcls.display.terminal.console import AGAINST, FOR
+from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.explanation import coloured_text, rich_token_table
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.token_table import token_table
+from textcls.evaluation import metrics
+from textcls.evaluation.evaluation import Evaluation
 from textcls.global_explanation.explainer import GlobalExplainer
 
 
@@ -25,8 +30,18 @@ def colours(explanation: Explanation, label: str) -> dict[str, str]:
 
 def test_tokens_are_coloured_by_sign_and_strength_for_the_label() -> None:
     explanation = opposed("good fair weak bad worst", 2.0, 0.9, 0.1, -0.5, -1.5)
-    assert colours(explanation, "good") == {"good": "bold green", "fair": "green", "bad": "red", "worst": "bold red"}
-    assert colours(explanation, "bad") == {"good": "bold red", "fair": "red", "bad": "green", "worst": "bold green"}
+    assert colours(explanation, "good") == {
+        "good": f"bold {FOR}",
+        "fair": FOR,
+        "bad": AGAINST,
+        "worst": f"bold {AGAINST}",
+    }
+    assert colours(explanation, "bad") == {
+        "good": f"bold {AGAINST}",
+        "fair": AGAINST,
+        "bad": FOR,
+        "worst": f"bold {FOR}",
+    }
     assert all(Style.parse(style) for style in colours(explanation, "good").values())
 
 
@@ -44,7 +59,7 @@ def test_control_characters_in_a_text_do_not_move_the_colours() -> None:
     # Bell and backspace are tokens; the others are white space.
     explanation = opposed("\r\a\b\v\f good\r\nbad", 0, 0, 2.0, -1.0)
     assert len(explanation.spans) == 4
-    assert colours(explanation, "good") == {"good": "bold green", "bad": "bold red"}
+    assert colours(explanation, "good") == {"good": f"bold {FOR}", "bad": f"bold {AGAINST}"}
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -62,3 +77,30 @@ def test_on_a_terminal_examples_give_way_and_keep_the_word_in_sight(
     assert len(rows) > 50
     assert all("]" in row for row in rows)
     assert max(map(cell_len, rows)) <= width
+
+
+def _scored(labels: int, unknown: tuple[str, ...] = ()) -> str:
+    """What is shown of an evaluation of so many labels, of which the last is the worst."""
+    names = [f"label {i:03}" for i in range(labels)]
+    right = np.repeat(np.arange(labels), 2)
+    answered = right.copy()
+    answered[-1] = 0
+    report = metrics.report(np.eye(labels, dtype=np.float32)[answered], right, names)
+    console = Console(file=io.StringIO(), width=120)
+    for part in evaluation_report(Evaluation(report, unknown_labels=unknown), 120):
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_of_many_labels_the_worst_are_shown_and_of_few_all() -> None:
+    many = _scored(50)
+    assert "The 20 of 50 labels with the lowest F1:\nlabel      precision" in many
+    assert many.index("label 049") < many.index("label 000") < many.index("label 001")
+    assert "label 030" not in many
+    assert "lowest F1" not in _scored(40)
+
+
+def test_a_label_that_the_model_does_not_know_is_told_with_the_one_that_may_be_meant() -> None:
+    said = _scored(3, ("Label_001", "other"))
+    assert "The model does not know 'Label_001' (is 'label 001' meant?), 'other': those rows count as errors." in said

@@ -122,7 +122,7 @@ class Recorder:
     def phase(self, name: str, rows: int) -> None:
         self.phases.append((name, rows))
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         self.steps.append((rows, loss))
 
     def note(self, text: str) -> None:
@@ -160,3 +160,19 @@ def _weights(model: TrainedModel) -> list[torch.Tensor]:
     for view in model.hashed_views:
         found += [torch.from_numpy(view.table_VD), *module_of(view).state_dict().values()]
     return found
+
+
+def make_sentence_encoder(folder: Path, words: list[str], seed: int = 0) -> Path:
+    """Write a model that gives each of `words` a random vector, and a text their mean."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    vocabulary = {word: i for i, word in enumerate(["[UNK]", *sorted(set(words))])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    weights = np.random.default_rng(seed).standard_normal((len(vocabulary), 16)).astype(np.float32)
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
+    return folder

@@ -30,9 +30,12 @@ EXTRA_OF_PACKAGE: Final = {
     "uvicorn": "serve",
     "opentelemetry": "otel",
     "pyarrow": "parquet",
+    "backports": "tables",
+    "ijson": "tables",
+    "openpyxl": "tables",
 }
 # Filled by several distributions, of which one may be missing.
-_SHARED: Final = ("opentelemetry",)
+_SHARED: Final = ("opentelemetry", "backports")
 TRAIN: Final = "textcls_training.api:train"
 
 

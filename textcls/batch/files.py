@@ -9,7 +9,7 @@ from textcls.batch.chunks import ROWS, chunked
 from textcls.batch.workers import answered
 from textcls.classifier import Classifier
 from textcls.data import BadRows, ReadOptions, Table, open_tables, texts_of, writing
-from textcls.data.rows import Format
+from textcls.data.writing import WriteOptions
 from textcls.errors import InputError
 
 
@@ -20,8 +20,7 @@ def predict_files(
     answer: AnswerColumns,
     *,
     text_columns: Sequence[str] = (),
-    output_format: Format | None = None,
-    escape_formulas: bool = False,
+    write: WriteOptions | None = None,
     stream: bool = False,
     workers: int = 1,
     options: ReadOptions | None = None,
@@ -38,8 +37,7 @@ def predict_files(
         output: the file to write, which appears whole or not at all; `-` is standard output.
         answer: the columns that are added.
         text_columns: the columns of the text; without any those of the training, or of well-known names.
-        output_format: of the output; by default that of its name, on standard output that of the input.
-        escape_formulas: whether cells of CSV that a spreadsheet would take for formulas begin with an apostrophe.
+        write: how the output is written; by default in the format of its name, on standard output in that of the input.
         stream: whether each row is answered as soon as it is read.
         workers: processes that answer.
         options: how the files are read.
@@ -51,18 +49,17 @@ def predict_files(
         ConfigError: the output has no format that can be written, or an option of reading makes no sense.
         SurroundingsError: the output cannot be written, or a worker has died.
     """
+    write = write or WriteOptions()
     check_not_an_input(output, [*inputs, classifier.path])
     written = 0
     with open_tables(inputs, options, bad) as table:
         columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
         say(table.notes)
-        kind = writing.format_of(output, output_format, table.format)
+        kind = writing.format_of(output, write.format, table.format)
         answer = answer.written_as(kind, classifier)
         _check_columns(table, answer.names, free=kind == "jsonl")
         chunks = chunked(texts_of(table, columns), 1 if stream else ROWS)
-        with writing.open_writer(
-            output, kind, table.columns, answer.names, table.schema, escape_formulas=escape_formulas
-        ) as writer:
+        with writing.open_writer(output, kind, table.columns, answer.names, table.schema, write) as writer:
             for chunk, answers in answered(classifier, chunks, answer, workers):
                 writer.write([item.row for item in chunk], answers)
                 written += len(answers)

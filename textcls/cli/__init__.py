@@ -19,7 +19,8 @@ BROKEN_PIPE: Final = 141
 COMMANDS: Final = {
     "check": "textcls.cli.check:check",
     "train": "textcls_training.cli:train",
-    "vectors": "textcls_training.vectors.cli:vectors",
+    "vectors": "textcls_training.cli_vectors:vectors",
+    "pretrain": "textcls_training.pretraining.cli:pretrain",
     "evaluate": "textcls.cli.evaluate:evaluate",
     "predict": "textcls.cli.predict:predict",
     "explain": "textcls.cli.explain:explain",
@@ -109,6 +110,7 @@ def main() -> None:
     textcls check tickets.csv
     textcls train tickets.csv --output tickets.onnx
     textcls vectors import glove.txt --output glove.vectors
+    textcls pretrain tickets.csv --output domain.vectors
     textcls evaluate tickets.onnx heldout.csv
     textcls predict tickets.onnx new.csv --output answers.csv
     textcls explain tickets.onnx "my card was charged twice"

@@ -60,7 +60,7 @@ def explain(
 ) -> None:
     """Classify TEXT with MODEL and show what each token added; TEXT `-` reads standard input.
 
-    Green tokens speak for the winning label, red ones against it. The numbers add up to the logit. Where a text may
+    Blue tokens speak for the winning label, orange ones against it. The numbers add up to the logit. Where a text may
     have several labels, each of those assigned is explained by itself.
     """
     classifier = Classifier.load(model)

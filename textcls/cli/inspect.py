@@ -51,6 +51,9 @@ _OF_EVIDENCE: Final = (
     type=click.IntRange(min=1),
     help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
 )
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Also show the network, the seed and the versions it was made with."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @html_option
 @reading_options
@@ -61,6 +64,7 @@ def inspect(
     label_column: str | None,
     only: tuple[str, ...],
     top: int | None,
+    verbose: bool,
     as_json: bool,
     html: Path | None,
     reading: Reading,
@@ -70,7 +74,7 @@ def inspect(
         raise ConfigError(f"{idle[0]} needs --evidence and a file.")
     classifier = Classifier.load(model)
     if data is None:
-        _show_facts(model, classifier, as_json)
+        _show_facts(model, classifier, as_json, verbose)
         return
     if html is not None:
         check_not_an_input(html, [model, data])
@@ -90,11 +94,11 @@ def _given(*names: str) -> list[str]:
     return [option.opts[0] for option in context.command.params if option.name in given]
 
 
-def _show_facts(model: Path, classifier: Classifier, as_json: bool) -> None:
+def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: bool) -> None:
     if as_json:
         click.echo(json_line(classifier.info.to_json()))
     else:
-        show([model_table(model, classifier.info)])
+        show([model_table(model, classifier.info, verbose=verbose)])
         if classifier.info.several:
             show(threshold_table(classifier.info))
 

@@ -235,7 +235,8 @@ def _label(row: Row, column: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+def delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the delimiter that is meant, which may be given by its name."""
     found = None if value is None else _DELIMITERS.get(value.lower(), value)
     if found is not None and (len(found) != 1 or found in '"\r\n'):
         raise click.BadParameter(f"{value!r} is neither one character nor comma, semicolon, tab, bar or space.")
@@ -248,10 +249,11 @@ _READING: Final = (
     ),
     click.option("--encoding", metavar="NAME", help="Encoding of DATA, such as cp1252.  [default: UTF-8]"),
     click.option(
-        "--delimiter", metavar="SIGN", callback=_delimiter, help="Between the fields of CSV.  [default: found out]"
+        "--delimiter", metavar="SIGN", callback=delimiter, help="Between the fields of CSV.  [default: found out]"
     ),
     click.option("--no-quotes", is_flag=True, help="In CSV, take quotes for ordinary characters."),
     click.option("--no-header", is_flag=True, help="The first line of CSV is a row; the columns are called 1, 2, 3."),
+    click.option("--sheet", metavar="NAME", help="Sheet of an Excel file.  [default: the first]"),
     click.option(
         "--on-error",
         type=click.Choice(["fail", "skip"]),
@@ -274,12 +276,13 @@ def reading_options(command: Command) -> Command:
         delimiter: str | None,
         no_quotes: bool,
         no_header: bool,
+        sheet: str | None,
         on_error: str,
         quiet: bool,
         **others: Any,
     ) -> Any:
         options: Any = {"format": format, "encoding": encoding, "delimiter": delimiter}
-        options |= {"quotes": not no_quotes, "header": not no_header}
+        options |= {"quotes": not no_quotes, "header": not no_header, "sheet": sheet}
         reading = Reading(ReadOptions(**options), BadRows(skip=on_error == "skip"), quiet)
         return command(*args, reading=reading, **others)
 

@@ -10,6 +10,7 @@ from textcls.classifier import Classifier
 from textcls.cli.options import (
     Reading,
     data_argument,
+    delimiter,
     model_argument,
     once,
     reading_options,
@@ -20,6 +21,7 @@ from textcls.cli.options import (
 from textcls.data import writing
 from textcls.data.rows import Format
 from textcls.data.source import STANDARD
+from textcls.data.writing import WriteOptions
 from textcls.errors import ConfigError
 
 
@@ -31,13 +33,19 @@ from textcls.errors import ConfigError
     "-o",
     type=click.Path(path_type=Path, allow_dash=True),
     required=True,
-    help="The file to write: .csv, .tsv, .jsonl or .parquet, all but the last also with .gz behind; - writes to "
-    "standard output.",
+    help="The file to write: .csv, .tsv, .jsonl, .parquet or .xlsx, also with .gz, .bz2, .xz or .zst behind; - writes "
+    "to standard output.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(writing.WRITTEN),
     help="Format of the output.  [default: by its name; on standard output that of DATA]",
+)
+@click.option(
+    "--output-delimiter", metavar="SIGN", callback=delimiter, help="Between the fields of CSV.  [default: comma]"
+)
+@click.option(
+    "--output-encoding", metavar="NAME", help="Encoding of CSV and TSV; utf-8-sig suits Excel.  [default: UTF-8]"
 )
 @text_column_option
 @threshold_option
@@ -66,6 +74,8 @@ def predict(
     data: tuple[Path, ...],
     output: Path,
     output_format: Format | None,
+    output_delimiter: str | None,
+    output_encoding: str | None,
     text_columns: tuple[str, ...],
     threshold: float | None,
     top_k: int | None,
@@ -78,7 +88,7 @@ def predict(
 ) -> None:
     """Classify each row of the files DATA with MODEL; - reads standard input.
 
-    CSV, TSV, JSON lines, Parquet and fastText's lines are read. All columns and the order of the rows are kept;
+    Tables of all common formats are read. All columns and the order of the rows are kept;
     predicted_label, score and decision are added; predicted_labels and scores where a text may have several labels.
     """
     classifier = Classifier.load(model)
@@ -89,14 +99,19 @@ def predict(
         raise ConfigError("With --stream one process answers; give either --stream or --workers.")
     if stream:
         reading.say_each_skipped()
+    write = WriteOptions(
+        format=output_format,
+        delimiter=output_delimiter,
+        encoding=output_encoding,
+        escape_formulas=escape_formulas,
+    )
     written = predict_files(
         classifier,
         data,
         output,
         AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator),
         text_columns=text_columns,
-        output_format=output_format,
-        escape_formulas=escape_formulas,
+        write=write,
         stream=stream,
         workers=workers,
         options=reading.options,

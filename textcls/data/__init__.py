@@ -1,11 +1,17 @@
 """Read and write tables of texts: the one reader under train, evaluate, predict and check.
 
-    source.py     where the bytes come from: a file or standard input, gzipped or not
+    source.py     where the bytes come from: a file or standard input, packed or not
+    compression.py  what files may be packed with
+    folders.py    the files of a folder, or a folder a class
+    memory.py     tables of pandas and others
     formats.py    which format they are in: by name, or by the first bytes
     decoding.py   bytes to text: UTF-8, what a byte order mark says, or the encoding asked for
     delimited.py  CSV and TSV             one module a format: `read` gives columns and rows,
     jsonl.py      JSON lines              `Writer` takes rows and answers
+    json_list.py  a list in JSON (read alone)
+    arrow.py      Arrow and Feather (read alone)
     parquet.py    Parquet
+    excel.py      Excel
     plain.py      what only Parquet has a type for, as text
     fasttext.py   fastText's lines (read alone)
     columns.py    which column is the text, and which the label

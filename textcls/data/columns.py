@@ -43,7 +43,8 @@ def choose(
     missing = next((name for name in wanted if name not in columns), None)
     if missing is None:
         return tuple(wanted), ()
-    found = well_known(columns, kind) if guess else []
+    # A model that was trained on two columns would take one of them for the whole text.
+    found = [names for names in well_known(columns, kind) if len(names) >= len(wanted)] if guess else []
     if len(found) == 1:
         names = " and ".join(map(repr, found[0]))
         verb = "is" if len(found[0]) == 1 else "are"

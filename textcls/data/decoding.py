@@ -38,11 +38,7 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
         InputError: this is no text.
     """
     if options.encoding is not None:
-        try:
-            name = codecs.lookup(options.encoding).name
-            "".encode(name)  # some codecs are no text encodings
-        except LookupError as error:
-            raise ConfigError(f"There is no encoding {options.encoding!r}; examples are cp1252 and gb18030.") from error
+        name = text_encoding(options.encoding)
         return (_DEFAULT if name == "utf-8" else name), ()
     first = source.peek()[:4]
     found = next((name for mark, name in _MARKS if first.startswith(mark)), None)
@@ -54,6 +50,20 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
     if found is None:
         return _DEFAULT, ()
     return found, (f"{source.name} is read as {found.upper()}: its byte order mark says so.",)
+
+
+def text_encoding(name: str) -> str:
+    """Return an encoding by Python's name.
+
+    Raises:
+        ConfigError: there is none of the name `name`.
+    """
+    try:
+        found = codecs.lookup(name).name
+        "".encode(found)  # some codecs are no text encodings
+    except LookupError as error:
+        raise ConfigError(f"There is no encoding {name!r}; examples are cp1252 and gb18030.") from error
+    return found
 
 
 def open_text(source: Source, encoding: str, newline: Literal["", "\n"]) -> io.TextIOWrapper:

@@ -1,5 +1,6 @@
 """CSV and TSV: mostly a header, and fields in quotes where they hold the delimiter or line breaks."""
 
+import codecs
 import csv
 import io
 import json
@@ -168,6 +169,7 @@ class Writer:
         columns: of the rows.
         added: of the answers.
         delimiter: between the fields.
+        encoding: of the bytes.
         escape_formulas: whether a spreadsheet is to take no field for a formula (`without_formula`).
     """
 
@@ -178,11 +180,15 @@ class Writer:
         added: Sequence[str],
         delimiter: str = ",",
         *,
+        encoding: str = "utf-8",
         escape_formulas: bool = False,
     ) -> None:
         self.file, self.columns, self.added, self.delimiter = file, frozenset(columns), added, delimiter
         self.order = columns
         self.escaped = without_formula if escape_formulas else str
+        # One for the whole file: some encodings begin with a mark.
+        self.encoder = codecs.getincrementalencoder(encoding)()
+        self.encoding = encoding
         self._write("", [[self.escaped(name) for name in (*columns, *added)]])
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
@@ -207,11 +213,14 @@ class Writer:
         lines = _Lines()
         csv.writer(lines, delimiter=self.delimiter, lineterminator=_Lines.END).writerows(records)
         try:
-            self.file.write("".join(lines.found).encode())
+            self.file.write(self.encoder.encode("".join(lines.found)))
         except UnicodeEncodeError as error:
-            raise InputError(
-                f"{where} or soon after: an unpaired surrogate has no form in UTF-8; write JSONL, which escapes it."
-            ) from error
+            raise InputError(f"{where} or soon after: {self._no_form(error.object[error.start])}.") from error
+
+    def _no_form(self, character: str) -> str:
+        if "\ud800" <= character <= "\udfff":
+            return "an unpaired surrogate has no form in UTF-8; write JSONL, which escapes it"
+        return f"{character!r} has no form in {self.encoding}; write UTF-8, with utf-8-sig if Excel is to read it"
 
     def close(self) -> None:
         """Nothing is left to write."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final, get_args
 
-from textcls.data import decoding, delimited, fasttext, jsonl, parquet
+from textcls.data import arrow, compression, decoding, delimited, excel, fasttext, json_list, jsonl, parquet
 from textcls.data.columns import Kind, well_known
 from textcls.data.rows import Content, Format, ReadOptions
 from textcls.data.source import STANDARD, Source
@@ -16,25 +16,41 @@ _SUFFIXES: Final[dict[str, Format]] = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".xlsx": "xlsx",
     ".ft": "fasttext",
 }
-_ZIP: Final = b"PK\x03\x04"
+# The formats that have an encoding.
+_TEXT: Final = ("csv", "tsv", "jsonl", "fasttext", "lines")
+_TAR: Final = b"ustar"
+# First bytes of files that people have tables in, and that are not read: what they are, and what to do.
+_OTHERS: Final = {
+    b"\xd0\xcf\x11\xe0": "a file of old Office (.xls); open it and save it as .xlsx or CSV",
+    b"%PDF": "a PDF; copy its table into a CSV file",
+    b"SQLite format 3": "a SQLite database; write a table of it with sqlite3 -csv -header FILE 'select * from TABLE'",
+    b"ORC": "an ORC file; write it as Parquet with pyarrow: pyarrow.orc.read_table, pyarrow.parquet.write_table",
+    b"Obj\x01": "an Avro file; write its records as JSON lines or Parquet",
+    b"\x80\x04": "a pickle, which could run code when it is read; write Parquet with DataFrame.to_parquet",
+    b"\x80\x05": "a pickle, which could run code when it is read; write Parquet with DataFrame.to_parquet",
+    b"<!DOCTYPE html": "a web page; save its table as CSV",
+    b"<html": "a web page; save its table as CSV",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
+    _TAR: "a tar archive; unpack it, and name the files that are meant",
+    b"Rar!": "a RAR archive; unpack it",
+}
 
 
 def by_name(path: Path) -> Format | None:
-    """Return the format that the name of `path` says, whether gzipped or not; None if it says none."""
+    """Return the format that the name of `path` says, whether packed or not; None if it says none."""
     return _SUFFIXES.get(_suffix(path))
 
 
-def zipped(path: Path) -> bool:
-    """Return whether the name of `path` says that it is gzipped."""
-    return path.suffix.lower() == ".gz"
-
-
 def _suffix(path: Path) -> str:
-    return (path.with_suffix("") if zipped(path) else path).suffix.lower()
+    return (path if compression.by_name(path) is None else path.with_suffix("")).suffix.lower()
 
 
 def read(source: Source, options: ReadOptions) -> Content:
@@ -46,44 +62,87 @@ def read(source: Source, options: ReadOptions) -> Content:
         MissingExtraError: the format needs a package that is not installed.
     """
     found = options.format or _sniffed(source, options)
-    csv_options = options.delimiter is not None or not options.quotes or not options.header
-    if found not in ("csv", "tsv") and csv_options:
+    _check_options(source, found, options)
+    match found:
+        case "parquet":
+            return parquet.read(source)
+        case "arrow":
+            return arrow.read(source)
+        case "xlsx":
+            return excel.read(source, options)
+        case "json":
+            return json_list.read(source)
+        case "jsonl":
+            return jsonl.read(source, options)
+        case "fasttext" | "lines":
+            return fasttext.read(source, options, labels=found == "fasttext")
+        case "csv" | "tsv":
+            return delimited.read(source, options, "\t" if found == "tsv" else ",")
+
+
+def _check_options(source: Source, kind: Format, options: ReadOptions) -> None:
+    """Refuse what does not go with the format.
+
+    Raises:
+        ConfigError: an option does not.
+    """
+    of_csv, of_sheets = options.delimiter is not None or not options.quotes, not options.header
+    if kind not in ("csv", "tsv") and (of_csv or (of_sheets and kind != "xlsx")):
         raise ConfigError(
-            f"{source.name} is read as {found}, for which there is neither --delimiter, --no-quotes nor --no-header."
+            f"{source.name} is read as {kind}, for which there is neither --delimiter, --no-quotes nor --no-header."
         )
-    if found == "parquet":
-        if options.encoding is not None:
-            raise ConfigError(f"{source.name} is read as parquet, for which there is no --encoding.")
-        return parquet.read(source)
-    if found == "jsonl":
-        return jsonl.read(source, options)
-    if found in ("fasttext", "lines"):
-        return fasttext.read(source, options, labels=found == "fasttext")
-    return delimited.read(source, options, "\t" if found == "tsv" else ",")
+    if kind not in _TEXT and options.encoding is not None:
+        raise ConfigError(f"{source.name} is read as {kind}, for which there is no --encoding.")
+    if kind != "xlsx" and options.sheet is not None:
+        raise ConfigError(f"{source.name} is read as {kind}, which has no sheets; leave --sheet out.")
 
 
 def _sniffed(source: Source, options: ReadOptions) -> Format:
     first = source.peek()
+    if source.workbook:
+        return "xlsx"
     if first.startswith(parquet.MAGIC):
         return "parquet"
-    if first.startswith(_ZIP):
-        raise InputError(f"{source.name} is a zip or Excel file; save its table as CSV.")
+    if first.startswith((arrow.MAGIC, arrow.STREAM_MAGIC)):
+        return "arrow"
+    _refuse_known(source, first)
     encoding, _ = decoding.encoding_of(source, options)
-    text = decoding.first_text(source, encoding).lstrip()
+    text = decoding.first_text(source, encoding).lstrip("\ufeff \t\r\n")
     if text.startswith(fasttext.PREFIX):
         return "fasttext"
     suffix = "" if source.path == STANDARD else _suffix(source.path)
-    if suffix == ".json":
-        raise InputError(
-            f"{source.name} is JSON; write one object a line into a file called .jsonl, "
-            "or add --format jsonl if it is so already."
-        )
     named = _SUFFIXES.get(suffix)
+    if named == "json" or (named is None and suffix != ".txt" and text.startswith("[")):
+        return _json(source, text)
     if named is not None:
         return named
     if text.startswith("{"):
         return "jsonl"
     return "csv" if suffix != ".txt" else _lines_or_columns(source, encoding)
+
+
+def _refuse_known(source: Source, first: bytes) -> None:
+    """Refuse what is known and not read, with what to do instead.
+
+    Raises:
+        InputError: it is such a file.
+    """
+    for magic, what in _OTHERS.items():
+        if first.startswith(magic, 257 if magic == _TAR else 0):
+            raise InputError(f"{source.name} is {what}.")
+
+
+def _json(source: Source, text: str) -> Format:
+    """What is called .json holds a list of objects, or one object a line."""
+    if text.startswith("["):
+        return "json"
+    line, _, more = text.partition("\n")
+    if text.startswith("{") and line.rstrip().endswith("}") and (not more.strip() or more.lstrip().startswith("{")):
+        return "jsonl"
+    raise InputError(
+        f"{source.name} is JSON, but neither a list of objects nor one object a line; write one of the two, as "
+        "'jq -c '.rows[]' file.json > file.jsonl' does."
+    )
 
 
 def _lines_or_columns(source: Source, encoding: str) -> Format:

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overloa
 
 from textcls import label_sets
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
@@ -128,7 +129,7 @@ NOTHING_USUAL: Final = TargetOptions()
 
 @contextmanager
 def open_labelled(
-    paths: Sequence[Path],
+    paths: Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -162,7 +163,7 @@ def open_labelled(
 
 @contextmanager
 def open_targets(
-    paths: Sequence[Path],
+    paths: Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -276,7 +277,7 @@ def _rows(
 
 @overload
 def read_labelled(
-    paths: Path | Sequence[Path],
+    paths: Readable | Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -290,7 +291,7 @@ def read_labelled(
 
 @overload
 def read_labelled(
-    paths: Path | Sequence[Path],
+    paths: Readable | Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -304,7 +305,7 @@ def read_labelled(
 
 
 def read_labelled(
-    paths: Path | Sequence[Path],
+    paths: Readable | Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -323,7 +324,7 @@ def read_labelled(
         InputError: as `open_labelled` and `open_targets` say; or there are no rows.
         ConfigError: as `open_targets` says.
     """
-    paths = [paths] if isinstance(paths, Path) else paths
+    paths = [paths] if isinstance(paths, Path | MemoryTable) else paths
     given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
     opened: AbstractContextManager[LabelledTable[Target]] = (
         open_labelled(paths, text_columns, label_column, **given)
@@ -352,7 +353,7 @@ def read_labelled(
 
 
 def read_label_sets(
-    paths: Path | Sequence[Path],
+    paths: Readable | Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
@@ -384,7 +385,7 @@ def read_label_sets(
     return cast(LabelledSets, found)
 
 
-def no_rows(paths: Sequence[Path], bad: BadRows | None) -> InputError:
+def no_rows(paths: Sequence[Readable], bad: BadRows | None) -> InputError:
     """Return what is wrong with the files at `paths` if no row came of them; `bad` are those that were left out."""
     names = " and ".join(map(name_of, paths))
     have = "has" if len(paths) == 1 else "have"

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
-from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Row, require_known
+from textcls.data import arrow
+from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, require_known
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
 MAGIC: Final = b"PAR1"
-# Of large values few are in memory at once, though a file may name one of them in many rows.
-BATCH: Final = 64
 # A row group is held in memory while it is written: this many rows, or characters of text.
 GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
@@ -46,24 +45,20 @@ def read(source: Source) -> Content:
         file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
     except pyarrow.ArrowException as error:
         raise _damaged(source.name) from error
-    schema = file.schema_arrow.remove_metadata()
-    return Content("parquet", tuple(schema.names), _rows(source.name, file, pyarrow), schema=schema)
+    return arrow.content("parquet", source.name, file.schema_arrow, _batches(source.name, file, pyarrow))
 
 
 def _damaged(name: str) -> InputError:
     return InputError(f"{name} is no Parquet file, or it is damaged or cut off; copy or write it again.")
 
 
-def _rows(name: str, file: Any, pyarrow: Any) -> Iterator[Row | Bad]:
-    number = 0
+def _batches(name: str, file: Any, pyarrow: Any) -> Iterator[Any]:
+    first = 1
     try:
         for group in range(file.num_row_groups):
-            _check_size(name, file.metadata.row_group(group), number + 1)
-            for batch in file.iter_batches(BATCH, row_groups=[group], use_threads=False):
-                for fields in _batch(batch, pyarrow):
-                    number += 1
-                    row = Row(number, fields or {}, name, "row")
-                    yield row if fields is not None else Bad(row.where, f"{TOO_LONG}; shorten it or leave it out")
+            _check_size(name, file.metadata.row_group(group), first)
+            yield from file.iter_batches(arrow.BATCH, row_groups=[group], use_threads=False)
+            first += file.metadata.row_group(group).num_rows
     except (pyarrow.ArrowException, OSError) as error:
         raise _damaged(name) from error
 
@@ -78,31 +73,6 @@ def _check_size(name: str, group: Any, first: int) -> None:
         1, group.num_rows
     ):
         raise InputError(f"{name}, row {first} or after: {TOO_LONG}; write the file anew with shorter rows.")
-
-
-def _batch(batch: Any, pyarrow: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield the fields of each row, or None for one that is too long to be made Python's."""
-    if batch.nbytes > LONGEST:
-        whole = [batch.slice(i, 1) for i in range(batch.num_rows)]
-        for row in whole:
-            yield None if row.nbytes > LONGEST else next(_fields(row, pyarrow))
-    else:
-        yield from _fields(batch, pyarrow)
-
-
-def _fields(batch: Any, pyarrow: Any) -> Iterator[dict[str, Any]]:
-    names = batch.schema.names
-    for values in zip(*(_values(column, pyarrow) for column in batch.columns), strict=True):
-        yield dict(zip(names, values, strict=True))
-
-
-def _values(column: Any, pyarrow: Any) -> list[Any]:
-    """Times and decimals stay pyarrow's scalars, which lose nothing; all else becomes plain Python."""
-    types = pyarrow.types
-    if types.is_temporal(column.type) or types.is_decimal(column.type):
-        return [value if value.is_valid else None for value in column]
-    found: list[Any] = column.to_pylist()
-    return found
 
 
 class Writer:

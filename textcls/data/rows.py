@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from textcls.errors import InputError
 
-Format = Literal["csv", "tsv", "jsonl", "parquet", "fasttext", "lines"]
+Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "fasttext", "lines"]
 # Characters of a row, or bytes of a value of Parquet: what is read is in memory as a whole.
 LONGEST: Final = 16_000_000
 TOO_LONG: Final = f"more than {LONGEST:,} characters, which is the most that is read of a row"
@@ -51,7 +51,8 @@ class ReadOptions:
         encoding: as Python names it.
         delimiter: the character between the fields of CSV.
         quotes: whether quotes around a field of CSV are taken off.
-        header: whether the first record of CSV names the columns; else they are called 1, 2, 3.
+        header: whether the first record of CSV or Excel names the columns; else they are called 1, 2, 3.
+        sheet: of Excel the one that is read.
     """
 
     format: Format | None = None
@@ -59,6 +60,7 @@ class ReadOptions:
     delimiter: str | None = None
     quotes: bool = True
     header: bool = True
+    sheet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,41 +1,58 @@
-"""Where bytes come from: a file or standard input, gzipped or not."""
+"""Where bytes come from: a file or standard input, packed or not."""
 
-import gzip
 import io
 import os
 import sys
-import zlib
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, cast
 
+from textcls.data import compression
 from textcls.errors import InputError
 
 STANDARD: Final = Path("-")
 # How many bytes are looked at to find out format, encoding and delimiter; of a pipe, those that are there at once.
 PEEK: Final = 1 << 18
-_GZIP: Final = b"\x1f\x8b"
+# A zip file, and one that holds nothing.
+_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
+# What a zip file holds that is a spreadsheet, and what systems put into zip files beside what was meant.
+WORKBOOK: Final = "xl/workbook.xml"
+_BESIDE: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db")
+# How many files of a zip file are named.
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An open source: its name for a person, its path, its bytes, unzipped; `stack` is closed with it."""
+    """An open source; `stack` is closed with it.
+
+    Attributes:
+        name: for a person.
+        path: whose name may say the format: of a zip file that of the one file in it.
+        stream: its bytes, unpacked.
+        stack: what is open.
+        packed: whether they were packed.
+        workbook: whether it is a spreadsheet of Excel.
+    """
 
     name: str
     path: Path
     stream: io.BufferedReader
     stack: ExitStack
+    packed: bool = False
+    workbook: bool = False
 
     def peek(self) -> bytes:
         """Return the first bytes, without moving on; to be asked before anything is read."""
         return self.stream.peek(PEEK)
 
 
-def name_of(path: Path) -> str:
-    """Return what `path` is called in messages."""
+def name_of(path: object) -> str:
+    """Return what a path, or a table in memory, is called in messages."""
     return "standard input" if path == STANDARD else str(path)
 
 
@@ -44,14 +61,47 @@ def open_source(path: Path) -> Iterator[Source]:
     """Open the file at `path`, or standard input where it is `-`.
 
     Raises:
-        InputError: no such file, or it cannot be read; also while it is being read.
+        InputError: no such file, or it cannot be read; also while it is being read; or it is a zip file that does not
+            hold one file.
+        MissingExtraError: what it is packed with needs a package that is not installed.
     """
     name = name_of(path)
     with ExitStack() as stack:
-        file = stack.enter_context(_open(path, name))
-        if file.peek(2).startswith(_GZIP):
-            file = stack.enter_context(_buffered(gzip.GzipFile(fileobj=file)))
-        yield Source(name, path, file, stack)
+        with reading(name):
+            source = _unpacked(Source(name, path, stack.enter_context(_open(path, name)), stack))
+        yield source
+
+
+def _unpacked(source: Source) -> Source:
+    found = compression.by_first_bytes(source.peek())
+    if found is not None:
+        source = replace(source, stream=source.stack.enter_context(_buffered(found.unpack(source.stream))), packed=True)
+    return _unzipped(source) if source.peek().startswith(_ZIP) else source
+
+
+def _unzipped(source: Source) -> Source:
+    """Return the one file in a zip file; the zip file itself if it is a spreadsheet.
+
+    Raises:
+        InputError: it holds no file, or several, or one with a password.
+    """
+    file = source.stack.enter_context(seekable(source))
+    archive = source.stack.enter_context(zipfile.ZipFile(file))
+    names = [found.filename for found in archive.infolist() if not found.is_dir()]
+    if WORKBOOK in names:
+        file.seek(0)
+        return replace(source, stream=_buffered(file), packed=False, workbook=True)
+    meant = [name for name in names if not name.startswith(_BESIDE[0]) and Path(name).name not in _BESIDE]
+    if len(meant) != 1:
+        some = ", ".join(meant[:_NAMED]) + (", ..." if len(meant) > _NAMED else "")
+        held = f"{len(meant)} files ({some})" if meant else "no file"
+        raise InputError(
+            f"{source.name} is a zip file that holds {held}; unpack it, and name the files that are meant."
+        )
+    if archive.getinfo(meant[0]).flag_bits & 1:
+        raise InputError(f"{source.name} is a zip file with a password; unpack it first.")
+    stream = source.stack.enter_context(_buffered(archive.open(meant[0])))
+    return replace(source, path=Path(meant[0]), stream=stream, packed=True)
 
 
 def _open(path: Path, name: str) -> io.BufferedReader:
@@ -75,7 +125,7 @@ def _standard_input() -> io.BufferedReader:
         return _buffered(sys.stdin.buffer)
 
 
-def _buffered(raw: IO[bytes] | gzip.GzipFile) -> io.BufferedReader:
+def _buffered(raw: IO[bytes]) -> io.BufferedReader:
     return io.BufferedReader(cast(Any, raw), PEEK)
 
 
@@ -84,27 +134,29 @@ def reading(name: str) -> Iterator[None]:
     """Say what is wrong with the bytes of the source `name` while they are being read.
 
     Raises:
-        InputError: the gzip file is cut off or damaged, or bytes are not of the encoding asked for.
+        InputError: packed data are cut off or damaged, or bytes are not of the encoding asked for.
     """
     try:
         yield
     except EOFError as error:
-        raise InputError(f"{name} is cut off: the gzip file ends too early; copy it again.") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{name} is damaged: its gzip data cannot be unpacked; copy it again.") from error
+        raise InputError(f"{name} is cut off: its packed data end too early; copy it again.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name} is not {error.encoding}: byte 0x{error.object[error.start]:02x} cannot be read; "
             "name its --encoding, or save it as UTF-8."
         ) from error
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {os.strerror(error.errno or 0)}.") from error
+    except Exception as error:
+        if compression.is_damage(error):
+            raise InputError(f"{name} is damaged: its packed data cannot be unpacked; copy it again.") from error
+        if isinstance(error, OSError):
+            raise InputError(f"{name} cannot be read: {os.strerror(error.errno or 0)}.") from error
+        raise
 
 
 @contextmanager
 def seekable(source: Source) -> Iterator[IO[bytes]]:
     """Give the bytes of `source` as a file that can be read at any place: itself, or a temporary copy on the disk."""
-    if source.path != STANDARD and not isinstance(source.stream.raw, gzip.GzipFile) and source.stream.seekable():
+    if source.path != STANDARD and not source.packed and source.stream.seekable():
         yield source.stream
         return
     with TemporaryFile() as copy:

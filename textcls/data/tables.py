@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from textcls.data import formats
+from textcls.data import folders, formats
 from textcls.data.columns import Kind, choose
+from textcls.data.memory import MemoryTable, Readable
 from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
-from textcls.data.source import open_source, reading
+from textcls.data.source import STANDARD, open_source, reading
 from textcls.errors import InputError
 
 # Several text columns become one text, one a line.
@@ -74,7 +75,7 @@ class Table:
 
 
 @contextmanager
-def open_table(path: Path, options: ReadOptions | None = None, bad: BadRows | None = None) -> Iterator[Table]:
+def open_table(path: Readable, options: ReadOptions | None = None, bad: BadRows | None = None) -> Iterator[Table]:
     """Open the file at `path`: as `open_tables` does of several."""
     with open_tables([path], options, bad) as table:
         yield table
@@ -82,9 +83,9 @@ def open_table(path: Path, options: ReadOptions | None = None, bad: BadRows | No
 
 @contextmanager
 def open_tables(
-    paths: Sequence[Path], options: ReadOptions | None = None, bad: BadRows | None = None
+    paths: Sequence[Readable], options: ReadOptions | None = None, bad: BadRows | None = None
 ) -> Iterator[Table]:
-    """Open the files at `paths`, `-` being standard input.
+    """Open the files at `paths`, `-` being standard input; of a folder its files, or its class folders.
 
     Raises:
         InputError: a file is not there or cannot be read; also while rows are read, if `bad` skips none.
@@ -95,16 +96,35 @@ def open_tables(
     with ExitStack() as stack:
         names, contents = [], []
         for path in paths:
-            source = stack.enter_context(open_source(path))
-            with reading(source.name):
-                content = formats.read(source, options)
-            _check_names(source.name, content.columns)
-            names.append(source.name)
-            contents.append(content)
+            for name, content in _contents(path, options, stack):
+                _check_names(name, content.columns)
+                names.append(name)
+                contents.append(content)
         parts = tuple(Part(name, content.columns) for name, content in zip(names, contents, strict=True))
         notes = [note for content in contents for note in content.notes]
         first = contents[0]
         yield Table(first.columns, _good(names, contents, bad), parts, first.format, notes, bad, first.schema)
+
+
+def _contents(path: Readable, options: ReadOptions, stack: ExitStack) -> list[tuple[str, Content]]:
+    """Return what is at `path`, with its name: one table, or the files of a folder."""
+    if isinstance(path, MemoryTable):
+        return [(str(path), path.content())]
+    if path != STANDARD and _is_folder(path):
+        files = folders.files_of(path)
+        if files:
+            return [found for file in files for found in _contents(file, options, stack)]
+        return [(str(path), folders.read(path, options))]
+    source = stack.enter_context(open_source(path))
+    with reading(source.name):
+        return [(source.name, formats.read(source, options))]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that no system allows, which opening it will say
+        return False
 
 
 def _check_names(file: str, columns: tuple[str, ...]) -> None:

@@ -1,21 +1,23 @@
 """Where rows and answers go: a file that appears whole or not at all, or standard output, which gets whole rows."""
 
-import gzip
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
 from textcls._util import interrupts
 from textcls._util.atomic_write import atomic_write, no_space_for
-from textcls.data import delimited, formats, jsonl, parquet
+from textcls.data import decoding, delimited, excel, formats, jsonl, parquet
+from textcls.data.compression import by_name
 from textcls.data.rows import Format, Row
 from textcls.data.source import STANDARD
 from textcls.errors import ConfigError
 
-WRITTEN: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl", "parquet")
+WRITTEN: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl", "parquet", "xlsx")
+DELIMITED: Final = ("csv", "tsv")
 
 
 class Writer(Protocol):
@@ -31,6 +33,40 @@ class Writer(Protocol):
         """Let go of the file, which is thrown away."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How a file is written; None leaves it to its name, or to the format.
+
+    Attributes:
+        format: of the file, whatever its name says.
+        delimiter: the character between the fields of CSV.
+        encoding: of CSV and TSV, as Python names it; `utf-8-sig` has the mark by which Excel knows UTF-8.
+        escape_formulas: whether a spreadsheet is to take no field of CSV or TSV for a formula.
+    """
+
+    format: Format | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    escape_formulas: bool = False
+
+    def check(self, kind: Format) -> None:
+        """Refuse what does not go with the format.
+
+        Raises:
+            ConfigError: an option does not, or there is no such encoding.
+        """
+        if self.escape_formulas and kind not in DELIMITED:
+            raise ConfigError(f"Formulas are escaped in CSV and TSV; {kind} has none, so leave --escape-formulas out.")
+        if self.delimiter is not None and kind not in DELIMITED:
+            raise ConfigError(f"A delimiter stands in CSV and TSV; {kind} has none, so leave --output-delimiter out.")
+        if self.encoding is not None:
+            if kind not in DELIMITED:
+                raise ConfigError(
+                    f"CSV and TSV have an encoding to choose; {kind} has not: leave --output-encoding out."
+                )
+            decoding.text_encoding(self.encoding)
+
+
 def format_of(path: Path, asked: Format | None, read: Format) -> Format:
     """Return the format in which to write to `path`: asked for, that of its name, or on standard output that of `read`.
 
@@ -38,15 +74,17 @@ def format_of(path: Path, asked: Format | None, read: Format) -> Format:
         ConfigError: neither the name nor the caller says one that can be written.
         MissingExtraError: it needs a package that is not installed.
     """
-    same: Format = read if read in WRITTEN else "csv"
+    same: Format = read if read in WRITTEN and read != "xlsx" else "csv"
     found = asked or (same if path == STANDARD else formats.by_name(path))
     if found not in WRITTEN:
         raise ConfigError(
-            f"The name {path} says no format that can be written; end it in .csv, .tsv, .jsonl or .parquet, "
-            "with .gz behind it if you like, or give --output-format."
+            f"The name {path} says no format that can be written; end it in .csv, .tsv, .jsonl, .parquet or .xlsx, "
+            "with .gz, .bz2, .xz or .zst behind it if you like, or give --output-format."
         )
     if found == "parquet":
         parquet.require()
+    if found == "xlsx":
+        excel.require()
     return found
 
 
@@ -57,8 +95,7 @@ def open_writer(
     columns: Sequence[str],
     added: Sequence[str],
     schema: Any = None,
-    *,
-    escape_formulas: bool = False,
+    options: WriteOptions | None = None,
 ) -> Iterator[Writer]:
     """Open `path` for rows with `columns` and answers with the columns `added`, `-` being standard output.
 
@@ -68,29 +105,41 @@ def open_writer(
         columns: the columns of the rows; JSON lines take rows with others, too.
         added: the columns of the answers.
         schema: the types of the columns, if they are known.
-        escape_formulas: whether a spreadsheet is to take no field of CSV or TSV for a formula.
+        options: how to write.
 
     Raises:
-        ConfigError: the format has no formulas to escape.
+        ConfigError: an option does not go with the format.
         SurroundingsError: the file cannot be written.
     """
-    if escape_formulas and kind not in ("csv", "tsv"):
-        raise ConfigError(f"Formulas are escaped in CSV and TSV; {kind} has none, so leave --escape-formulas out.")
+    options = options or WriteOptions()
+    options.check(kind)
     with _open(path) as file:
-        writer: Writer
-        if kind == "jsonl":
-            writer = jsonl.Writer(file)
-        elif kind == "parquet":
-            writer = parquet.Writer(file, columns, added, schema)
-        else:
-            delimiter = "\t" if kind == "tsv" else ","
-            writer = delimited.Writer(file, columns, added, delimiter, escape_formulas=escape_formulas)
+        writer = _writer(file, kind, columns, added, schema, options)
         try:
             yield writer
             writer.close()
         except BaseException:
             writer.abandon()
             raise
+
+
+def _writer(
+    file: IO[bytes], kind: Format, columns: Sequence[str], added: Sequence[str], schema: Any, options: WriteOptions
+) -> Writer:
+    if kind == "parquet":
+        return parquet.Writer(file, columns, added, schema)
+    if kind == "xlsx":
+        return excel.Writer(file, columns, added)
+    if kind == "jsonl":
+        return jsonl.Writer(file)
+    return delimited.Writer(
+        file,
+        columns,
+        added,
+        options.delimiter or ("\t" if kind == "tsv" else ","),
+        encoding=options.encoding or "utf-8",
+        escape_formulas=options.escape_formulas,
+    )
 
 
 @contextmanager
@@ -100,12 +149,12 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             yield cast(IO[bytes], _WholeWrites())
         return
     with atomic_write(path) as file:
-        if not formats.zipped(path):
+        compression = by_name(path)
+        if compression is None:
             yield file
             return
-        # Neither time nor name: the same rows give the same bytes.
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            yield cast(IO[bytes], packed)
+        with compression.pack(file) as packed:
+            yield packed
 
 
 class _WholeWrites(io.RawIOBase):

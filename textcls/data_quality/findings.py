@@ -13,6 +13,8 @@ from textcls.features import MAX_TOKENS
 # Texts of which so many are numbers or keys, nearly all different, are hardly texts; few rows say nothing.
 CODES: Final = 0.9
 FEW: Final = 10
+# From this share of texts with HTML on it is told.
+MARKUP: Final = 0.01
 
 
 def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
@@ -24,6 +26,8 @@ def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
         _suspicious_columns,
         _untrainable,
         _blank,
+        _nothing,
+        _markup,
         _long,
         label_findings.conflicts,
         _copies,
@@ -78,6 +82,26 @@ def _blank(survey: Survey) -> Iterator[Finding]:
         count = len(survey.blank)
         message = f"{plural(count, 'text is', 'texts are')} empty; fill or remove the row{'s' * (count > 1)}."
         yield Finding("empty-text", message, count, places(survey, survey.blank))
+
+
+def _nothing(survey: Survey) -> Iterator[Finding]:
+    if survey.nothing:
+        count = len(survey.nothing)
+        message = (
+            f"{plural(count, 'text is', 'texts are')} what programs write where there is none, such as nan or null; "
+            f"fill or remove the row{'s' * (count > 1)}."
+        )
+        yield Finding("no-text", message, count, places(survey, survey.nothing))
+
+
+def _markup(survey: Survey) -> Iterator[Finding]:
+    count = len(survey.markup)
+    if count >= MARKUP * survey.rows and count:
+        message = (
+            f"{plural(count, 'text holds', 'texts hold')} HTML, such as <br> or &amp;, which is read as words; take it "
+            "out, here and from the texts to come, unless it says something of the labels."
+        )
+        yield Finding("markup", message, count, places(survey, survey.markup))
 
 
 def _copies(survey: Survey) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from textcls.data_quality import duplicates
 from textcls.data_quality.finding import Finding, first_of, places, plural
 from textcls.data_quality.joint_labels import JSON, joint_labels
 from textcls.data_quality.survey import Survey
+from textcls.labels import plain_name
 
 # Labels with fewer rows are hardly learned, and hardly measured.
 ENOUGH: Final = 5
@@ -16,8 +17,6 @@ ENOUGH: Final = 5
 UNBALANCED: Final = 99
 # How many of the labels that come together are named.
 NAMED_TOGETHER: Final = 3
-# Names are alike if only these and space make the difference.
-_JOINING: Final = str.maketrans("", "", "_-")
 
 
 def several_in_a_cell(survey: Survey) -> Iterator[Finding]:
@@ -67,11 +66,11 @@ def alike(survey: Survey) -> Iterator[Finding]:
     """Find labels that are written in different ways."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name in survey.labels:
-        found["".join(name.casefold().translate(_JOINING).split()) or name].append(name)
+        found[plain_name(name)].append(name)
     for names in found.values():
         if len(names) > 1:
             shown = " and ".join(f"{name!r} ({survey.labels[name]:,})" for name in names)
-            message = f"The labels {shown} differ only by case, space, _ or -; write them alike if they are one."
+            message = f"The labels {shown} differ only by case, space, _, - or .0; write them alike if they are one."
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
 
 

@@ -21,6 +21,14 @@ from textcls.label_sets import LabelSet
 Int64 = NDArray[np.int64]
 # With this probability a label of a label set counts as one that the row has.
 HAS: Final = 0.5
+# What programs write where there is no text.
+NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
+# Tags and entities of HTML; other words in angle brackets may be meant.
+_MARKUP: Final = re.compile(
+    r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)(?:\s[^<>]*)?/?>"
+    r"|&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
+    re.IGNORECASE,
+)
 # One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
 
@@ -39,6 +47,8 @@ class Survey:
         without: how many rows have no label.
         blank: numbers of the rows whose text has no token.
         codes: how many texts look like a number or a key.
+        nothing: numbers of the rows whose text is what programs write where there is none.
+        markup: numbers of the rows whose text holds tags or entities of HTML.
         characters: how often each character occurs.
         lightest: the smallest weight of a row.
         heaviest: the largest one.
@@ -52,6 +62,8 @@ class Survey:
     without: int = 0
     blank: list[int] = field(default_factory=list)
     codes: int = 0
+    nothing: list[int] = field(default_factory=list)
+    markup: "array[int]" = field(default_factory=lambda: array("q"))
     characters: Counter[str] = field(default_factory=Counter)
     lightest: float = inf
     heaviest: float = -inf
@@ -65,7 +77,12 @@ class Survey:
         """Take note of a row: its text, its label or label set, and how much it counts."""
         if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
-        self.codes += _CODE.fullmatch(text.strip()) is not None
+        plain = text.strip()
+        self.codes += _CODE.fullmatch(plain) is not None
+        if plain.lower() in NOTHING:
+            self.nothing.append(self.rows)
+        if _MARKUP.search(text):
+            self.markup.append(self.rows)
         names: tuple[str, ...]
         if isinstance(label, str):
             names = (label,)

@@ -26,7 +26,16 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
-from textcls.data import Bad, Labelled, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
+from textcls.data import (
+    Bad,
+    Labelled,
+    LabelledSets,
+    LabelSet,
+    TargetOptions,
+    compression,
+    read_label_sets,
+    read_labelled,
+)
 from textcls.data.source import STANDARD
 from textcls.data_quality.findings import find
 from textcls.data_quality.survey import Survey
@@ -158,7 +167,7 @@ def _default_output(data: Path) -> Path:
     # "." has no name to put a suffix on; that it is no file is said when it is read.
     if data == STANDARD or not data.name:
         return Path("model.onnx")
-    return (data.with_suffix("") if data.suffix.lower() == ".gz" else data).with_suffix(".onnx")
+    return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
 
 
 def _read_valid(path: Path, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:

@@ -1,7 +1,7 @@
-"""The options of training as options of a command line, all of them made of `textcls_training.config.settings`."""
+"""The options of training and of pre-training on a command line, all of them made of `textcls_training.config`."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
@@ -17,7 +17,10 @@ _METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL", "vectors": "FILE", "c
 
 def train_option(name: str) -> Callable[[Command], Command]:
     """Return the decorator that gives a command the option of training called `name`."""
-    option = OPTIONS[name]
+    return _decorator(name, OPTIONS[name])
+
+
+def _decorator(name: str, option: Option) -> Callable[[Command], Command]:
     long = f"--{name.replace('_', '-')}"
     if isinstance(option.kind, Flag):
         return click.option(
@@ -36,10 +39,15 @@ def train_option(name: str) -> Callable[[Command], Command]:
 
 def train_options(*left_out: str) -> Callable[[Command], Command]:
     """Return the decorator that gives a command all options of training but `left_out`, in their order."""
+    return config_options({name: option for name, option in OPTIONS.items() if name not in left_out})
+
+
+def config_options(options: Mapping[str, Option]) -> Callable[[Command], Command]:
+    """Return the decorator that gives a command `options`, in their order."""
 
     def decorate(command: Command) -> Command:
-        for name in reversed([name for name in OPTIONS if name not in left_out]):
-            command = train_option(name)(command)
+        for name, option in reversed([*options.items()]):
+            command = _decorator(name, option)(command)
         return command
 
     return decorate

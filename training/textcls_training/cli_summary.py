@@ -51,7 +51,7 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, *tuple[Ta
     """Return a line of scores, and the tables of the labels."""
     if isinstance(held, LabelSetReport):
         return label_set_evaluation.score_line(held), *label_set_evaluation.label_table(held)
-    return score_line(held), label_table(held)
+    return score_line(held), *label_table(held)
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:

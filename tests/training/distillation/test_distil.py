@@ -228,7 +228,7 @@ class StopsAt:
         self.time -= name == self.name
         self.stop.requested = self.time <= 0
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         pass
 
     def note(self, text: str) -> None:

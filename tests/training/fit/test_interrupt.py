@@ -112,7 +112,7 @@ class StopsAfter:
     def phase(self, name: str, rows: int) -> None:
         pass
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         self.steps -= 1
         if not self.steps:
             self.stop.requested = True

@@ -9,7 +9,8 @@ from rich.text import Text
 from textcls.display.text import signed
 
 PIPE_WIDTH: Final = 1000
-FOR, AGAINST = "green", "red"
+# As on the page; told apart by people who do not tell red from green, and legible on light and dark terminals.
+FOR, AGAINST = "dodger_blue2", "dark_orange3"
 
 
 def stdout_console() -> Console:
@@ -26,6 +27,6 @@ def show(parts: Iterable[RenderableType], console: Console | None = None) -> Non
 
 
 def coloured(value: float, digits: int = 3) -> Text:
-    """Return a number of logits, green where it speaks for a label and red where it speaks against it."""
+    """Return a number of logits, blue where it speaks for a label and orange where it speaks against it."""
     small = 0.5 * 10**-digits
     return Text(signed(value, digits), style=FOR if value > small else AGAINST if value < -small else "dim")

@@ -8,10 +8,12 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import percent, plural
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
+from textcls.labels import plain_name
 
 WORST_CONFUSIONS: Final = 10
 
@@ -20,12 +22,12 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
     """Yield an evaluation in lines of `width`: scores, labels, confusions; then coverage and precision, if reached."""
     report = evaluation.report
     yield score_line(report)
-    yield label_table(report)
+    yield from label_table(report)
     confusions = confusion_table(report, width)
     if confusions is not None:
         yield confusions
     if evaluation.unknown_labels:
-        names = ", ".join(map(repr, evaluation.unknown_labels))
+        names = ", ".join(_with_meant(name, evaluation) for name in evaluation.unknown_labels)
         yield Text(f"The model does not know {names}: those rows count as errors.")
     if evaluation.operating_point is not None and evaluation.reached:
         yield operating_point_line(evaluation.operating_point)
@@ -34,6 +36,13 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
                 f"The threshold was chosen on these rows for a precision of {percent(evaluation.target_precision, 2)}: "
                 "check it on others before you promise anything."
             )
+
+
+def _with_meant(name: str, evaluation: Evaluation) -> str:
+    """Return an unknown label with the known one that may be meant, as `1` where the rows say `1.0`."""
+    known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
+    meant = next((label for label in known if plain_name(label) == plain_name(name)), None)
+    return repr(name) if meant is None else f"{name!r} (is {meant!r} meant?)"
 
 
 def score_line(report: ClassificationReport) -> Text:
@@ -60,16 +69,18 @@ def operating_point_line(point: OperatingPoint) -> Text:
     return line.append(", precision ").append(percent(point.precision, 2), "bold").append(bound + ".")
 
 
-def label_table(report: ClassificationReport) -> Table:
-    """Return precision, recall and F1 of each label."""
+def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
+    """Yield precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
+    lines, labels = worst(report.labels)
+    yield from lines
     table = Table("label", box=None, pad_edge=False)
     for name in ("precision", "recall", "F1", "rows"):
         table.add_column(name, justify="right")
-    for label in report.labels:
+    for label in labels:
         table.add_row(
             Text(label.label), f"{label.precision:.3f}", f"{label.recall:.3f}", f"{label.f1:.3f}", f"{label.rows:,}"
         )
-    return table
+    yield table
 
 
 def confusion_table(report: ClassificationReport, width: int) -> Table | None:

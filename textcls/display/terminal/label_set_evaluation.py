@@ -6,13 +6,11 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, LabelSetEvaluation
 from textcls.evaluation.label_set_metrics import LabelSetReport
 
-# Of more labels the worst are told; so many.
-MOST_LABELS: Final = 40
-WORST_LABELS: Final = 20
 MIXED_UP: Final = 10
 # Labels that a sentence names.
 NAMED: Final = 8
@@ -77,10 +75,8 @@ def other_scores_line(report: LabelSetReport) -> Text:
 
 def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     """Yield threshold, precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
-    labels = report.labels
-    if len(labels) > MOST_LABELS:
-        labels = tuple(sorted((label for label in labels if label.rows), key=lambda label: label.f1)[:WORST_LABELS])
-        yield Text(f"The {len(labels)} of {len(report.labels):,} labels with the lowest F1:")
+    lines, labels = worst(report.labels)
+    yield from lines
     table = Table("label", box=None, pad_edge=False)
     for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
         table.add_column(name, justify="right")

@@ -8,17 +8,17 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.artifact import ModelInfo
-from textcls.display.text import named, plural
+from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
 
 # Of more labels the first ones are shown.
 MOST_THRESHOLDS: Final = 40
 
 
-def model_table(path: Path, info: ModelInfo) -> Table:
-    """Return the facts of the model file at `path`."""
+def model_table(path: Path, info: ModelInfo, *, verbose: bool = False) -> Table:
+    """Return the facts of the model file at `path`; if `verbose`, also those of how it was made."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in _facts(path, info):
+    for name, value in _facts(path, info, verbose):
         table.add_row(Text(name, style="dim"), Text(value))
     return table
 
@@ -36,14 +36,14 @@ def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
         yield Text(f"({len(info.labels) - MOST_THRESHOLDS:,} more labels; --json has all)", style="dim")
 
 
-def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
+def _facts(path: Path, info: ModelInfo, verbose: bool) -> list[tuple[str, str]]:
     """Return what is shown of a model.
 
     Raises:
         ArtifactError: what its metadata say of the training, which nothing else needs, is not what training writes.
     """
     try:
-        return _read_facts(path, info)
+        return _read_facts(path, info) + (_details(info) if verbose else [])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtifactError(
             f"{path}: its metadata tell something else of the training than textcls writes ({error!r}); train it anew."
@@ -51,7 +51,7 @@ def _facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
 
 
 def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
-    training, network = info.training, info.model
+    training = info.training
     return [
         ("file", f"{path}, {path.stat().st_size / 1e6:.2f} MB, format {info.format_version}"),
         ("task", info.task),
@@ -59,18 +59,28 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("columns", f"{', '.join(info.text_columns)} -> {info.label_column}"),
         (
             "trained on",
-            f"{plural(training['rows'], 'row')}, sha256 {training['data_sha256'][:12]}, "
-            f"seed {training['seed']}, {plural(training['epochs'], 'epoch')}"
+            f"{plural(training['rows'], 'row')}, {plural(training['epochs'], 'epoch')}"
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
         *([("taught by", _teaching(training["distillation"]))] if training.get("distillation") else []),
         ("held out", f"{plural(training['held_out_rows'], 'row')}, {_held_out(info)}"),
         *_calibration(info),
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
+        *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
+    ]
+
+
+def _details(info: ModelInfo) -> list[tuple[str, str]]:
+    """Return what only those ask who want to know how a model was made, or to make it again."""
+    training, network = info.training, info.model
+    vectors = training.get("vectors")
+    return [
+        ("data", f"sha256 {training['data_sha256'][:12]}"),
+        ("seed", f"{training['seed']}"),
         # The configuration holds the gate's start; what it has become stands with the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
-        *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
+        *([("word vectors", f"sha256 {vectors['sha256'][:12]}; {vectors['how']}")] if vectors else []),
         ("made with", ", ".join(f"{name} {value}" for name, value in training["versions"].items())),
     ]
 
@@ -79,9 +89,13 @@ def _held_out(info: ModelInfo) -> str:
     """Return how validation rows were answered."""
     training = info.training
     if not info.several:
-        return f"accuracy {training['held_out_accuracy']}"
+        return f"accuracy {_percent(training['held_out_accuracy'])}"
     scores = {"micro-F1": "held_out_micro_f1", "macro-F1": "held_out_macro_f1", "break-even": "held_out_break_even"}
-    return ", ".join(f"{name} {training[key]}" for name, key in scores.items() if key in training)
+    return ", ".join(f"{name} {_percent(training[key])}" for name, key in scores.items() if key in training)
+
+
+def _percent(share: float | None) -> str:
+    return "not known" if share is None else percent(share, 2)
 
 
 def _calibration(info: ModelInfo) -> list[tuple[str, str]]:
@@ -103,9 +117,8 @@ def _teaching(told: dict[str, Any]) -> str:
 def _vectors(found: Mapping[str, Any]) -> str:
     """Return where the vectors of a training come from, and what they brought."""
     return (
-        f"{found['source']} (licence: {found['licence']}), sha256 {found['sha256'][:12]}, "
-        f"{plural(found['words'], 'word')}, {found['known_tokens']:.0%} of the training tokens, "
-        f"{found['ensemble_weight']:.2f} of the ensemble; {found['how']}"
+        f"{found['source']} (licence: {found['licence']}), {plural(found['words'], 'word')}, "
+        f"{found['known_tokens']:.0%} of the training tokens, {found['ensemble_weight']:.2f} of the ensemble"
     )
 
 

@@ -16,6 +16,7 @@ def read_unlabelled(
     *,
     limit: int,
     pattern: str | None = None,
+    guess: bool = False,
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
 ) -> tuple[UnlabelledTexts, list[str]]:
@@ -23,11 +24,12 @@ def read_unlabelled(
 
     Args:
         paths: the files; all must have the columns.
-        text_columns: the columns of the text, those of the labelled rows.
+        text_columns: the columns of the text; where there are labelled rows, those of these.
         names: the labels, in the order of their numbers.
         labelled: the texts that must not be in the sample.
         limit: how many texts are kept at most.
         pattern: what the columns of probabilities are called, with a `*` for the label; None if there are none.
+        guess: whether columns of well-known names may stand in for `text_columns`, which nobody has asked for.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
 
@@ -36,7 +38,7 @@ def read_unlabelled(
         ConfigError: the pattern makes no sense.
     """
     with open_tables(paths, options, bad) as table:
-        texts = table.choose(text_columns, "text", guess=False)
+        texts = table.choose(text_columns, "text", guess=guess)
         columns = None if pattern is None else _columns(table, texts, pattern, names)
         found = UnlabelledTexts.sample(_rows(table, texts, columns), limit, labelled)
     if not found.given:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from textcls.errors import ConfigError, InputError
+from textcls_training import sentence_encoder
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -14,14 +15,14 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
-from textcls_training.distillation import distil, encoder
+from textcls_training.distillation import distil
 from textcls_training.distillation.distil import Fitted, Fold, Pool
-from textcls_training.distillation.encoder import SentenceEncoder
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import fuses_metric_scores, resolve_device
 from textcls_training.fit.interrupt import Stop
+from textcls_training.sentence_encoder import SentenceEncoder
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT = 1.0
@@ -63,7 +64,7 @@ class Distillation:
         self._unlabelled, self._config = unlabelled, config
         self._encoder = None
         if config.teacher is not None:
-            encoder.require()
+            sentence_encoder.require()
             self._encoder = SentenceEncoder(config.teacher, resolve_device(config.device).type)
 
     @property
@@ -151,7 +152,7 @@ class Distillation:
         if self._unlabelled.probability_UC is not None:
             return GivenAnswers(self._given(self._unlabelled.probability_UC, hashes, pool))
         if self._encoder is not None:
-            vectors = self._encoder.encode(texts, callback, stop)
+            vectors = self._encoder.encode(texts, callback, lambda: stop.requested)
             return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
         return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop)
 

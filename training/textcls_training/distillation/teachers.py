@@ -17,13 +17,13 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.split import masks_of
 from textcls_training.distillation import linear_head
-from textcls_training.distillation.encoder import Float16, as_float64
 from textcls_training.fit import calibration
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.cross_fit import CrossFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import softmax
+from textcls_training.sentence_encoder import Float16, as_float64
 
 
 class Teacher(Protocol):

@@ -11,7 +11,7 @@ class Callback(Protocol):
     def phase(self, name: str, rows: int) -> None:
         """A new pass begins: `rows` rows over all its epochs."""
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         """A step was taken; what learns nothing has no loss."""
 
     def note(self, text: str) -> None:
@@ -25,7 +25,7 @@ class _Nobody:
     def phase(self, name: str, rows: int) -> None:
         pass
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         pass
 
     def note(self, text: str) -> None:

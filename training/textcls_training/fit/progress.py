@@ -16,8 +16,12 @@ SMOOTHING = 0.98
 
 
 class _Speed(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed or 0:,.0f} rows/s")
+        return Text(f"{task.speed or 0:,.0f} {self._unit}/s")
 
 
 class ProgressCallback:
@@ -32,7 +36,7 @@ class ProgressCallback:
         self.losses: list[float] = []
         self.progress.phase(name, rows)
 
-    def step(self, rows: int, loss: float | None) -> None:
+    def step(self, rows: int, loss: float | None = None) -> None:
         """Show the running loss."""
         if loss is None:
             self.progress.step(rows)
@@ -53,7 +57,7 @@ class ProgressCallback:
 
 
 @contextmanager
-def progress_on(console: Console) -> Iterator[ProgressCallback]:
-    """Give a callback that tells of progress, by bars if `console` is a terminal, by lines if not."""
-    with progress.progress_on(console, "rows in all", _Speed()) as shown:
+def progress_on(console: Console, unit: str = "rows") -> Iterator[ProgressCallback]:
+    """Give a callback that tells of progress in `unit`, by bars if `console` is a terminal, by lines if not."""
+    with progress.progress_on(console, f"{unit} in all", _Speed(unit)) as shown:
         yield ProgressCallback(shown)

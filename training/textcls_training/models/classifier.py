@@ -142,23 +142,25 @@ class SeedAttention(nn.Module):
 class MixingLayer(nn.Module):
     """gate * mixer(norm(x)). The gate tells how much mixing the model has learned to use.
 
-    The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors: they
-    are small when training begins, and the norm would blow their gradients up.
+    The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors unless
+    they are to learn from it: they are small when training begins, and the norm would blow their gradients up.
 
     Attributes:
         start: what the gate begins as.
+        teaches_vectors: whether the gradient goes back into the token vectors.
     """
 
-    def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float) -> None:
+    def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float, *, teaches_vectors: bool = False) -> None:
         super().__init__()
-        self.start = gate
+        self.start, self.teaches_vectors = gate, teaches_vectors
         self.norm = nn.LayerNorm(dim, bias=False)
         self.mixer = mixer
         self.gate_X = nn.Parameter(torch.empty(out))
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
-        mixed_BTX: Tensor = self.gate_X * self.mixer(self.norm(x_BTD.detach()), mask_BT)
+        read_BTD = x_BTD if self.teaches_vectors else x_BTD.detach()
+        mixed_BTX: Tensor = self.gate_X * self.mixer(self.norm(read_BTD), mask_BT)
         return mixed_BTX
 
 

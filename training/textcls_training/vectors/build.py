@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from textcls import tokenizer
 from textcls.errors import InputError
@@ -56,7 +57,7 @@ def prepared(words: Sequence[str], raw_VE: Float32, dims: int) -> tuple[list[str
         raise InputError("There is no word that texts can hold: nothing was written.")
     if not np.isfinite(raw_VE).all():
         raise InputError(f"The vector of {words[int(np.argmin(np.isfinite(raw_VE).all(1)))]!r} is not finite.")
-    x_VD = principal_components(raw_VE - raw_VE.mean(0, dtype=np.float64).astype(np.float32), dims)
+    x_VD = projected(centred(raw_VE), raw_VE, dims)
     rank_V = np.arange(1, len(words) + 1)
     frequency_V = 1 / rank_V / (1 / rank_V).sum()
     x_VD = (x_VD * (SMOOTH / (SMOOTH + frequency_V))[:, None]).astype(np.float32)
@@ -75,12 +76,22 @@ def without_zeros(words: Sequence[str], x_VD: Float32) -> tuple[list[str], Float
     return [word for word, large in zip(words, large_V, strict=True) if large], x_VD[large_V]
 
 
-def principal_components(x_VE: Float32, dims: int) -> Float32:
-    """Return the first `dims` principal components of centred rows, each axis turned so that its sum is positive."""
-    if dims >= x_VE.shape[1]:
-        return x_VE
+def centred(x_VE: Float32) -> Float32:
+    """Return rows without their mean."""
+    mean_E: Float32 = x_VE.mean(0, dtype=np.float64).astype(np.float32)
+    return np.asarray(x_VE - mean_E)
+
+
+def projected(x_XE: Float32, raw_VE: Float32, dims: int) -> Float32:
+    """Return vectors along the first `dims` principal axes of `raw_VE` [X, D]; all as it is if there are no more."""
+    # Sums of products depend on how many threads share them.
+    with threadpool_limits(1):
+        return x_XE if dims >= raw_VE.shape[1] else x_XE @ principal_axes(centred(raw_VE), dims)
+
+
+def principal_axes(x_VE: Float32, dims: int) -> Float32:
+    """Return the first `dims` principal axes [E, D] of centred rows, each turned so that its sum is positive."""
     covariance_EE = x_VE.T.astype(np.float64) @ x_VE.astype(np.float64)
     axis_ED = np.linalg.eigh(covariance_EE)[1][:, ::-1][:, :dims]
-    axis_ED = axis_ED * np.where(axis_ED.sum(0) < 0, -1, 1)
-    found_VD: Float32 = x_VE @ axis_ED.astype(np.float32)
-    return found_VD
+    turned_ED: Float32 = (axis_ED * np.where(axis_ED.sum(0) < 0, -1, 1)).astype(np.float32)
+    return turned_ED

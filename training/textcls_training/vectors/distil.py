@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls._util import optional_dependencies
 from textcls.display.terminal.progress import Progress
 from textcls.errors import InputError
 from textcls_training.vectors import build
 
-# Words that go through the encoder at a time.
-BATCH: Final = 256
+Float32 = NDArray[np.float32]
+
 WORDS_BYTES: Final = 100_000_000
 
 
@@ -41,29 +40,37 @@ def read_words(path: Path, most: int) -> list[str]:
     return words
 
 
-def encode(teacher: str, words: Sequence[str], progress: Progress) -> NDArray[np.float32]:
-    """Return the vector that a teacher gives to each word [V, E].
+def distilled(
+    teacher: str, words: Sequence[str], texts: Sequence[str], dims: int, progress: Progress
+) -> tuple[list[str], Float32]:
+    """Return words and vectors [V, D] as `file.save` takes them, fitted to texts, if there are any.
 
     Args:
         teacher: a folder of sentence-transformers, or a name that it knows.
-        words: what is encoded.
-        progress: told of each word.
+        words: usable ones, the most frequent first; each by itself goes through the encoder.
+        texts: sentences for `fit.fitted`.
+        dims: principal components of the words' vectors that are kept, if there are so many.
+        progress: told of words and texts that are encoded.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        InputError: there is no such teacher.
+        InputError: there is no such teacher, or no text holds one of the words.
+        SurroundingsError: the cache of sentence vectors cannot be written.
     """
-    with optional_dependencies.needed_by("textcls vectors distil"):
-        from sentence_transformers import SentenceTransformer
-    try:
-        model = SentenceTransformer(teacher, device="cpu")
-    except (OSError, ValueError) as error:
-        why = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
-        raise InputError(f"The teacher {teacher!r} cannot be loaded ({why}).") from error
-    progress.phase("encoding", len(words))
-    parts = []
-    for start in range(0, len(words), BATCH):
-        batch = list(words[start : start + BATCH])
-        parts.append(np.asarray(model.encode(batch, batch_size=BATCH, show_progress_bar=False), np.float32))
-        progress.step(len(batch))
-    return np.concatenate(parts)
+    raw_XE = _encoded(teacher, [*words, *texts], progress)
+    raw_VE, text_TE = raw_XE[: len(words)], raw_XE[len(words) :]
+    kept, row_VD = build.prepared(words, raw_VE, dims)
+    if texts:
+        from textcls_training.vectors import fit  # SciPy takes its time
+
+        row_VD = fit.fitted(kept, row_VD, texts, build.projected(text_TE, raw_VE, dims))
+    return kept, row_VD
+
+
+def _encoded(teacher: str, texts: Sequence[str], progress: Progress) -> Float32:
+    """Return the vectors [texts, E] of length 1 that a teacher gives, from the cache or for the cache."""
+    # PyTorch, which importing files of vectors does without.
+    from textcls_training import sentence_encoder
+
+    sentence_encoder.require()
+    return sentence_encoder.SentenceEncoder(teacher).encode(texts, progress).astype(np.float32)

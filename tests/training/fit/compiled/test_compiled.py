@@ -236,7 +236,7 @@ def test_a_stop_is_noticed_within_an_epoch(rows: Dataset) -> None:
     trainer = CompiledTrainer(rows, classes_of(rows), config)
 
     class Stopping(Recorder):
-        def step(self, rows: int, loss: float | None) -> None:
+        def step(self, rows: int, loss: float | None = None) -> None:
             trainer.stop.requested = True
 
     trainer.train(3, Stopping())

@@ -28,6 +28,7 @@ from textcls_training.models.ops.mixing import (
     linear_attention,
     metric_mix,
     spatial_gate,
+    toeplitz,
     token_mlp,
 )
 from textcls_training.models.ops.prototypes import (
@@ -67,5 +68,6 @@ __all__ = [
     "rationale_loss",
     "spatial_gate",
     "text_vectors",
+    "toeplitz",
     "token_mlp",
 ]

@@ -8,9 +8,9 @@ and a run that was interrupted goes on where it stopped.
 import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write
 from textcls.errors import InputError, SurroundingsError
-from textcls_training.data.arrays import Float64
-from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.interrupt import Stop
 
 Float16 = NDArray[np.float16]
+Float64 = NDArray[np.float64]
 
 CACHE_VARIABLE: Final = "TEXTCLS_CACHE"
 # Texts of a file of the cache, and of them those that the model reads at once. They are sorted by length for that.
@@ -32,6 +30,19 @@ BATCH: Final = 64
 KEY: Final = 16
 # A sentence encoder reads a few hundred tokens; what is far beyond them need not be split into word pieces.
 MOST_CHARACTERS: Final = 8000
+
+
+class Listener(Protocol):
+    """Who wants to know how far it is: whoever is told of a training, and any progress bar."""
+
+    def phase(self, name: str, rows: int, /) -> None:
+        """So many different texts are wanted."""
+
+    def step(self, rows: int, /) -> None:
+        """So many more are there."""
+
+    def note(self, text: str, /) -> None:
+        """Something is worth a line."""
 
 
 def cache_folder() -> Path:
@@ -78,42 +89,44 @@ class SentenceEncoder:
         self.width = self._vectors([""]).shape[1]
 
     def encode(
-        self, texts: Sequence[str], callback: Callback = NOBODY, stop: Stop | None = None, folder: Path | None = None
+        self,
+        texts: Sequence[str],
+        listener: Listener | None = None,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> Float16:
-        """Return the vectors [texts, width], each of length 1; if a stop is requested meanwhile, zeros are among them.
+        """Return the vectors [texts, width], each of length 1; if somebody ends it meanwhile, zeros are among them.
 
         Args:
             texts: what to encode.
-            callback: told of progress.
-            stop: by which somebody may end it.
-            folder: where vectors are kept; by default `cache_folder()`.
+            listener: told of progress.
+            stopped: whether somebody has ended it: asked before each part.
 
         Raises:
             SurroundingsError: the cache cannot be written.
         """
-        stop = stop or Stop()
-        folder = (folder or cache_folder()) / "sentence-vectors" / self.fingerprint[:16]
+        folder = cache_folder() / "sentence-vectors" / self.fingerprint[:16]
         _make(folder)
         rows_of: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
             rows_of.setdefault(_key(text), []).append(i)
         vectors = np.zeros((len(texts), self.width), np.float16)
-        callback.phase(f"encoding with {self.name}", len(rows_of))
+        listener = listener or _Nobody()
+        listener.phase(f"encoding with {self.name}", len(rows_of))
         missing = self._read(folder, rows_of, vectors)
-        callback.step(len(rows_of) - len(missing), None)
+        listener.step(len(rows_of) - len(missing))
         began = time.monotonic()
         for first in range(0, len(missing), CHUNK):
-            if stop.requested:
+            if stopped():
                 break
             keys = missing[first : first + CHUNK]
             fresh = self._vectors([texts[rows_of[key][0]] for key in keys])
             _keep(folder, keys, fresh)
             for key, vector in zip(keys, fresh, strict=True):
                 vectors[rows_of[key]] = vector
-            callback.step(len(keys), None)
+            listener.step(len(keys))
             done = first + len(keys)
             left = (len(missing) - done) * (time.monotonic() - began) / done
-            callback.note(f"{done:,} of {len(missing):,} new texts, {left:,.0f} s left")
+            listener.note(f"{done:,} of {len(missing):,} new texts, {left:,.0f} s left")
         return vectors
 
     def _read(self, folder: Path, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
@@ -131,6 +144,17 @@ class SentenceEncoder:
         cut = [text[:MOST_CHARACTERS] for text in texts]
         found = self._model.encode(cut, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
         return _unit(np.asarray(found, np.float32)).astype(np.float16)
+
+
+class _Nobody:
+    def phase(self, name: str, rows: int, /) -> None:
+        pass
+
+    def step(self, rows: int, /) -> None:
+        pass
+
+    def note(self, text: str, /) -> None:
+        pass
 
 
 def _key(text: str) -> bytes:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.training.helpers import Recorder
+from tests.training.helpers import Recorder, make_sentence_encoder
 from textcls.errors import InputError, SurroundingsError
+from textcls_training import sentence_encoder
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.distillation import encoder
-from textcls_training.distillation.encoder import SentenceEncoder
-from textcls_training.fit.interrupt import Stop
+from textcls_training.sentence_encoder import SentenceEncoder
 
 pytest.importorskip(
     "sentence_transformers", reason="a teacher needs sentence-transformers: pip install textcls[teacher]"
@@ -21,31 +20,15 @@ pytest.importorskip(
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def make_model(folder: Path, words: list[str], seed: int = 0) -> Path:
-    """Write a model that gives each of `words` a random vector, and a text their mean."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-
-    vocabulary = {word: i for i, word in enumerate(["[UNK]", *sorted(set(words))])}
-    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    weights = np.random.default_rng(seed).standard_normal((len(vocabulary), 16)).astype(np.float32)
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
-    return folder
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, sample: LabelledTexts) -> Path:
     words = [word for text in sample.texts for word in re.findall(r"\w+", text)]
-    return make_model(tmp_path_factory.mktemp("teacher") / "small", words)
+    return make_sentence_encoder(tmp_path_factory.mktemp("teacher") / "small", words)
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(encoder.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(sentence_encoder.CACHE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -60,7 +43,7 @@ def test_vectors_have_length_one_and_stand_in_the_order_of_the_texts(folder: Pat
 def test_what_was_encoded_once_is_read_from_the_cache(
     folder: Path, sample: LabelledTexts, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder, "CHUNK", 64)
+    monkeypatch.setattr(sentence_encoder, "CHUNK", 64)
     callback = Recorder()
     first = SentenceEncoder(str(folder)).encode([*sample.texts, *sample.texts[:5]], callback)
     np.testing.assert_array_equal(first[150:], first[:5])
@@ -83,7 +66,7 @@ def test_of_known_and_new_texts_the_new_ones_alone_are_encoded(folder: Path, sam
 
 def test_other_weights_of_the_same_name_are_not_those_of_the_cache(folder: Path, tmp_path: Path) -> None:
     texts = ["my card", "my parcel"]
-    other = make_model(tmp_path / folder.name, ["my", "card", "parcel"], seed=1)
+    other = make_sentence_encoder(tmp_path / folder.name, ["my", "card", "parcel"], seed=1)
     one, two = (SentenceEncoder(str(place)) for place in (folder, other))
     assert one.fingerprint != two.fingerprint
     assert SentenceEncoder(str(folder)).fingerprint == one.fingerprint
@@ -100,8 +83,8 @@ def test_a_damaged_file_of_the_cache_is_written_anew(folder: Path, cache: Path) 
 
 
 def test_a_stop_ends_the_encoding_between_two_chunks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder, "CHUNK", 2)
-    assert not SentenceEncoder(str(folder)).encode(["a", "card"], stop=Stop(requested=True)).any()
+    monkeypatch.setattr(sentence_encoder, "CHUNK", 2)
+    assert not SentenceEncoder(str(folder)).encode(["a", "card"], stopped=lambda: True).any()
 
 
 def test_what_is_no_model_is_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +96,7 @@ def test_what_is_no_model_is_refused_in_a_sentence(tmp_path: Path, monkeypatch: 
 
 def test_a_cache_that_cannot_be_made_is_told(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv(encoder.CACHE_VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(sentence_encoder.CACHE_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(SurroundingsError, match=r"cannot be made: .*; set TEXTCLS_CACHE to another folder\.$"):
         SentenceEncoder(str(folder)).encode(["a"])
 

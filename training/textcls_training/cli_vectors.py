@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.cli.options import Reading, new_text_column_option, once, reading_options
+from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.display.terminal.progress import progress_on
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.data.unlabelled_files import read_unlabelled
 from textcls_training.vectors import build, distil, file, model2vec, text_files
 
 PATH: Final = click.Path(path_type=Path)
 MOST: Final = 50_000
 DIMS: Final = 256
+MOST_TEXTS: Final = TrainConfig().unlabelled_rows
 BITS: Final[Mapping[str, file.Bits]] = {"2": 2, "4": 4, "8": 8}
 
 Command = Callable[..., Any]
@@ -94,35 +100,67 @@ def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: 
 )
 @click.option("--teacher", metavar="NAME", required=True, help="A folder of sentence-transformers, or a name it knows.")
 @click.option("--words", "word_list", type=PATH, required=True, help="The words, one a line, the most frequent first.")
+@click.option(
+    "--texts",
+    "texts_of",
+    multiple=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Texts without labels, like those that the vectors are for: fits the vectors, so that their sum over a text "
+    f"comes near the teacher's vector of it. {MOST_TEXTS:,} are used at most. May be given several times.",
+)
+@new_text_column_option
 @_common
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@reading_options
 def distil_(
     teacher: str,
     word_list: Path,
+    texts_of: tuple[Path, ...],
+    text_columns: tuple[str, ...],
     output: Path,
     most: int,
     dims: int,
     bits: str,
     source: str | None,
     licence: str,
-    quiet: bool,
+    reading: Reading,
 ) -> None:
-    """Distil vectors from a sentence encoder: each word by itself goes through it. Needs the extra `teacher`."""
-    check_not_an_input(output, [word_list])
+    """Distil vectors from a sentence encoder: each word by itself goes through it. Needs the extra `teacher`.
+
+    What it says of words and texts is kept in a cache, so that a second run is quick.
+    """
+    if text_columns and not texts_of:
+        raise ConfigError("--text-column needs --texts, which names the file of the texts.")
+    once([word_list, *texts_of])
+    check_not_an_input(output, [word_list, *texts_of])
     check_output_path(output)
     words = distil.read_words(word_list, most)
-    with progress_on(Console(stderr=True, quiet=quiet), "words") as progress:
-        raw_VE = distil.encode(teacher, words, progress)
-    words, row_VD = build.prepared(words, raw_VE, dims)
-    about = {
-        "source": source or Path(teacher).name,
-        "licence": licence,
-        "words_sha256": _sha256(word_list),
-        "how": f"each word by itself through the encoder, {_prepared(row_VD)}",
-    }
+    texts = _read_texts(texts_of, text_columns, reading) if texts_of else None
+    about = {"source": source or Path(teacher).name, "licence": licence, "words_sha256": _sha256(word_list)}
     if Path(teacher).is_dir():
         about["source_sha256"] = _sha256(Path(teacher))
-    _save(output, words, row_VD, about, bits)
+    with progress_on(Console(stderr=True, quiet=reading.quiet), "words and texts" if texts else "words") as progress:
+        words, row_VD = distil.distilled(teacher, words, texts.texts if texts else [], dims, progress)
+    how = f"each word by itself through the encoder, {_prepared(row_VD)}"
+    if texts is not None:
+        how += f", fitted to its vectors of {len(texts.texts):,} texts"
+        about |= {"texts": str(len(texts.texts)), "texts_sha256": texts.sha256()}
+    _save(output, words, row_VD, {**about, "how": how}, bits)
+
+
+def _read_texts(paths: Sequence[Path], text_columns: Sequence[str], reading: Reading) -> UnlabelledTexts:
+    """Read texts without labels, each once, and no more than `MOST_TEXTS`.
+
+    Raises:
+        InputError: a file cannot be read, has not the columns, or none of its texts holds a word or a sign.
+    """
+    columns, guess = text_columns or DEFAULT_TEXT_COLUMNS, not text_columns
+    limits: Any = {"limit": MOST_TEXTS, "options": reading.options, "bad": reading.bad}
+    found, notes = read_unlabelled(paths, columns, (), (), guess=guess, **limits)
+    reading.say(notes)
+    reading.say_skipped()
+    if not found.texts:
+        raise InputError(f"No text of {paths[0]} holds a word or a sign, so vectors cannot be fitted to them.")
+    return found
 
 
 def _prepared(row_VD: NDArray[np.float32]) -> str:

@@ -1,0 +1,187 @@
+"""What texts without labels teach by themselves: vectors of words, learned from the texts of the training file.
+
+    python benchmarks/pretraining.py DATA/trec6 DATA/sst2
+
+The vectors are learned from all texts of train.csv, whose labels are not looked at, once a data set: by co-occurrence,
+and by masked words, with several mixing layers. Some rows are then drawn as labelled ones, as few_labels.py draws them,
+and a model is trained on them with these vectors; beside it stand its figures of labels alone, of the default (English
+vectors where they suit) and of self-training. Written are .json and .md. A second run goes on where the first one
+stopped.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Final
+
+import click
+from common import FOLDERS, ROOT, about, data_sets, headline
+from few_labels import ALONE, DEFAULT, ITSELF, draw
+from measure import Figures
+from state import RESTART, Cell, State, resume
+
+from textcls import Classifier
+from textcls_training.config.pretraining import PretrainConfig
+from textcls_training.config.settings import from_options
+from textcls_training.pipeline import train
+from textcls_training.pretraining.run import pretrain
+from textcls_training.pretraining.texts import read_texts
+from textcls_training.studies.runner import markdown_table, mean_and_spread
+
+COUNTED: Final = "cooccurrence"
+MASKED: Final = ("masked none", "masked lambda", "masked gmlp")
+# Of these it is also measured what the vectors are worth.
+ACCURACY_OF: Final = (COUNTED, "masked none", "masked gmlp")
+HEADINGS: Final = {ALONE: "labels alone", DEFAULT: "default", ITSELF: "self-training"} | {
+    name: name for name in ACCURACY_OF
+}
+NOTES: Final = """\
+Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; labels alone, default and
+self-training are those of few_labels.json and few_labels_default.json, of the same draws. Below: masked words of
+held-out texts (a softmax over all words that stand in the texts twice); perplexity by their frequency alone, and with
+each mixing layer; how often the word is guessed at once; the largest gate; processor seconds.
+"""
+
+
+def configuration(model: str) -> PretrainConfig:
+    """Return what `textcls pretrain` is told for the vectors of `model`."""
+    objective, *mixing = model.split()
+    if objective == COUNTED:
+        return PretrainConfig(objective="cooccurrence")
+    return PretrainConfig(objective="masked", mixing=mixing[0])
+
+
+def learn(folder: Path, model: str, vectors: Path) -> Figures:
+    """Learn the vectors of `model` from the texts of a data set, and return what is told of that."""
+    config = configuration(model)
+    texts, _ = read_texts([folder / "train.csv"], ["text"], limit=1_000_000)
+    start = time.process_time()
+    told = pretrain(texts, vectors, config).to_json()
+    found = {"seconds": time.process_time() - start, "tokens": float(told["tokens"]), "words": float(told["words"])}
+    if "held_out" in told:
+        held_out = {name: float(number) for name, number in told["held_out"].items() if name != "guesses"}
+        found |= {f"held_out_{name}": number for name, number in held_out.items()}
+    if told.get("gate") is not None:
+        found["gate"] = told["gate"]
+    return found
+
+
+def accuracy(folder: Path, cell: Cell, vectors: Path) -> Figures:
+    """Train on the labelled rows of the cell with `vectors`, and score the test rows."""
+    rows = draw(folder, cell.rows or 0, cell.seed)
+    start = time.process_time()
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "model.onnx"
+        train(rows.labelled, path, from_options({"vectors": vectors, "device": "cpu"}))
+        seconds = time.process_time() - start
+        answers = Classifier.load(path).predict(rows.test.texts)
+    right = [answer.label == label for answer, label in zip(answers, rows.test.labels, strict=True)]
+    return {"accuracy": 100 * mean(right), "seconds": seconds}
+
+
+def others(files: Sequence[Path]) -> dict[Cell, Figures]:
+    """Return what was measured of labels alone, the default and self-training."""
+    found: dict[Cell, Figures] = {}
+    for path in files:
+        for cell, figures in State.load(path).figures.items():
+            if cell.model in (ALONE, DEFAULT, ITSELF):
+                found[cell] = figures
+    return found
+
+
+def accuracy_table(state: State, beside: dict[Cell, Figures]) -> list[str]:
+    """Return the lines of accuracy: one a set and number of rows, and one a number of rows of all sets."""
+    measured = {cell: figures for cell, figures in state.measured() if cell.rows}
+    keys = sorted({(cell.set, cell.rows or 0) for cell in measured}, key=lambda key: key[1])
+    everything = {**beside, **measured}
+    lines, means = [], {}
+    for name, size in keys:
+        accuracies = {
+            model: [f["accuracy"] for c, f in everything.items() if (c.set, c.rows, c.model) == (name, size, model)]
+            for model in HEADINGS
+        }
+        lines.append([name, f"{size:,}", *(mean_and_spread(found) if found else "-" for found in accuracies.values())])
+        for model, found in accuracies.items():
+            if found:
+                means.setdefault((size, model), {})[name] = mean(found)
+    for size in sorted({size for _, size in keys}):
+        sets = {name for name, rows in keys if rows == size}
+        whole = [means.get((size, model), {}) for model in HEADINGS]
+        cells = [f"{mean(found.values()):.2f}" if set(found) >= sets else "-" for found in whole]
+        lines.append(["mean", f"{size:,}", *cells])
+    return markdown_table(("set", "labelled rows", *HEADINGS.values()), lines)
+
+
+def perplexity_table(state: State) -> list[str]:
+    """Return the lines of what held-out texts say: one a set and mixing layer."""
+    lines = []
+    for cell, found in state.measured():
+        if cell.rows:
+            continue
+        scores = ("-", "-", "-")
+        if "held_out_perplexity" in found:
+            scores = (
+                f"{found['held_out_frequency_perplexity']:.1f}",
+                f"{found['held_out_perplexity']:.1f}",
+                f"{100 * found['held_out_accuracy']:.1f}",
+            )
+        gate = f"{found['gate']:.2f}" if "gate" in found else "-"
+        lines.append([cell.set, cell.model, *scores, gate, f"{found['seconds']:.0f}", f"{found['words']:,.0f}"])
+    return markdown_table(
+        ("set", "learned by", "frequency alone", "perplexity", "guessed, %", "gate", "s", "words"), lines
+    )
+
+
+@click.command()
+@FOLDERS
+@click.option("--rows", default="100,300,1000", show_default=True, help="Numbers of labelled rows.")
+@click.option("--draws", type=click.IntRange(1), default=3, show_default=True)
+@click.option(
+    "--vectors",
+    "work",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="A folder to keep the learned vectors in.",
+)
+@click.option(
+    "--output",
+    default=ROOT / "benchmarks" / "pretraining",
+    type=click.Path(path_type=Path),
+    help="Without suffix.  [default: benchmarks/pretraining]",
+)
+@RESTART
+def main(data: tuple[Path, ...], rows: str, draws: int, work: Path, output: Path, restart: bool) -> None:
+    """Measure vectors that were learned from the texts alone, on the data sets in DATA."""
+    sets, saved = data_sets(data), output.with_name(output.name + ".json")
+    work.mkdir(parents=True, exist_ok=True)
+    state = resume(saved, about(), restart)
+
+    def vectors_of(cell: Cell) -> Path:
+        return work / f"{cell.set}-{cell.model.replace(' ', '-')}.vectors"
+
+    def measure(cell: Cell) -> Figures:
+        folder = sets[cell.set]
+        return accuracy(folder, cell, vectors_of(cell)) if cell.rows else learn(folder, cell.model, vectors_of(cell))
+
+    learned = [Cell(name, model) for model in (COUNTED, *MASKED) for name in sets]
+    trained = [
+        Cell(name, model, seed, int(size))
+        for size in rows.split(",")
+        for model in ACCURACY_OF
+        for name in sets
+        for seed in range(draws)
+    ]
+    state.run([*learned, *trained], measure, saved)
+    beside = others([ROOT / "benchmarks" / f"{name}.json" for name in ("few_labels", "few_labels_default")])
+    tables = [*accuracy_table(state, beside), "", *perplexity_table(state)]
+    markdown = "\n".join([headline(state.about), "", *tables, *state.failures(), "", NOTES])
+    output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
+    click.echo(markdown)
+    sys.exit(1 if state.errors else 0)
+
+
+if __name__ == "__main__":
+    main()

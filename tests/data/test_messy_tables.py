@@ -1,0 +1,243 @@
+"""Tables as people have them: each line of the table is a file, and what becomes of it: its rows, or one sentence."""
+
+import bz2
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from backports import zstd
+
+from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
+
+Rows = list[dict[str, Any]]
+HEADER = ["text", "label"]
+
+
+def xlsx(*rows: list[Any], title: str = "Sheet", more: dict[str, list[list[Any]]] | None = None) -> bytes:
+    """The bytes of a workbook."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = title
+    for row in rows:
+        sheet.append(row)
+    for name, others in (more or {}).items():
+        other = book.create_sheet(name)
+        for row in others:
+            other.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def zipped(**files: str) -> bytes:
+    """The bytes of a zip file; names say their suffix after an underscore."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("MACOSX_", "__MACOSX/").replace("_csv", ".csv"), content)
+    return file.getvalue()
+
+
+def feather(table: Any, *, stream: bool = False) -> bytes:
+    sink = pyarrow.BufferOutputStream()
+    make = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
+    with make(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+TABLE = pyarrow.table({"text": ["a", "b, c"], "label": ["x", "y"]})
+WIDE = [{"text": "a", "label": "x"}, {"text": "b", "label": ""}]
+# Name of the file, its content, and its rows, or words of the sentence that refuses it.
+FILES: list[tuple[str, str | bytes, Rows | str]] = [
+    # Excel
+    ("plain.xlsx", xlsx(HEADER, ["a", "x"], ["b, c", "y"]), TWO),
+    ("called.csv", xlsx(HEADER, ["a", "x"], ["b, c", "y"]), TWO),
+    ("packed.xlsx.bz2", bz2.compress(xlsx(HEADER, ["a", "x"], ["b, c", "y"])), TWO),
+    ("first_of_two.xlsx", xlsx(HEADER, ["a", "x"], ["b, c", "y"], more={"notes": [["n"], [1]]}), TWO),
+    ("blank_rows.xlsx", xlsx([], HEADER, [], ["a", "x"], [None, None], ["b, c", "y"], []), TWO),
+    ("short_row.xlsx", xlsx(HEADER, ["a", "x"], ["b"]), WIDE),
+    ("spaces.xlsx", xlsx([" text", "label "], ["a", "x"], ["b, c", "y"]), TWO),
+    ("numbers.xlsx", xlsx(HEADER, ["a", 1], ["b", 2.0]), [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]),
+    ("truth.xlsx", xlsx(HEADER, ["a", True]), [{"text": "a", "label": "True"}]),
+    ("number_as_text.xlsx", xlsx(HEADER, [4711, "x"]), [{"text": "4711", "label": "x"}]),
+    ("formula.xlsx", xlsx(HEADER, ["=1+1", "x"]), [{"text": "", "label": "x"}]),
+    ("empty.xlsx", xlsx(), "sheet 'Sheet' is empty"),
+    ("unnamed.xlsx", xlsx(["text", None, "label"], ["a", "", "x"]), "row 1: column B has no name"),
+    ("twice.xlsx", xlsx(["text", "text"], ["a", "x"]), "two columns called 'text'"),
+    ("too_wide.xlsx", xlsx(HEADER, ["a", "x", "more"]), "row 2: 3 cells where there are 2 columns"),
+    ("damaged.xlsx", xlsx(HEADER, ["a", "x"])[:2000], "is damaged"),
+    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "old Office (.xls); open it and save it as .xlsx"),
+    # packed
+    ("a.csv.bz2", bz2.compress(CSV.encode()), TWO),
+    ("a.csv.xz", lzma.compress(CSV.encode()), TWO),
+    ("a.csv.zst", zstd.compress(CSV.encode()), TWO),
+    ("no_suffix", zstd.compress(JSONL.encode()), TWO),
+    ("cut.csv.bz2", bz2.compress(CSV.encode() * 99)[:-9], "is cut off"),
+    ("cut.csv.zst", zstd.compress(CSV.encode() * 99)[:-9], "is cut off"),
+    ("damaged.csv.xz", lzma.compress(CSV.encode())[:20] + bytes(60), "is damaged"),
+    ("damaged.csv.bz2", bz2.compress(CSV.encode())[:20] + bytes(60), "is damaged"),
+    ("one.zip", zipped(a_csv=CSV), TWO),
+    ("beside.zip", zipped(a_csv=CSV, MACOSX_a_csv="x"), TWO),
+    ("two.zip", zipped(a_csv=CSV, b_csv=CSV), "a zip file that holds 2 files (a.csv, b.csv); unpack it"),
+    ("none.zip", zipped(), "is a zip file that holds no file"),
+    ("archive.7z", b"7z\xbc\xaf\x27\x1c" + bytes(20), "a 7z archive; unpack it"),
+    ("archive.tar", bytes(257) + b"ustar\x0000" + bytes(200), "a tar archive; unpack it"),
+    # JSON
+    ("list.json", json.dumps(TWO), TWO),
+    ("pretty.json", json.dumps(TWO, indent=2), TWO),
+    ("marked.json", "\ufeff" + json.dumps(TWO), TWO),
+    ("lines.json", JSONL, TWO),
+    ("numbers.json", '[{"text": "a", "label": 1}]', [{"text": "a", "label": 1}]),
+    ("list_in_a.data", json.dumps(TWO), TWO),
+    ("empty.json", "[]", "holds an empty list"),
+    ("one.json", json.dumps({"rows": TWO}, indent=1), "neither a list of objects nor one object a line"),
+    ("strings.json", '["a", "b"]', "item 1: an object is needed, not a str"),
+    ("cut.json", json.dumps(TWO)[:-9], "item 2: the JSON is damaged or cut off"),
+    ("latin.json", b'[{"text": "caf\xe9"}]', "item 1: bytes that are no UTF-8"),
+    ("deep.json", "[" * 100_000, "more than 100 brackets within each other"),
+    # Arrow
+    ("a.feather", feather(TABLE), TWO),
+    ("a.arrow", feather(TABLE, stream=True), TWO),
+    ("a.data", feather(TABLE), TWO),
+    ("damaged.feather", feather(TABLE)[:90], "is no Arrow file"),
+    # what is no table
+    ("a.pdf", b"%PDF-1.7 ...", "is a PDF; copy its table into a CSV file"),
+    ("a.sqlite", b"SQLite format 3\0" + bytes(99), "is a SQLite database"),
+    ("a.pkl", b"\x80\x04\x95" + bytes(99), "is a pickle, which could run code when it is read"),
+    ("saved.csv", "<!DOCTYPE html><table>", "is a web page; save its table as CSV"),
+    ("a.avro", b"Obj\x01" + bytes(99), "is an Avro file"),
+    # CSV as spreadsheets of other countries write it
+    ("german.csv", CSV.replace(",x", ";x").replace('"b, c",', "b, c;").replace("text,", "text;"), TWO),
+    ("excel.txt", TSV.encode("utf-16"), TWO),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), FILES, ids=[name for name, _, _ in FILES])
+def test_a_file_gives_its_rows_or_one_sentence(
+    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, content: str | bytes, expected: Rows | str
+) -> None:
+    path = write(name, content)
+    if isinstance(expected, str):
+        assert expected in refusal(path)
+        return
+    assert rows_of(path) == expected
+    if not name.endswith((".json", ".txt")):
+        feed(monkeypatch, path.read_bytes())
+        assert rows_of(Path("-")) == expected
+
+
+def test_a_sheet_is_chosen_by_its_name_and_the_first_is_told(write: Write) -> None:
+    path = write("a.xlsx", xlsx(["n"], [1], title="notes", more={"Q1 tickets": [HEADER, ["a", "x"], ["b, c", "y"]]}))
+    assert rows_of(path, sheet="Q1 tickets") == TWO
+    assert notes_of(path) == [f"{path} has 2 sheets; the first, 'notes', is read. Choose with --sheet."]
+    assert "has no sheet 'Q2'; it has 'notes', 'Q1 tickets'." in refusal(path, sheet="Q2")
+
+
+def test_numbers_times_and_truth_values_of_a_sheet_come_back_into_a_sheet(write: Write, tmp_path: Path) -> None:
+    when = datetime(2026, 1, 31, 12, 30)
+    path = write("a.xlsx", xlsx(["text", "n", "at", "ok"], ["=SUM(A1)" * 0 + "a", 1.5, when, True]))
+    copied(path, tmp_path / "b.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]
+    assert [cell.value for cell in sheet[2]] == ["a", 1.5, when, True, "yes"]
+
+
+def test_nothing_that_is_written_to_a_sheet_becomes_a_formula(write: Write, tmp_path: Path) -> None:
+    copied(write("a.csv", 'text\n"=HYPERLINK(""http://x"")"\n'), tmp_path / "b.xlsx")
+    cell = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]["A2"]
+    assert (cell.data_type, cell.value) == ("s", '=HYPERLINK("http://x")')
+
+
+def test_a_text_that_is_longer_than_a_cell_is_told_and_no_file_is_left(write: Write, tmp_path: Path) -> None:
+    from textcls import InputError
+
+    with pytest.raises(InputError, match="line 2: a cell of Excel holds 32,767 characters"):
+        copied(write("a.csv", "text\n" + "a" * 32_768 + "\n"), tmp_path / "b.xlsx")
+    assert not (tmp_path / "b.xlsx").exists()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_what_is_packed_when_written_is_read_again_and_the_same_rows_give_the_same_bytes(
+    write: Write, tmp_path: Path, suffix: str
+) -> None:
+    path = write("a.csv", CSV)
+    assert copied(path, tmp_path / f"b.csv{suffix}") == TWO
+    assert copied(path, tmp_path / f"c.csv{suffix}") == TWO
+    assert (tmp_path / f"b.csv{suffix}").read_bytes() == (tmp_path / f"c.csv{suffix}").read_bytes()
+
+
+# Folders
+
+
+def test_the_files_of_a_folder_are_one_table_in_the_order_of_their_names(tmp_path: Path) -> None:
+    (tmp_path / "b.jsonl").write_text('{"text": "b, c", "label": "y"}\n')
+    (tmp_path / "a.csv").write_text("text,label\na,x\n")
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".hidden.csv").write_text("x")
+    (tmp_path / "state.json").write_text("{}")
+    assert rows_of(tmp_path) == TWO
+
+
+def test_folders_of_classes_give_a_text_a_file(tmp_path: Path) -> None:
+    for name, text in (("x/1.txt", "a\n"), ("y/deep/2", "b, c")):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    assert rows_of(tmp_path) == [
+        {"text": "a", "label": "x", "file": "x/1.txt"},
+        {"text": "b, c", "label": "y", "file": "y/deep/2"},
+    ]
+    assert notes_of(tmp_path) == [f"{tmp_path} is read as a folder a class and a text a file."]
+    (tmp_path / "x/1.txt").write_bytes(b"caf\xe9")
+    assert "1.txt: byte 0xe9 is not UTF-8" in refusal(tmp_path)
+    assert rows_of(tmp_path, encoding="latin-1")[0]["text"] == "café"
+
+
+def test_a_folder_with_files_and_folders_is_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "old").mkdir()
+    assert "holds files and folders, such as a.csv and old; name the files" in refusal(tmp_path)
+
+
+# Names of classes
+
+
+def _classes(table: Any) -> Any:
+    features = {"text": {"dtype": "string", "_type": "Value"}, "label": {"names": ["x", "y"], "_type": "ClassLabel"}}
+    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+
+
+CLASSES: dict[str, Callable[[Path, Any], object]] = {
+    "a.parquet": lambda path, table: pyarrow.parquet.write_table(table, path),
+    "a.feather": lambda path, table: path.write_bytes(feather(table)),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_numbers_of_classes_become_their_names_and_are_written_as_such(tmp_path: Path, name: str) -> None:
+    table = _classes(pyarrow.table({"text": ["a", "b, c"], "label": [0, 1]}))
+    CLASSES[name](tmp_path / name, table)
+    assert rows_of(tmp_path / name) == TWO
+    assert "the numbers in column 'label' are read as the names of their classes" in notes_of(tmp_path / name)[0]
+    assert copied(tmp_path / name, tmp_path / "b.parquet") == TWO
+
+
+def test_metadata_that_are_not_as_they_should_be_leave_the_numbers(tmp_path: Path) -> None:
+    table = pyarrow.table({"text": ["a"], "label": [7]})
+    for metadata in (b"no json", b"[]", b'{"info": {"features": {"label": {"_type": "ClassLabel", "names": [1]}}}}'):
+        pyarrow.parquet.write_table(table.replace_schema_metadata({"huggingface": metadata}), tmp_path / "a.parquet")
+        assert rows_of(tmp_path / "a.parquet") == [{"text": "a", "label": 7}]
+
+
+def test_parquet_of_others_has_no_classes(tmp_path: Path) -> None:
+    assert rows_of(parquet(tmp_path / "a.parquet", {"text": ["a"], "label": [0]})) == [{"text": "a", "label": 0}]

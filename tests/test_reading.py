@@ -1,0 +1,65 @@
+"""`textcls.read`: texts and labels of files, folders and tables in memory, by the rules of the command line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import textcls
+
+COLUMNS = {"body": ["a", "b, c"], "queue": ["x", "y"], "nr": [1, 2]}
+
+
+def tables() -> list[Any]:
+    import pandas  # type: ignore[import-untyped]
+    import pyarrow
+
+    return [pandas.DataFrame(COLUMNS), pyarrow.table(COLUMNS)]
+
+
+@pytest.mark.parametrize("table", tables(), ids=lambda table: type(table).__module__)
+def test_a_table_in_memory_gives_its_texts_and_labels(table: Any) -> None:
+    assert textcls.read(table) == (["a", "b, c"], ["x", "y"])
+    assert textcls.read(table, text_column=["body", "queue"], label_column="nr") == (["a\nx", "b, c\ny"], ["1", "2"])
+    with pytest.raises(textcls.InputError, match="has no column 'nothing'"):
+        textcls.read(table, label_column="nothing")
+
+
+def test_a_table_of_polars_gives_its_texts_and_labels() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    assert textcls.read(polars.DataFrame(COLUMNS)) == (["a", "b, c"], ["x", "y"])
+
+
+def test_a_dataset_of_hugging_face_gives_the_names_of_its_classes() -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["x", "y"])})
+    dataset = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}, features=features)
+    assert textcls.read(dataset.select([1, 0])) == (["b", "a"], ["x", "y"])
+
+
+def test_files_are_read_alone_and_together(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\na,x\n")
+    (tmp_path / "b.jsonl").write_text('{"text": "b, c", "label": "y"}\n')
+    files = [tmp_path / "a.csv", str(tmp_path / "b.jsonl")]
+    assert textcls.read(files) == textcls.read(tmp_path) == (["a", "b, c"], ["x", "y"])
+
+
+def test_several_labels_come_as_such() -> None:
+    import pyarrow
+
+    found = textcls.read(pyarrow.table({"text": ["a", "b"], "label": [["x", "y"], []]}))
+    assert [sorted(labels) for labels in found.labels] == [["x", "y"], []]
+
+
+@pytest.mark.parametrize("given", [{"text": ["a"]}, 5, None])
+def test_what_is_no_table_is_told(given: Any) -> None:
+    with pytest.raises(textcls.InputError, match=r"^A \w+ is no table: pandas, polars, pyarrow or datasets have such"):
+        textcls.read(given)
+
+
+def test_what_was_read_trains(tmp_path: Path) -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"text": ["good day", "bad night"] * 20, "label": ["x", "y"] * 20})
+    classifier = textcls.train(*textcls.read(frame), tmp_path / "a.onnx", epochs=1, size="small", vectors="none")
+    assert classifier.labels == ("x", "y")

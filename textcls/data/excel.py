@@ -1,0 +1,212 @@
+"""Spreadsheets of Excel (.xlsx), by openpyxl, which the extra `textcls[tables]` brings: read and written row by row."""
+
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, Any, Final
+
+from textcls._util import optional_dependencies
+from textcls.data import plain
+from textcls.data.delimited import cell
+from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known
+from textcls.data.source import Source, seekable
+from textcls.errors import InputError
+
+# What a sheet can hold: https://support.microsoft.com, "Excel specifications and limits".
+MOST_ROWS: Final = 1_048_576
+LONGEST_CELL: Final = 32_767
+# Texts of all cells are in memory at once; a file of a few kilobytes may claim that they are gigabytes.
+MOST_BYTES: Final = 1_000_000_000
+# What openpyxl says of files that are not as they should be.
+_DAMAGE: Final = (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile)
+
+
+def _openpyxl() -> Any:
+    with optional_dependencies.needed_by("Excel"):
+        import openpyxl
+    return openpyxl
+
+
+def require() -> None:
+    """Find out before the work whether Excel can be written.
+
+    Raises:
+        MissingExtraError: openpyxl is not installed.
+    """
+    _openpyxl()
+
+
+class Cell(str):
+    """What a cell shows, as text, with the value of the sheet, which goes back into a sheet.
+
+    Attributes:
+        value: a number, a truth value or a time.
+    """
+
+    value: object
+
+    @classmethod
+    def of(cls, value: object) -> str:
+        """Return the text of a value: whole numbers without a point, an empty cell as nothing."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        found = cls(value)
+        found.value = value
+        return found
+
+
+def read(source: Source, options: ReadOptions) -> Content:
+    """Read a sheet, whose first row that is not empty names the columns.
+
+    Raises:
+        InputError: it is no workbook or a damaged one, it has no such sheet, or the sheet is empty.
+        MissingExtraError: openpyxl is not installed.
+    """
+    openpyxl = _openpyxl()
+    file = source.stack.enter_context(seekable(source))
+    if not source.workbook:
+        raise _damaged(source.name)
+    _check_size(source.name, file)
+    try:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+    except _DAMAGE as error:
+        raise _damaged(source.name) from error
+    source.stack.callback(book.close)
+    sheet, notes = _sheet(source.name, book, options.sheet)
+    rows = _values(source.name, sheet)
+    number, header = next(rows, (0, ()))
+    if not header:
+        raise InputError(
+            f"{source.name}, sheet {sheet.title!r} is empty; a row with column names and one more are needed."
+        )
+    if not options.header:
+        columns = tuple(str(i) for i in range(1, len(header) + 1))
+        return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows)), notes)
+    columns = tuple(name.strip() for name in header)
+    unnamed = next((i for i, name in enumerate(columns, 1) if not name), None)
+    if unnamed is not None:
+        letter = openpyxl.utils.get_column_letter(unnamed)
+        raise InputError(
+            f"{source.name}, row {number}: column {letter} has no name; write one there, or delete the column."
+        )
+    return Content("xlsx", columns, _rows(source.name, columns, rows), notes)
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(f"{name} is no Excel file (.xlsx), or it is damaged; save its table anew, or as CSV.")
+
+
+def _check_size(name: str, file: IO[bytes]) -> None:
+    with zipfile.ZipFile(file) as archive:
+        size = sum(found.file_size for found in archive.infolist())
+    file.seek(0)
+    if size > MOST_BYTES:
+        raise InputError(f"{name} unpacks to more than {MOST_BYTES:,} bytes; save its table as CSV.")
+
+
+def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ...]]:
+    """Return the sheet that is wanted, or the first, and a note if it was one of several."""
+    titles = [sheet.title for sheet in book.worksheets]
+    if wanted is not None:
+        if wanted not in titles:
+            have = ", ".join(map(repr, titles))
+            raise InputError(f"{name} has no sheet {wanted!r}; it has {have}.")
+        return book[wanted], ()
+    if not titles:
+        raise InputError(f"{name} has no sheet with a table.")
+    first = book.worksheets[0]
+    several = f"{name} has {len(titles)} sheets; the first, {first.title!r}, is read. Choose with --sheet."
+    return first, (several,) if len(titles) > 1 else ()
+
+
+def _values(name: str, sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and texts of each row that is not empty, up to its last cell that is not."""
+    # What a file says of its extent is often wrong: then openpyxl would leave cells out.
+    sheet.reset_dimensions()
+    try:
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            found = [Cell.of(value) for value in cells]
+            while found and not found[-1]:
+                found.pop()
+            if found:
+                yield number, found
+    except _DAMAGE as error:
+        raise _damaged(name) from error
+
+
+def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str]]]) -> Iterator[Row | Bad]:
+    for number, cells in rows:
+        if len(cells) > len(columns):
+            yield Bad(
+                f"{name}, row {number}", f"{len(cells)} cells where there are {len(columns)} columns; name them all"
+            )
+            continue
+        cells += [""] * (len(columns) - len(cells))
+        yield Row(number, dict(zip(columns, cells, strict=True)), name, "row")
+
+
+class Writer:
+    """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so.
+
+    Strings are written as strings, so nothing becomes a formula.
+    """
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
+        self.file, self.columns, self.added = file, columns, added
+        openpyxl = _openpyxl()
+        self.book = openpyxl.Workbook(write_only=True)
+        self.sheet = self.book.create_sheet("answers")
+        self.cell = openpyxl.cell.WriteOnlyCell
+        self.illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE
+        self.rows = 0
+        self._append("the names of the columns", [*columns, *added])
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
+        """Write `rows`, each with its answer.
+
+        Raises:
+            InputError: a value does not fit into a cell, or there are more rows than a sheet has.
+        """
+        for row, answer in zip(rows, answers, strict=True):
+            require_known(row, self.columns)
+            try:
+                values = [*(_value(row.fields.get(name)) for name in self.columns)]
+            except UnicodeDecodeError as error:
+                raise plain.no_text(row) from error
+            self._append(row.where, [*values, *(_value(answer[name]) for name in self.added)])
+
+    def _append(self, where: str, values: Sequence[object]) -> None:
+        self.rows += 1
+        if self.rows > MOST_ROWS:
+            raise InputError(f"{where}: a sheet of Excel ends at row {MOST_ROWS:,}; write CSV.")
+        self.sheet.append([self._cell(where, value) for value in values])
+
+    def _cell(self, where: str, value: object) -> Any:
+        if not isinstance(value, str):
+            return value
+        if len(value) > LONGEST_CELL:
+            raise InputError(
+                f"{where}: a cell of Excel holds {LONGEST_CELL:,} characters, and one has more; write CSV."
+            )
+        # Signs that XML cannot hold, which Excel itself leaves out.
+        cell = self.cell(self.sheet, self.illegal.sub("", value))
+        cell.data_type = "s"
+        return cell
+
+    def close(self) -> None:
+        """Write the file."""
+        self.book.save(self.file)
+
+    def abandon(self) -> None:
+        """Write nothing more: what is written so far is thrown away."""
+        self.sheet.close()
+
+
+def _value(value: object) -> object:
+    """Return what goes into a cell: numbers, truth values and times of a sheet as such, all else as text."""
+    value = getattr(value, "value", value) if isinstance(value, Cell) else value
+    if value is None or type(value) in (int, float, bool, str) or isinstance(value, str):
+        return value
+    return value if hasattr(value, "isoformat") and not hasattr(value, "as_py") else cell(value)

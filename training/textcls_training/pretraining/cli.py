@@ -1,0 +1,64 @@
+"""`textcls pretrain`: files of texts without labels in, one file of what they teach out."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.cli import INTERRUPTED
+from textcls.cli.options import PATH, Reading, data_argument, new_text_column_option, once, reading_options
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import stdout_console
+from textcls_training.cli_options import config_options
+from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
+from textcls_training.pretraining.texts import read_texts
+
+optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
+
+
+@click.command(epilog="Example: textcls pretrain tickets.csv --output domain.vectors")
+@data_argument
+@click.option("--output", "-o", type=PATH, required=True, help="The file to write.")
+@new_text_column_option
+@config_options(PRETRAIN_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@reading_options
+def pretrain(
+    data: tuple[Path, ...],
+    output: Path,
+    text_columns: tuple[str, ...],
+    as_json: bool,
+    reading: Reading,
+    **settings: Any,
+) -> None:
+    """Learn from the texts of the files DATA, which need no labels; - reads standard input.
+
+    What was learned is written to --output, to be used by `textcls train`. A twentieth of the texts is held out, on
+    which is measured how much was learned.
+    """
+    once(data)
+    check_not_an_input(output, data)
+    check_output_path(output)
+    config = PretrainConfig(**settings)
+    texts, notes = read_texts(data, text_columns, limit=config.texts, options=reading.options, bad=reading.bad)
+    reading.say(notes)
+    reading.say_skipped()
+
+    from textcls_training.fit.interrupt import stopped_by_ctrl_c
+    from textcls_training.fit.progress import progress_on
+    from textcls_training.pretraining import run
+
+    # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
+    console = Console(stderr=True, quiet=reading.quiet)
+    with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, "tokens") as callback:
+        report = run.pretrain(texts, output, config, callback=callback, stop=stop)
+    if as_json:
+        click.echo(json_line({"output": str(output), **report.to_json()}))
+    else:
+        report.show(stdout_console(), output)
+    if report.interrupted:
+        click.echo(f"Interrupted: {output} holds what was learned so far.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)

@@ -1,0 +1,53 @@
+"""What every objective tells of a pre-training."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+
+class PretrainingReport(Protocol):
+    """What came of a pre-training."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody has ended it early; the file then holds what had been learned."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it, for programs."""
+
+    def show(self, console: Console, output: Path) -> None:
+        """Print it, for people, and what can be done next with the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorsWritten:
+    """A file of vectors that a pre-training has written.
+
+    Attributes:
+        texts: how many texts it has learned from.
+        words: how many words have a vector.
+        dim: how many numbers make one.
+        file_bytes: the size of the file.
+    """
+
+    texts: int
+    words: int
+    dim: int
+    file_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {"texts": self.texts, "words": self.words, "dim": self.dim, "file_bytes": self.file_bytes}
+
+    def show(self, console: Console, output: Path) -> None:
+        """Print it, and the next command."""
+        next_one = f"textcls train LABELLED --vectors {shlex.quote(str(output))}"
+        console.print(
+            f"{output}: {self.words:,} words of {self.dim} numbers, {self.file_bytes / 1e6:.2f} MB. Next: {next_one}",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )

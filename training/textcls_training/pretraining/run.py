@@ -1,0 +1,46 @@
+"""A whole pre-training: texts in, a file and a report of it out. Each objective is a package with `run` of its own."""
+
+from pathlib import Path
+
+from textcls._util.atomic_write import check_output_path
+from textcls_training.config.pretraining import PretrainConfig
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.interrupt import Stop
+from textcls_training.pretraining.report import PretrainingReport
+from textcls_training.pretraining.texts import PretrainingTexts
+
+
+def pretrain(
+    texts: PretrainingTexts,
+    output: Path,
+    config: PretrainConfig | None = None,
+    *,
+    callback: Callback = NOBODY,
+    stop: Stop | None = None,
+) -> PretrainingReport:
+    """Learn from `texts` by the objective of `config`, and write what was learned to `output`.
+
+    Args:
+        texts: the texts.
+        output: the file to write; it appears whole, or not at all.
+        config: what differs from the defaults.
+        callback: told of progress, in tokens.
+        stop: by which somebody may end it early; the file then holds what had been learned.
+
+    Raises:
+        InputError: nothing can be learned from the texts.
+        ConfigError: training diverged.
+        SurroundingsError: `output` cannot be written.
+        KeyboardInterrupt: a stop was requested before there was anything to keep.
+    """
+    check_output_path(output)
+    config, stop = config or PretrainConfig(), stop or Stop()
+    match config.objective:
+        case "cooccurrence":
+            from textcls_training.pretraining import cooccurrence
+
+            return cooccurrence.run(texts, output, config, callback, stop)
+        case "masked":
+            from textcls_training.pretraining.masked import run as masked
+
+            return masked.run(texts, output, config, callback, stop)

@@ -1,0 +1,76 @@
+"""The texts of a pre-training: read from files of any format, a bounded sample without copies, some held out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from textcls.data import BadRows, ReadOptions, no_rows, open_tables, texts_of
+from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.errors import InputError
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+
+# One text of so many is held out, and no more in all than are needed to measure on.
+HELD_OUT_PART: Final = 20
+MOST_HELD_OUT: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PretrainingTexts:
+    """Texts to learn from, and held-out ones, on which is measured what was learned.
+
+    All different, in the order of their hashes; the first ones are held out, which the texts alone decide.
+
+    Attributes:
+        train: texts to learn from.
+        held_out: texts to measure on.
+        given: how many texts there were, copies and empty ones counted.
+        sha256: a hash of all.
+    """
+
+    train: Sequence[str]
+    held_out: Sequence[str]
+    given: int
+    sha256: str
+
+    @classmethod
+    def of(cls, found: UnlabelledTexts) -> Self:
+        """Hold out some of the texts.
+
+        Raises:
+            InputError: there are fewer than two.
+        """
+        if len(found.texts) < 2:
+            raise InputError("Fewer than two texts differ and hold a word or a sign; at least two are needed.")
+        held_out = min(MOST_HELD_OUT, max(1, len(found.texts) // HELD_OUT_PART))
+        return cls(
+            train=found.texts[held_out:], held_out=found.texts[:held_out], given=found.given, sha256=found.sha256()
+        )
+
+
+def read_texts(
+    paths: Sequence[Path],
+    text_columns: Sequence[str] = (),
+    *,
+    limit: int,
+    options: ReadOptions | None = None,
+    bad: BadRows | None = None,
+) -> tuple[PretrainingTexts, list[str]]:
+    """Read the files at `paths` row by row, and return their texts, with notes for people.
+
+    Args:
+        paths: the files.
+        text_columns: the columns of the text; none for the usual ones.
+        limit: how many texts are kept at most.
+        options: how the files are read.
+        bad: what to do with rows that cannot be used.
+
+    Raises:
+        InputError: a file cannot be read, has not the columns, or all of them hold fewer than two texts.
+    """
+    with open_tables(paths, options, bad) as table:
+        columns = table.choose(text_columns or DEFAULT_TEXT_COLUMNS, "text", guess=not text_columns)
+        found = UnlabelledTexts.sample((UnlabelledText(text) for text, _ in texts_of(table, columns)), limit, ())
+    if not found.given:
+        raise no_rows(paths, bad)
+    return PretrainingTexts.of(found), table.notes

@@ -1,0 +1,55 @@
+"""The words that get vectors: those of the texts that stand there twice or more, the most frequent first.
+
+Shapes: V words.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls_training.data.arrays import Int32, Int64
+from textcls_training.data.corpus import Corpus
+
+# A word that stands there once has one context, which it shares with nobody.
+LEAST_COUNT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The most frequent words of a corpus, by number from 1 on; 0 is any other word.
+
+    Attributes:
+        words: the words; `words[n - 1]` has the number n.
+        count_V: how often each stands in the corpus.
+        number_of_type: the number of each type of the corpus.
+    """
+
+    words: list[str]
+    count_V: Int64
+    number_of_type: Int32
+
+    @classmethod
+    def of(cls, corpus: Corpus, most: int) -> Self:
+        """Return the `most` frequent words, those of equal count in the order in which the corpus numbers them.
+
+        Raises:
+            InputError: fewer than two words stand there twice.
+        """
+        count = np.bincount(corpus.token, minlength=len(corpus.types))
+        order = np.argsort(-count, kind="stable")[:most]
+        order = order[count[order] >= LEAST_COUNT]
+        if len(order) < 2:
+            raise InputError("Fewer than two words stand in the texts twice; more texts are needed to learn from.")
+        number = np.zeros(len(count), np.int32)
+        number[order] = np.arange(1, len(order) + 1)
+        return cls([corpus.types[i] for i in order], count[order], number)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def numbers(self, corpus: Corpus) -> Int32:
+        """Return the number of each type of another corpus."""
+        known = {word: i for i, word in enumerate(self.words, 1)}
+        return np.fromiter((known.get(word, 0) for word in corpus.types), np.int32, len(corpus.types))
