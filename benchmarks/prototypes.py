@@ -33,8 +33,8 @@ from textcls.teaching.support import Support
 from textcls.teaching.teach import embed
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.distillation.encoder import SentenceEncoder
 from textcls_training.pipeline import train
+from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "scikit-learn", "numpy")

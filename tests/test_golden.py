@@ -18,6 +18,8 @@ ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_tex
 SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
 SHA256_OF_SEVERAL = "2a3abb2ca75a658fad3112fe6c2ecbb69e84818ea8e030d0cd91660c0f77b1cf"
+OF_PROTOTYPES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2_prototypes.json").read_text(encoding="utf-8"))
+SHA256_OF_PROTOTYPES = "89d47314dd9c4ecb62f16a7dec5f0648a236e9b3713c9fb8868845dbae9dc6a0"
 TOLERANCE = 1e-5
 
 
@@ -89,6 +91,42 @@ def test_long_texts_are_reported_as_cut_as_frozen(found: list[Prediction]) -> No
     assert any(frozen)
     assert not all(frozen)
     assert [prediction.truncated for prediction in found] == frozen
+
+
+# Format 2: labels are prototypes
+
+
+@pytest.fixture(scope="module")
+def found_of_prototypes(prototypes: Classifier) -> list[Prediction]:
+    return prototypes.predict([answer["text"] for answer in OF_PROTOTYPES], explain=True)
+
+
+def test_the_frozen_model_of_prototypes_was_not_written_anew(prototypes_path: Path) -> None:
+    assert hashlib.sha256(prototypes_path.read_bytes()).hexdigest() == SHA256_OF_PROTOTYPES
+
+
+def test_the_frozen_model_of_prototypes_says_what_it_is(prototypes: Classifier, classifier: Classifier) -> None:
+    info = prototypes.info
+    assert (info.format_version, info.task, set(info.labels)) == (2, "single-label", set(classifier.labels))
+    assert info.prototypes is not None
+    assert [name for i, name in enumerate(info.labels) if info.prototypes.taught(i)] == ["returns"]
+    assert info.prototypes.keeps_texts
+
+
+def test_answers_of_prototypes_and_what_they_are_made_of_are_as_frozen(found_of_prototypes: list[Prediction]) -> None:
+    for answer, prediction in zip(OF_PROTOTYPES, found_of_prototypes, strict=True):
+        np.testing.assert_allclose(prediction.probabilities, answer["probabilities"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(explained(prediction).logit_values, answer["logits"], atol=1e-4, rtol=0)
+        for support, frozen in zip(explained(prediction).nearest(), answer["support"], strict=True):
+            assert support.to_json() == {**frozen, "weight": pytest.approx(frozen["weight"], abs=1e-4)}
+
+
+def test_tokens_and_contributions_of_prototypes_are_as_frozen(found_of_prototypes: list[Prediction]) -> None:
+    for answer, prediction in zip(OF_PROTOTYPES, found_of_prototypes, strict=True):
+        for token, (start, end, attention, *added) in zip(explained(prediction).tokens, answer["tokens"], strict=True):
+            assert (token.start, token.end) == (start, end)
+            assert token.attention == pytest.approx(attention, abs=TOLERANCE)
+            np.testing.assert_allclose(list(token.contributions.values()), added, atol=1e-4, rtol=0)
 
 
 # Format 2: a text may have several labels

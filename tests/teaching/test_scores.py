@@ -64,11 +64,11 @@ def test_few_vectors_are_their_own_centres() -> None:
 @given(number=st.integers(1, 60), most=st.integers(1, 8), seed=st.integers(0, 99))
 def test_centres_stand_for_all_vectors_and_have_the_length_1(number: int, most: int, seed: int) -> None:
     vectors = random_vectors(number, seed)
-    found = centres(vectors, most)
+    found = centres(vectors, most, most)
     assert found.size_K.sum() == number
     assert len(found.centre_KF) <= most
     np.testing.assert_allclose(np.linalg.norm(found.centre_KF, axis=1), 1, atol=1e-5)
-    again = centres(vectors, most)
+    again = centres(vectors, most, most)
     np.testing.assert_array_equal(again.centre_KF, found.centre_KF)
 
 
@@ -76,7 +76,7 @@ def test_clusters_that_lie_apart_are_found() -> None:
     rng = np.random.default_rng(0)
     middles = np.eye(3, 8)
     vectors = unit(*(middles[i % 3] + 0.05 * rng.normal(size=8) for i in range(60)))
-    found = centres(vectors, 3)
+    found = centres(vectors, 3, 3)
     assert sorted(found.size_K.tolist()) == [20, 20, 20]
     assert {int(i) % 3 for i in found.nearest_K} == {0, 1, 2}
     assert (found.centre_KF @ middles.T).max(1).min() == pytest.approx(1, abs=0.01)

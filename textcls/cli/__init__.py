@@ -116,6 +116,7 @@ def main() -> None:
     textcls explain tickets.onnx "my card was charged twice"
     textcls explain-benchmark tickets.onnx heldout.csv
     textcls inspect tickets.onnx
+    textcls teach tickets.onnx --label refunds --examples refunds.csv
     textcls ablate tickets.csv --mixing none,gmlp --seeds 3
     textcls serve tickets.onnx --port 8000
     textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist

@@ -1,7 +1,8 @@
 """The wire format of Protocol Buffers, as far as a saved model is changed in it: a message is a list of fields.
 
 A field is a varint `number << 3 | kind` and its content: a varint (kind 0), 8 bytes (1), a length and so many bytes
-(2), or 4 bytes (5); the groups of old (3, 4) do not occur in ONNX files. Source: protobuf.dev, "Encoding".
+(2), or 4 bytes (5); the groups of old (3, 4) do not occur in ONNX files. Source: protobuf.dev, "Encoding". The ONNX
+library would do the same, and be 17 MB more of the base package.
 """
 
 from collections.abc import Iterator

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 _PASSES: Final = 10
+# Up to so many vectors each is a centre; of more so many means are.
+MOST_SINGLE: Final = 20
+MEANS: Final = 10
 
 
 class Centres(NamedTuple):
@@ -24,15 +27,18 @@ class Centres(NamedTuple):
     size_K: Int64
 
 
-def centres(vector_NF: Float32, most: int) -> Centres:
-    """Return at most so many centres of vectors, all of which have the length 1.
+def centres(vector_NF: Float32, single: int = MOST_SINGLE, means: int = MEANS) -> Centres:
+    """Return the centres of vectors, all of which have the length 1.
 
-    Where there are no more vectors than that, each is its own centre.
+    Args:
+        vector_NF: the vectors.
+        single: of no more than so many each is its own centre.
+        means: of more there are at most so many, each the mean of those nearest to it.
     """
     number = len(vector_NF)
-    if number <= most:
+    if number <= single:
         return Centres(vector_NF, np.arange(number), np.ones(number, np.int64))
-    centre_KF = vector_NF[_far_apart(vector_NF, most)]
+    centre_KF = vector_NF[_far_apart(vector_NF, means)]
     cluster_N = np.zeros(0, np.int64)
     for _ in range(_PASSES):
         before, cluster_N = cluster_N, (vector_NF @ centre_KF.T).argmax(1)

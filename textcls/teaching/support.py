@@ -17,8 +17,6 @@ from textcls.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow
 from textcls.teaching.centres import Float32, centres
 
 T = TypeVar("T")
-# Up to so many examples each is a support row; of more, so many means are.
-MOST_TAUGHT: Final = 20
 _TYPES: Final = {artifact.SUPPORT_ROWS: np.float16, artifact.SUPPORT_COUNTS: np.int64, artifact.LABEL_BIAS: np.float32}
 # What a taught label has for a bias: that of the labels of the training.
 _BIAS: Final = 0.0
@@ -76,7 +74,7 @@ class Support:
         if label not in self.info.labels:
             return self._with_new_label(label).with_label(label, vector_NF, texts)
         number = self.info.labels.index(label)
-        found = centres(vector_NF, MOST_TAUGHT)
+        found = centres(vector_NF)
         keep = self.prototypes.keeps_texts
         rows = [
             SupportRow(nearest + 1, size, True, texts[nearest] if keep else None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import LABELS_WRITTEN, ModelInfo
@@ -126,12 +127,13 @@ def run(
         clock.lap("distilling")
     fitted = outcome.fitted
     if config.head == "prototypes":
-        from textcls_training.fit.prototype_selection import select_prototypes  # Late: it needs PyTorch.
+        from textcls_training.fit.prototype_selection import select_prototypes
 
-        fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
+        with threadpool_limits(1):  # products of matrices may differ in their last bits by the number of threads
+            fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
         outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
-    with reproducible(resolved.seed, resolved.impl):
+    with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
         tables = _save(fitted, given, info, config, output)

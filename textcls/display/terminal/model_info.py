@@ -10,6 +10,7 @@ from rich.text import Text
 from textcls.artifact import ModelInfo
 from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
+from textcls.prototypes import Prototypes
 
 # Of more labels the first ones are shown.
 MOST_THRESHOLDS: Final = 40
@@ -65,6 +66,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         *([("taught by", _teaching(training["distillation"]))] if training.get("distillation") else []),
         ("held out", f"{plural(training['held_out_rows'], 'row')}, {_held_out(info)}"),
         *_calibration(info),
+        *([("prototypes", _prototypes(info, info.prototypes))] if info.prototypes is not None else []),
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
         *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
     ]
@@ -105,6 +107,18 @@ def _calibration(info: ModelInfo) -> list[tuple[str, str]]:
         ("temperature", f"{info.temperature:.3f}"),
         ("threshold", "none: never abstains" if info.threshold is None else f"{info.threshold:.3f}"),
     ]
+
+
+def _prototypes(info: ModelInfo, prototypes: Prototypes) -> str:
+    """Return what labels are made of, and which were taught."""
+    texts = "with their texts" if prototypes.keeps_texts else "without their texts"
+    said = f"{plural(sum(prototypes.counts), 'support row')}, {texts}, scale {prototypes.scale:g}"
+    taught = [
+        f"{named(label)} ({plural(prototypes.taught(i), 'example')})"
+        for i, label in enumerate(info.labels)
+        if prototypes.taught(i)
+    ]
+    return f"{said}; taught, and not calibrated: {', '.join(taught)}" if taught else said
 
 
 def _teaching(told: dict[str, Any]) -> str:

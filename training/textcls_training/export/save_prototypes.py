@@ -24,7 +24,7 @@ from textcls_training.export.heads.prototype_head import PrototypeHead
 from textcls_training.export.save import check_parity, content_of
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.bit_codes import BITS
-from textcls_training.models.prototypes import SUPPORT_ROWS, TextEncoder
+from textcls_training.models.prototypes import TextEncoder
 
 # By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
 MEASURED_ROWS, MEASURED_TOKENS = 500, 200
@@ -111,7 +111,7 @@ def _support_rows(
 ) -> tuple[tuple[SupportRow, ...], Float32]:
     vector_NF, _ = embed(classifier, texts)
     there = np.flatnonzero(vector_NF.any(1))
-    found = centres(vector_NF[there], SUPPORT_ROWS)
+    found = centres(vector_NF[there])
     support = []
     for nearest, size in zip(found.nearest_K.tolist(), found.size_K.tolist(), strict=True):
         number = int(there[nearest])

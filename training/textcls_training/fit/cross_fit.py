@@ -86,7 +86,7 @@ class ValidatedFit:
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
-            self.parts = SplitParts.of(trainer, self._split, self._encoded)
+            self.parts = self._parts()
 
     def _score(self) -> EpochScore | None:
         """Score the last epoch, each view alike."""
@@ -97,7 +97,11 @@ class ValidatedFit:
         logits_VRC = self.trainer.predict(self._encoded)
         found = self._validation.calibrate(logits_VRC)
         combined_RC = found.combine(logits_VRC)
-        return SelectionResult(self.trainer.epochs, found, combined_RC, self._validation, interrupted=True)
+        parts = [self._parts()] if self.trainer.config.head == "prototypes" else []
+        return SelectionResult(self.trainer.epochs, found, combined_RC, self._validation, interrupted=True, parts=parts)
+
+    def _parts(self) -> SplitParts:
+        return SplitParts.of(self.trainer, self._split, self._encoded)
 
 
 class CrossFit:

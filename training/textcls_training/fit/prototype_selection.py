@@ -15,18 +15,17 @@ import numpy as np
 
 from textcls.teaching.centres import centres
 from textcls.teaching.scores import padded, scores
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit import calibration
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.ensemble import VECTORS
-from textcls_training.models.prototypes import SUPPORT_ROWS
 
 Rows = TypeVar("Rows", Float32, Int64)
-# What is chosen from; the first of each, and this temperature, where there are too few validation rows to choose.
-SPELLING: Final = (0.1, 0.3, 0.5)
-VECTORS_SHARES: Final = (0.7, 0.5, 0.3, 0.9)
+# What is chosen from: the first of each, and this temperature, unless validation rows prefer others clearly.
+SPELLING: Final = (0.3, 0.1)
+VECTORS_SHARES: Final = (0.7, 0.5, 0.3)
 SCALES: Final = (20.0, 10.0)
 TEMPERATURE: Final = 0.7
 # Of a split, so many validation rows, and training rows of a label, are enough to choose by.
@@ -51,7 +50,11 @@ def select_prototypes(selected: SelectionResult, classes: int) -> SelectionResul
     if enough:
         fewer = [_thinned(parts) for parts in selected.parts]
         labels = [_evenly(label_R, _VALID_ROWS) for label_R in _labels(selected)]
-        chosen = min(mixes, key=lambda mix: _loss(fewer, labels, mix, classes))
+        losses = [_losses(fewer, labels, mix, classes) for mix in mixes]
+        best = int(np.argmin([loss_R.mean() for loss_R in losses]))
+        gain_R = losses[0] - losses[best]
+        # As of epochs: only by more than a standard error.
+        chosen = mixes[best] if gain_R.mean() > gain_R.std() / np.sqrt(len(gain_R)) else mixes[0]
     logits_RC = _all_logits(selected.parts, chosen, classes)
     if enough:
         temperature = calibration.fit(logits_RC[None], selected.labels).temperature
@@ -70,10 +73,10 @@ def _mixes(shares: tuple[float, ...], *, vectors: bool) -> Iterator[Mix]:
         yield Mix((*((1 - spelling) * views).tolist(), spelling), scale)
 
 
-def _loss(splits: Sequence[SplitParts], labels: Sequence[Int64], mix: Mix, classes: int) -> float:
-    """Return the cross-entropy at the best temperature."""
+def _losses(splits: Sequence[SplitParts], labels: Sequence[Int64], mix: Mix, classes: int) -> Float64:
+    """Return the cross-entropy of each validation row [R] at the best temperature."""
     logits_RC, label_R = _all_logits(splits, mix, classes), np.concatenate(labels)
-    return calibration.log_loss(logits_RC, label_R, calibration.fit(logits_RC[None], label_R).temperature)
+    return calibration.log_losses(logits_RC, label_R, calibration.fit(logits_RC[None], label_R).temperature)
 
 
 def _all_logits(splits: Sequence[SplitParts], mix: Mix, classes: int) -> Float32:
@@ -83,7 +86,7 @@ def _all_logits(splits: Sequence[SplitParts], mix: Mix, classes: int) -> Float32
 def _logits(parts: SplitParts, mix: Mix, classes: int) -> Float32:
     lengths = [root_mean_square(part_RD) for part_RD in parts.train]
     train_NF, valid_RF = (_joined(given, mix, lengths) for given in (parts.train, parts.valid))
-    found = [centres(train_NF[parts.labels == label], SUPPORT_ROWS).centre_KF for label in range(classes)]
+    found = [centres(train_NF[parts.labels == label]).centre_KF for label in range(classes)]
     support = padded(np.concatenate(found), np.array([len(one_KF) for one_KF in found], np.int64))
     batches = (valid_RF[i : i + _AT_ONCE] for i in range(0, len(valid_RF), _AT_ONCE))
     cosines = [scores(batch_BF, *support, mix.scale).cosine_BC for batch_BF in batches]

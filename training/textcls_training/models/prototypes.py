@@ -8,7 +8,7 @@ Shapes: V vectors of words, D width of a part.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +19,6 @@ from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import Classifier, TrainedModel, VectorView
 from textcls_training.models.layers import Linear
 from textcls_training.models.modules import module_of
-
-# Of how many means the rows of a label are made (training/README.md).
-SUPPORT_ROWS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)

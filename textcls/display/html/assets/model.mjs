@@ -2,10 +2,12 @@
 // answers the form that POST /v1/classify has.
 import { clean, spans, toCodePoints } from "./tokens.mjs";
 
-// 2 of several labels a text, 1 of one.
+// 2 of several labels a text or of prototypes, else 1.
 const FORMAT_VERSION = 2;
 const ANSWER = ["probabilities", "attention"];
 const EXPLAINED = [...ANSWER, "logits", "contributions", "known"];
+// Support rows of a label that are told of.
+const SHOWN_SUPPORT = 3;
 
 /** What the file says of itself: labels, bias, temperature, ... ONNX Runtime for JavaScript does not hand it out. */
 export function readInfo(bytes) {
@@ -68,7 +70,7 @@ export class Model {
     const { Tensor } = this.ort;
     const outputs = await this.session.run(
       { text: new Tensor("string", texts.map(clean), [texts.length]) },
-      explain ? EXPLAINED : ANSWER,
+      explain ? (this.info.prototypes ? [...EXPLAINED, "support"] : EXPLAINED) : ANSWER,
     );
     const results = texts.map((text, i) => this.#result(text, i, outputs, explain, threshold ?? this.info.threshold));
     for (const output of Object.values(outputs)) output.dispose?.();
@@ -117,7 +119,22 @@ export class Model {
         contributions: named(contributions.slice(t * labels.length, (t + 1) * labels.length)),
         known: !!known[t],
       })),
+      ...(outputs.support && { support: this.#support(row(outputs.support, i), order[0]) }),
     };
+  }
+
+  /** What a label is made of for a text, the most weight first. */
+  #support(weights, label) {
+    const { row: numbers, rows, taught, texts } = this.info.prototypes.support[label];
+    const first = label * (weights.length / this.info.labels.length);
+    const found = numbers.map((number, k) => ({
+      weight: weights[first + k],
+      row: number,
+      rows: rows[k],
+      taught: k >= numbers.length - taught,
+      ...(texts && { text: texts[k] }),
+    }));
+    return found.sort((a, b) => b.weight - a.weight).slice(0, SHOWN_SUPPORT);
   }
 }
 

@@ -1,0 +1,78 @@
+"""`textcls teach`: examples from a file or the command line, taken back, and refused in a sentence."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import fail, succeed, write_rows
+from textcls import Classifier
+
+DRAGON, ROOF = "the dragon burnt our castle", "a dragon sat on the roof"
+
+
+@pytest.fixture
+def model(prototypes_path: Path, tmp_path: Path) -> Path:
+    """A copy of the small model of prototypes, which may be written to."""
+    return Path(shutil.copy(prototypes_path, tmp_path / "tickets.onnx"))
+
+
+def test_a_label_is_taught_by_a_file_and_taken_back(model: Path, tmp_path: Path) -> None:
+    before = model.read_bytes()
+    examples = write_rows(tmp_path / "dragons.csv", [("text",), (DRAGON,), (ROOF,)])
+    said = succeed("teach", model, "--label", "dragons", "--examples", examples)
+    assert "dragons: new, 2 examples." in said
+    assert "knows 8 labels" in said
+    assert "textcls evaluate" in said
+    assert Classifier.load(model).predict(DRAGON).label == "dragons"
+    assert "dragons: no longer there." in succeed("teach", model, "--take-back", "dragons")
+    assert model.read_bytes() == before
+
+
+def test_rows_say_their_labels_where_none_is_named(model: Path, tmp_path: Path) -> None:
+    rows = [("text", "label"), (DRAGON, "dragons"), ("my coin is for billing", "billing"), (ROOF, "dragons")]
+    said = json.loads(succeed("teach", model, "--examples", write_rows(tmp_path / "new.csv", rows), "--json"))
+    assert [(one["label"], one["new"], one["examples"]) for one in said["taught"]] == [
+        ("dragons", True, 2),
+        ("billing", False, 1),
+    ]
+    assert said["labels"][-1] == "dragons"
+
+
+def test_an_example_may_stand_on_the_command_line_and_the_model_elsewhere(model: Path, tmp_path: Path) -> None:
+    before, other = model.read_bytes(), tmp_path / "other.onnx"
+    succeed("teach", model, "--label", "dragons", "--example", DRAGON, "--output", other)
+    assert model.read_bytes() == before
+    assert Classifier.load(other).labels[-1] == "dragons"
+
+
+def test_inspect_and_explain_tell_of_what_was_taught(model: Path) -> None:
+    succeed("teach", model, "--label", "dragons", "--example", DRAGON, "--example", ROOF)
+    told = succeed("inspect", model)
+    assert "dragons (2 examples)" in told
+    assert "not calibrated" in told
+    why = succeed("explain", model, "a dragon on the roof")
+    assert f"Nearest to dragons: example 2, {ROOF} (" in why
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "nothing to teach"),
+        (["--example", "x"], "--example needs --label"),
+        (["--take-back", "x", "--label", "y"], "--take-back forgets"),
+        (["--take-back", "billing"], "has been trained and not taught"),
+        (["--label", "x", "--examples", "missing.csv"], "missing.csv"),
+        (["--label", "x", "--example", " "], "no word and no sign"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_the_model_stays(model: Path, options: list[str], said: str) -> None:
+    before = model.read_bytes()
+    result_code = {"missing.csv": 3, "has been trained and not taught": 3, "no word and no sign": 3}.get(said, 2)
+    assert said in fail(result_code, "teach", model, *options)
+    assert model.read_bytes() == before
+
+
+def test_a_model_of_linear_labels_is_refused_with_the_way_to_one_that_can_be_taught(model_path: Path) -> None:
+    assert "--head prototypes" in fail(2, "teach", model_path, "--label", "x", "--example", "y")

@@ -1,0 +1,62 @@
+"""A saved model is changed field by field: what is not exchanged stays, and what is written is what ONNX reads."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcls import ArtifactError, Classifier, artifact
+from textcls.model_file import onnx_file
+from textcls.model_file.protobuf import bytes_field, fields, varint_field
+
+
+@given(number=st.integers(1, 2**20), value=st.integers(0, 2**63), content=st.binary(max_size=300))
+def test_fields_are_read_as_they_were_written(number: int, value: int, content: bytes) -> None:
+    message = varint_field(number, value) + bytes_field(number + 1, content)
+    first, second = fields(memoryview(message))
+    assert (first.number, second.number, bytes(second.content)) == (number, number + 1, content)
+    assert bytes(first.whole) + bytes(second.whole) == message
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_refused(message: bytes) -> None:
+    try:
+        found = list(fields(memoryview(message)))
+    except ValueError:
+        return
+    assert b"".join(bytes(field.whole) for field in found) == message
+
+
+@pytest.mark.parametrize("name", ["model_v1.onnx", "model_v2.onnx", "model_v2_prototypes.onnx"])
+def test_a_file_with_nothing_new_is_the_same_file(model_path: Path, name: str) -> None:
+    path = model_path.with_name(name)
+    data = path.read_bytes()
+    assert onnx_file.exchanged(data, Classifier.load(path).info, path) == data
+
+
+def test_constants_and_metadata_are_exchanged_as_onnx_would(prototypes: Classifier, prototypes_path: Path) -> None:
+    data = prototypes_path.read_bytes()
+    bias = np.arange(len(prototypes.labels), dtype=np.float32)
+    info = replace(prototypes.info, bias=tuple(bias.tolist()))
+    ours = onnx_file.exchanged(data, info, prototypes_path, {artifact.LABEL_BIAS: bias})
+    theirs = onnx.load_model_from_string(data)
+    (tensor,) = [one for one in theirs.graph.initializer if one.name == artifact.LABEL_BIAS]
+    tensor.CopyFrom(onnx.numpy_helper.from_array(bias, artifact.LABEL_BIAS))
+    theirs.metadata_props[0].value = info.to_metadata()[artifact.METADATA_KEY]
+    assert ours == theirs.SerializeToString(deterministic=True)
+    assert Classifier.from_bytes(ours, prototypes_path).explain("").logit_values == pytest.approx(bias, abs=1e-6)
+
+
+@pytest.mark.parametrize("damage", [b"no model", b"\x3a\xff\xff\xff\x7f", b"\x0b"])
+def test_what_is_no_onnx_file_is_refused_in_a_sentence(damage: bytes) -> None:
+    with pytest.raises(ArtifactError, match="is no ONNX file, or it is damaged"):
+        onnx_file.metadata(damage, Path("model.onnx"))
+
+
+def test_a_missing_constant_is_refused_in_a_sentence(model_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="has no constant 'support_rows'"):
+        onnx_file.constants(model_path.read_bytes(), {"support_rows": np.float16}, model_path)
