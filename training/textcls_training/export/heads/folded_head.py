@@ -75,7 +75,8 @@ class FoldedHead:
         found = self.calibration
         if isinstance(found, LabelSetCalibration):
             scale_C, shift_C = (xp.asarray(np.array(line, np.float32)) for line in (found.scale, found.shift))
-            return 1 / (1 + xp.exp(-(logits_BC * scale_C + shift_C)))
+            # The sigmoid, in a form that does not overflow.
+            return 0.5 + 0.5 * xp.tanh(0.5 * (logits_BC * scale_C + shift_C))
         scaled_BC = logits_BC / np.float32(found.temperature).item()
         power_BC = xp.exp(scaled_BC - xp.amax(scaled_BC, 1, keepdims=True))
         return power_BC / power_BC.sum(1, keepdims=True)
