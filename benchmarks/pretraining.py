@@ -4,9 +4,9 @@
 
 The vectors are learned from all texts of train.csv, whose labels are not looked at, once a data set: by co-occurrence,
 and by masked words, with several mixing layers. Some rows are then drawn as labelled ones, as few_labels.py draws them,
-and a model is trained on them with these vectors; beside it stand its figures of labels alone, of the default (English
-vectors where they suit) and of self-training. Written are .json and .md. A second run goes on where the first one
-stopped.
+and a model is trained on them with these vectors, and one on labels alone; beside them stand the figures of the default
+(English vectors where they suit) and of self-training. Written are .json and .md. A second run goes on where the first
+one stopped.
 """
 
 import sys
@@ -32,17 +32,23 @@ from textcls_training.pretraining.texts import read_texts
 from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 COUNTED: Final = "cooccurrence"
-MASKED: Final = ("masked none", "masked lambda", "masked gmlp")
+MASKED: Final = ("masked none", "masked gmlp", "masked lambda")
 # Of these it is also measured what the vectors are worth.
-ACCURACY_OF: Final = (COUNTED, "masked none", "masked gmlp")
-HEADINGS: Final = {ALONE: "labels alone", DEFAULT: "default", ITSELF: "self-training"} | {
-    name: name for name in ACCURACY_OF
+ACCURACY_OF: Final = (COUNTED, ALONE, "masked none", "masked gmlp")
+HEADINGS: Final = {
+    ALONE: "labels alone",
+    DEFAULT: "default",
+    ITSELF: "self-training",
+    COUNTED: COUNTED,
+    "masked none": "masked, no mixing",
+    "masked gmlp": "masked, gMLP",
 }
 NOTES: Final = """\
-Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; labels alone, default and
-self-training are those of few_labels.json and few_labels_default.json, of the same draws. Below: masked words of
-held-out texts (a softmax over all words that stand in the texts twice); perplexity by their frequency alone, and with
-each mixing layer; how often the word is guessed at once; the largest gate; processor seconds.
+Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default, self-training, and
+labels alone where they were not measured anew, are those of few_labels_default.json and few_labels.json, of the same
+draws. Below: masked words of held-out texts, guessed
+among all words that stand in the texts twice; the perplexity of their frequency alone, and that of each model; how
+often the word is guessed at once; the largest gate; processor seconds of learning, held-out texts counted.
 """
 
 
@@ -69,7 +75,7 @@ def learn(folder: Path, model: str, vectors: Path) -> Figures:
     return found
 
 
-def accuracy(folder: Path, cell: Cell, vectors: Path) -> Figures:
+def accuracy(folder: Path, cell: Cell, vectors: Path | str) -> Figures:
     """Train on the labelled rows of the cell with `vectors`, and score the test rows."""
     rows = draw(folder, cell.rows or 0, cell.seed)
     start = time.process_time()
@@ -138,6 +144,12 @@ def perplexity_table(state: State) -> list[str]:
 @click.command()
 @FOLDERS
 @click.option("--rows", default="100,300,1000", show_default=True, help="Numbers of labelled rows.")
+@click.option(
+    "--models",
+    default=",".join((*ACCURACY_OF, *(name for name in MASKED if name not in ACCURACY_OF))),
+    show_default=True,
+    help="What is measured.",
+)
 @click.option("--draws", type=click.IntRange(1), default=3, show_default=True)
 @click.option(
     "--vectors",
@@ -153,7 +165,7 @@ def perplexity_table(state: State) -> list[str]:
     help="Without suffix.  [default: benchmarks/pretraining]",
 )
 @RESTART
-def main(data: tuple[Path, ...], rows: str, draws: int, work: Path, output: Path, restart: bool) -> None:
+def main(data: tuple[Path, ...], rows: str, models: str, draws: int, work: Path, output: Path, restart: bool) -> None:
     """Measure vectors that were learned from the texts alone, on the data sets in DATA."""
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     work.mkdir(parents=True, exist_ok=True)
@@ -163,18 +175,19 @@ def main(data: tuple[Path, ...], rows: str, draws: int, work: Path, output: Path
         return work / f"{cell.set}-{cell.model.replace(' ', '-')}.vectors"
 
     def measure(cell: Cell) -> Figures:
-        folder = sets[cell.set]
-        return accuracy(folder, cell, vectors_of(cell)) if cell.rows else learn(folder, cell.model, vectors_of(cell))
+        folder, vectors = sets[cell.set], vectors_of(cell)
+        if not cell.rows:
+            return learn(folder, cell.model, vectors)
+        return accuracy(folder, cell, "none" if cell.model == ALONE else vectors)
 
-    learned = [Cell(name, model) for model in (COUNTED, *MASKED) for name in sets]
-    trained = [
-        Cell(name, model, seed, int(size))
-        for size in rows.split(",")
-        for model in ACCURACY_OF
-        for name in sets
-        for seed in range(draws)
-    ]
-    state.run([*learned, *trained], measure, saved)
+    cells = []
+    for model in models.split(","):
+        if model != ALONE:
+            cells += [Cell(name, model) for name in sets]
+        if model in ACCURACY_OF:
+            sizes = [int(size) for size in rows.split(",")]
+            cells += [Cell(name, model, seed, size) for size in sizes for name in sets for seed in range(draws)]
+    state.run(cells, measure, saved)
     beside = others([ROOT / "benchmarks" / f"{name}.json" for name in ("few_labels", "few_labels_default")])
     tables = [*accuracy_table(state, beside), "", *perplexity_table(state)]
     markdown = "\n".join([headline(state.about), "", *tables, *state.failures(), "", NOTES])

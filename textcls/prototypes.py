@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 MOST_SUPPORT_ROWS: Final = 20_000
 # Beyond this scale the softmax over support rows has one winner.
 MOST_SCALE: Final = 100.0
+KEPT_CHARACTERS: Final = 300
 _MOST_TEXTS: Final = 2**53
+
+
+def kept_text(text: str) -> str:
+    """Return what a file keeps of a text: its beginning, in which half a character that has no UTF-8 form is a mark."""
+    return text[:KEPT_CHARACTERS].encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class SupportRow:
         row: the row of the training, or of what has been taught, that is nearest to it, counted from 1.
         rows: of how many it is the mean.
         taught: whether it was taught after the training, and can be taken back.
-        text: that of `row`, where texts were to be kept.
+        text: the beginning of that of `row`, where texts were to be kept.
     """
 
     row: int

@@ -26,7 +26,12 @@ NO_KEY = {
     ("GET", "/v2/health/live"),
     ("GET", "/v2/health/ready"),
 }
-ADMIN_KEY = {("POST", "/v1/admin/reload")}
+ADMIN_KEY = {
+    ("POST", "/v1/admin/reload"),
+    ("GET", "/v1/models/{name}/labels"),
+    ("POST", "/v1/models/{name}/labels"),
+    ("DELETE", "/v1/models/{name}/labels/{label}"),
+}
 EITHER_KEY = {("GET", "/metrics")}
 UNDESCRIBED = {
     ("GET", "/page/{name}"),
@@ -71,7 +76,7 @@ def identity(route: Route) -> tuple[str, str]:
 
 def path_of(route: Route) -> str:
     """A path that is this route's."""
-    names = {"name": "page.mjs" if route.path.startswith("/page/") else "tickets", "version": "3"}
+    names = {"name": "page.mjs" if route.path.startswith("/page/") else "tickets", "version": "3", "label": "a/b"}
     return NAME.sub(lambda match: names[match[1]], route.path)
 
 

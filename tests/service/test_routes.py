@@ -56,6 +56,7 @@ def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> N
     document = client.get("/openapi.json").json()
     assert "60,000 bytes" in document["info"]["description"]
     own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
+    own |= {"/v1/models/{name}/labels", "/v1/models/{name}/labels/{label}"}
     assert set(document["paths"]) == own | {route.path for module in wire.MODULES for route in module.ROUTES}
     classify = document["paths"]["/v1/classify"]["post"]
     refused = {"401", "403", "404", "408", "413", "421", "422", "429", "500", "503", "504"}

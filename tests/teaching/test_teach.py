@@ -108,6 +108,12 @@ def test_examples_are_asked_what_they_would_be_without_themselves(prototypes: Cl
     assert sum(times for _, times in mixed.mistaken) == 2
 
 
+def test_a_kept_text_is_cut_and_half_a_character_is_a_mark(prototypes: Classifier, data: bytes) -> None:
+    taught = teach(prototypes, data, {"dragons": ["a dragon \ud83d " * 100]}).classifier
+    text = taught.explain("a dragon").nearest("dragons")[0].row.text
+    assert text == ("a dragon ? " * 100)[:300]
+
+
 def test_copies_of_an_example_count_once(prototypes: Classifier, data: bytes) -> None:
     assert teach(prototypes, data, {"dragons": DRAGONS * 3}).labels[0].examples == 3
 

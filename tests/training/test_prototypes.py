@@ -74,7 +74,7 @@ def test_texts_are_kept_only_where_that_is_asked_for(sample: LabelledTexts, tmp_
     train(sample, tmp_path / "texts.onnx", TrainConfig(**{**FIELDS, "epochs": 1}, head="prototypes", keep_texts=True))
     found = Classifier.load(tmp_path / "texts.onnx").info.prototypes
     assert found is not None
-    assert all(row.text == sample.texts[row.row - 1] for rows in found.support for row in rows)
+    assert all(row.text == sample.texts[row.row - 1][:300] for rows in found.support for row in rows)
 
 
 def test_a_training_that_is_stopped_leaves_a_model_that_can_be_taught(sample: LabelledTexts, tmp_path: Path) -> None:
@@ -116,6 +116,13 @@ def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match="one label a text"):
         train(given, tmp_path / "no.onnx", CONFIG)
     assert not (tmp_path / "no.onnx").exists()
+
+
+def test_more_labels_than_a_file_can_hold_are_refused_before_the_work(tmp_path: Path) -> None:
+    labels = [f"label {i}" for i in range(20_001)]
+    given = LabelledTexts(texts=labels, labels=labels)
+    with pytest.raises(ConfigError, match="20,001 support rows, and 20,000 are the most; train with a linear head"):
+        train(given, tmp_path / "no.onnx", CONFIG)
 
 
 def test_texts_are_kept_in_files_of_prototypes_alone() -> None:

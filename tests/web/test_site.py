@@ -37,7 +37,7 @@ def test_the_folder_holds_the_page_the_very_same_model_and_what_runs_it(
     for _ in range(2):  # What is there is replaced.
         done = CliRunner().invoke(main, ["web", str(model_path), "-o", str(output), "--runtime", str(runtime)])
         assert (done.exit_code, done.stderr) == (0, "")
-        assert done.stdout.startswith(f"{output}, 0.2 MB. Look at it: python -m http.server --directory ")
+        assert done.stdout.startswith(f"{output}, 0.3 MB. Look at it: python -m http.server --directory ")
     found = {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
     assert found == {*site.static(), "model.onnx", *(f"page/ort/{name}" for name in site.RUNTIME)}
     one, other = (hashlib.sha256(path.read_bytes()).digest() for path in (output / "model.onnx", model_path))

@@ -83,12 +83,15 @@ def no_space_for(name: str, advice: str = "make room, or choose another output")
 
 
 @contextmanager
-def atomic_write(path: Path, advice: str = "make room, or choose another output") -> Iterator[IO[bytes]]:
+def atomic_write(
+    path: Path, advice: str = "make room, or choose another output", kind: str = ""
+) -> Iterator[IO[bytes]]:
     """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
 
     Args:
         path: what is written, or a link to it.
         advice: what to do if there is no room, for the message.
+        kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
 
     Raises:
         SurroundingsError: as `check_output_path` says; or there is no room.
@@ -97,7 +100,7 @@ def atomic_write(path: Path, advice: str = "make room, or choose another output"
     mode = _mode_of(path)
     # A file is renamed only within its file system, and over a link it would take the place of the link.
     target = path.resolve()
-    beside = target.with_name(f".textcls-{token_hex(8)}")
+    beside = target.with_name(f".textcls-{kind}{token_hex(8)}")
     # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with no_space_for(str(path), advice):

@@ -5,11 +5,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from textcls.errors import TextclsError
+from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.server.admission.auth import Keys
 from textcls.server.admission.budget import FOR_BODIES, Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
@@ -17,9 +19,10 @@ from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
 from textcls.server.inference.answers import Answer, Request, RequestReader
 from textcls.server.inference.micro_batching import MicroBatcher
-from textcls.server.models import loading
-from textcls.server.models.registry import Generation
+from textcls.server.models import loading, teaching
+from textcls.server.models.registry import Generation, Served
 from textcls.server.models.reload import GenerationStore, ReloadResult, counted
+from textcls.server.models.teaching import Learnt, Lesson
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
 from textcls.server.monitoring.metrics import Counts
@@ -35,6 +38,8 @@ INLINE_BYTES: Final = 4096
 ALONE_BYTES: Final = 4 * INLINE_BYTES
 # While a body is read it is there once as it came, and twice as text, of which one character can make each take four.
 _READING: Final = 9
+# Lessons of a worker that wait for one another; more are refused.
+_LESSONS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 
@@ -74,6 +79,13 @@ class Received:
         return request
 
 
+class Workers(NamedTuple):
+    """How many workers serve a generation, and how many do not yet."""
+
+    serving: int
+    waiting: int
+
+
 class Service:
     """One worker's models, keys, counts and bounds. For one event loop."""
 
@@ -107,6 +119,14 @@ class Service:
         )
         self._jobs = 0
         self._lines_dropped = 0
+        self._lessons = 0
+        self._teaching = asyncio.Lock()
+        # What this worker has taught, and is about to take up.
+        self._learnt: tuple[Served, ...] = ()
+        if settings.teaching:
+            for name in generation.models:
+                for kind, result in product(metrics.LESSON_KINDS, metrics.LESSON_RESULTS):
+                    self.counts.add(metrics.LESSONS, name, kind, result, by=0)
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
 
     @classmethod
@@ -125,6 +145,11 @@ class Service:
     def folder(self) -> Path | None:
         """The folder that the workers share, if there is one."""
         return None if self.store is None else self.store.folder
+
+    @property
+    def teaching(self) -> bool:
+        """Whether labels can be taught here: somebody may, and there are files to keep it in."""
+        return self.settings.teaching and bool(self.admin_keys) and self.store is not None
 
     async def answer(self, received: Received) -> Answer:
         """Answer a request within the deadline: here if it is short, else in a thread.
@@ -207,6 +232,8 @@ class Service:
             self._count_held()
             if store is not None:
                 self.draining = self.draining or store.draining
+                if store.begun:
+                    await asyncio.to_thread(store.finish)
                 stamp = store.stamp()
                 if stamp != seen:
                     seen = stamp
@@ -221,7 +248,9 @@ class Service:
 
     async def _take_up(self, store: GenerationStore) -> None:
         try:
-            generation, keys, admin_keys = await asyncio.to_thread(store.load)
+            generation, keys, admin_keys = await asyncio.to_thread(
+                store.load, (*self.generation.models.values(), *self._learnt)
+            )
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return
@@ -229,6 +258,7 @@ class Service:
             said = "The new models are not taken up (%s), the old ones go on answering."
             _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
             return
+        self._learnt = ()
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self.counts.set(metrics.GENERATION, generation.number)
@@ -254,13 +284,67 @@ class Service:
             # The name of a file may have no UTF-8 form.
             said = str(error).encode(errors="backslashreplace").decode()
             raise RefusalError(409, f"The old models go on answering: {said}") from error
-        return done, await self._await_all(done.number)
+        return done, (await self._await_all(done.number)).serving
 
-    async def _await_all(self, number: int) -> int:
-        """Wait until all workers serve generation `number`; return how many do."""
+    async def learn(self, lesson: Lesson, share: Share, caller: Caller) -> tuple[Learnt, Workers]:
+        """Teach a label or take one back, on disk and in all workers.
+
+        Args:
+            lesson: what is to be done.
+            share: of the budget, for what the lesson takes.
+            caller: who asked, for the audit trail.
+
+        Raises:
+            TextclsError: the lesson cannot be taken as it is; nothing has changed.
+            RefusalError: the service cannot take it; where it says so, later.
+        """
+        store = self.store
+        if store is None:
+            raise RefusalError(409, "This service has no files, in which what is taught would be kept.")
+        served = self.generation.get(lesson.model)
+        if self._lessons >= _LESSONS:
+            raise RefusalError(429, f"{_LESSONS} labels are being taught: try later.", retry_after="1")
+        self._lessons += 1
+        try:
+            if lesson.examples:
+                share.hold(share.held + served.classifier.cost.working_bytes(lesson.examples, 0))
+            async with self._teaching:
+                with teaching.counted(self.counts, caller, lesson) as tell:
+                    learnt = await self._within(lambda: teaching.learn(store, served, lesson), share)
+                    tell(learnt)
+                    if self.generation.number < learnt.file.number:
+                        self._learnt = (learnt.served,)
+        except (ArtifactError, SurroundingsError) as error:
+            raise RefusalError(409, str(error).encode(errors="backslashreplace").decode()) from error
+        finally:
+            self._lessons -= 1
+        return learnt, await self._await_all(learnt.file.number)
+
+    async def _within(self, work: Callable[[], Learnt], share: Share) -> Learnt:
+        """Do `work` in a thread, and wait no longer than reading models may take."""
+        share.use()
+        done, loop = loading.in_thread(work), asyncio.get_running_loop()
+
+        def close(_: object) -> None:
+            with suppress(RuntimeError):  # The loop has ended before.
+                loop.call_soon_threadsafe(share.close)
+
+        done.add_done_callback(close)
+        waiting = asyncio.wrap_future(done)
+        await asyncio.wait([waiting], timeout=self.settings.load_seconds)
+        if not waiting.done():
+            raise SurroundingsError(
+                f"It was not done within load_seconds, which is {self.settings.load_seconds:g}, and may still be: does "
+                "the file system answer?"
+            )
+        return await waiting
+
+    async def _await_all(self, number: int) -> Workers:
+        """Wait until all workers serve generation `number`; return how many do, and how many do not yet."""
         deadline = time.monotonic() + self.settings.request_seconds
         while True:
             found = metrics.generations(self.folder, self.counts)
             if min(found) >= number or time.monotonic() > deadline:
-                return sum(generation >= number for generation in found)
+                serving = sum(generation >= number for generation in found)
+                return Workers(serving, len(found) - serving)
             await asyncio.sleep(_POLL_SECONDS / 5)

@@ -89,7 +89,19 @@ class Settings(Limits):
         "and metrics show the name.",
     )
     admin_key_file: Path | None = _setting(
-        None, "File of the key of POST /v1/admin/reload. Or the variable TEXTCLS_ADMIN_KEY."
+        None,
+        "File of the key of POST /v1/admin/reload, and of teaching. Or the variable TEXTCLS_ADMIN_KEY.",
+    )
+    teaching: bool = _setting(
+        False,
+        "Let the admin key teach labels by examples, and take them back (/v1/models/NAME/labels), which rewrites the "
+        "files of models.",
+    )
+    max_taught_bytes: int = _setting(
+        1_000_000,
+        "By how many bytes all that is taught may make model files larger than they were when they were last read at "
+        "a start or a reload; more is answered 413.",
+        least=0,
     )
     key_rate: float = _setting(
         0.0, "Requests a second of a key to a worker; more are answered 429. 0: no limit.", least=0

@@ -13,7 +13,7 @@ from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError, NotFoundError, TooLargeError
 from textcls.labels import label_number, labels_problem
 from textcls.model_file import onnx_file
-from textcls.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow
+from textcls.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
 from textcls.teaching.centres import Float32, centres
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Support:
         found = centres(vector_NF)
         keep = self.prototypes.keeps_texts
         rows = [
-            SupportRow(nearest + 1, size, True, texts[nearest] if keep else None)
+            SupportRow(nearest + 1, size, True, kept_text(texts[nearest]) if keep else None)
             for nearest, size in zip(found.nearest_K.tolist(), found.size_K.tolist(), strict=True)
         ]
         trained = [row for row in self.prototypes.support[number] if not row.taught]

@@ -28,7 +28,6 @@ from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
-from textcls_training.export.tables import LookupTables
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
@@ -110,6 +109,10 @@ def run(
     if config.head == "prototypes" and given.label_sets is not None:
         raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
     names = given.label_names()
+    if config.head == "prototypes":
+        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
+
+        check_support_rows(given.labels)
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
@@ -154,21 +157,19 @@ def run(
 
 def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainConfig, output: Path) -> Tables:
     """Write the model file; return the tables that it reads."""
-    corpus, size, labels = fitted.learned.corpus, fitted.config.size, len(info.labels)
+    corpus, size = fitted.learned.corpus, fitted.config.size
     if config.head == "linear":
-        tables = tables_of(fitted.model, corpus, size, labels)
+        tables = tables_of(fitted.model, corpus, size)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         return tables
-    from textcls_training.export.save_prototypes import save_prototypes
+    from textcls_training.export.save_prototypes import encoder_tables, save_prototypes
     from textcls_training.models.prototypes import text_encoder
 
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):
         raise TypeError("prototypes are calibrated as such")
     encoder = text_encoder(fitted.model, calibration)
-    found = tables_of(encoder.model, corpus, size, labels)
-    if not isinstance(found, LookupTables):
-        raise TypeError("an encoder of texts has tables of rows")
+    found = encoder_tables(encoder, corpus, size, given.labels)
     save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
     return found
 

@@ -230,8 +230,12 @@ def test_lambda_mix_equals_the_loop_of_the_paper(window: int) -> None:
             torch.testing.assert_close(y_BTV[b, n], lambda_KV.T @ q_BTK[b, n])
 
 
+@pytest.mark.parametrize("matrix_tokens", [0, 256], ids=["convolved", "by a matrix"])
 @pytest.mark.parametrize(("reach", "T"), [(0, 4), (2, 6), (9, 5), (3, 1)])
-def test_spatial_gate_equals_an_explicit_toeplitz_matrix(reach: int, T: int) -> None:
+def test_spatial_gate_equals_an_explicit_toeplitz_matrix(
+    monkeypatch: pytest.MonkeyPatch, reach: int, T: int, matrix_tokens: int
+) -> None:
+    monkeypatch.setattr(ops.mixing, "MATRIX_TOKENS", matrix_tokens)
     lengths, F = (T, max(1, T - 2)), 3
     mask_BT = masks(*lengths, width=T)
     z_BTF, filter_W, bias = random(2, T, F), random(2 * reach + 1), torch.tensor(0.7, dtype=torch.float64)
@@ -240,6 +244,7 @@ def test_spatial_gate_equals_an_explicit_toeplitz_matrix(reach: int, T: int) -> 
         for u in range(T):
             if abs(u - t) <= reach:
                 toeplitz_TT[t, u] = filter_W[u - t + reach]
+    torch.testing.assert_close(ops.toeplitz(filter_W, T), toeplitz_TT)
     found_BTF = ops.spatial_gate(z_BTF, filter_W, bias, mask_BT)
     for b, n in enumerate(lengths):
         torch.testing.assert_close(found_BTF[b, :n], toeplitz_TT[:n, :n] @ z_BTF[b, :n] + bias)

@@ -24,7 +24,16 @@ POLICY: Final = (
     "form-action 'none'"
 )
 _SCRIPT: Final = "script-src 'self'"
-_SHARED: Final = ("explanation.css", "page.css", "icon.svg", "page.mjs", "lines.mjs", "explain.mjs", "tokens.mjs")
+_SHARED: Final = (
+    "explanation.css",
+    "page.css",
+    "icon.svg",
+    "page.mjs",
+    "lines.mjs",
+    "teach.mjs",
+    "explain.mjs",
+    "tokens.mjs",
+)
 _TABLES: Final = ("WORD", "UNSPACED", "MARK", "SPACE")
 
 

@@ -96,7 +96,9 @@ class Exchange:
         if route.handler is None:
             raise TypeError(f"{route.path} has nobody who answers")
         caller = audit.Caller("http", self.key, self.client)
-        context = RequestContext(self.service, scope["method"], scope["path"], scope["headers"], caller)
+        context = RequestContext(
+            self.service, scope["method"], scope["path"], scope["headers"], caller, self._read, self._share
+        )
         reply = await route.handler(context, **self.names)
         if len(reply.body) > UNCOUNTED:
             self._share.hold(len(reply.body))

@@ -17,6 +17,7 @@ from textcls.classifier import Classifier
 from textcls.errors import TooLargeError
 from textcls.prediction import Prediction
 from textcls.server.inference import parsing
+from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.registry import Generation, Served
 from textcls.server.settings import Limits
 
@@ -106,7 +107,7 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
         NotFoundError: there is no such model.
         TooLargeError: it is beyond a limit, which the text names.
     """
-    asked = parsing.parse(body, content_type, limits)
+    asked = parsing.parse(ClassifyRequest, body, content_type, limits)
     served = generation.get(asked.model)
     write = partial(_write, served, asked.top_k)
     return checked(Request(served, asked.inputs, write, asked.explain, asked.threshold, asked.top_k), limits)

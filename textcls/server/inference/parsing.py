@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
 from textcls.errors import InputError, TooLargeError
-from textcls.server.inference.schemas import ClassifyRequest
+from textcls.server.inference.schemas import StrictRequest
 from textcls.server.settings import Limits
 
 _UNREADABLE: Final = (
@@ -17,7 +17,6 @@ _UNREADABLE: Final = (
 )
 _NO_JSON: Final = "The body must be JSON with the header 'content-type: application/json'."
 _PHRASES: Final = {
-    "extra_forbidden": f"is no field of this request; its fields are {', '.join(ClassifyRequest.model_fields)}",
     "is_instance_of": "must be a text",
     "list_type": "must be a text or a list of texts",
     "missing": "is missing",
@@ -29,11 +28,11 @@ _LONGEST_NAME: Final = 40
 # hold the interpreter for a fifth of a second, ten times as long as two megabytes of text.
 _BESIDE_BYTES: Final = 65_536
 _BESIDE_BYTES_A_TEXT: Final = 16
-_validate: Final = ClassifyRequest.__pydantic_validator__.validate_python
+Kind = TypeVar("Kind", bound=StrictRequest)
 
 
-def parse(body: bytes, content_type: bytes, limits: Limits) -> ClassifyRequest:
-    """Return the request in `body`.
+def parse(kind: type[Kind], body: bytes, content_type: bytes, limits: Limits) -> Kind:
+    """Return the request in `body`, which must be of this kind.
 
     Raises:
         InputError: the body is not a valid request; the message says where, without repeating what was sent.
@@ -42,15 +41,15 @@ def parse(body: bytes, content_type: bytes, limits: Limits) -> ClassifyRequest:
     if content_type != b"application/json" and not _is_json(content_type):
         raise InputError(_NO_JSON)
     if not body:
-        raise InputError(sentence([{"type": "missing", "loc": (), "input": None}]))
+        raise InputError(sentence(kind, [{"type": "missing", "loc": (), "input": None}]))
     given = load_json(body, limits)
     try:
-        request = _validate(given)
+        request = kind.__pydantic_validator__.validate_python(given)
     except ValidationError as error:
-        raise InputError(sentence(error.errors(include_url=False))) from None
+        raise InputError(sentence(kind, error.errors(include_url=False))) from None
     except (ValueError, RecursionError):
         raise InputError(_UNREADABLE) from None
-    if not isinstance(request, ClassifyRequest):
+    if not isinstance(request, kind):
         raise TypeError("pydantic returned something else than the model asked for")
     return request
 
@@ -109,19 +108,21 @@ def _check_structure(body: bytes, limits: Limits) -> None:
     raise TooLargeError(f"The body holds more than {most:,} bytes beside its texts: send JSON of little else.")
 
 
-def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
+def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> str:
     """Say the first problem, where it is, and how many more there are.
 
     A field that nobody knows comes before one that is missing: it is the same one, misspelt.
     """
     first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
-    where, kind = first["loc"], first["type"]
-    if kind == "too_many_fields":
+    where, problem = first["loc"], first["type"]
+    if problem == "too_many_fields":
         said = first["msg"]
     elif not where:
-        said = 'The body must be a JSON object such as {"inputs": "a text"}'
+        said = f"The body must be a JSON object such as {kind.such_as}"
+    elif problem == "extra_forbidden":
+        said = f"{_path(where)} is no field of this request; its fields are {', '.join(kind.model_fields)}"
     else:
-        said = f"{_path(where)} {_PHRASES.get(kind) or first['msg'].replace('Input should', 'must', 1)}"
+        said = f"{_path(where)} {_PHRASES.get(problem) or first['msg'].replace('Input should', 'must', 1)}"
     more = len(errors) - 1
     return f"{said} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{said}."
 

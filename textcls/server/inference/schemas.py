@@ -1,6 +1,6 @@
 """A request about texts, with its bounds, and the answer to it, both with examples for OpenAPI."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -43,12 +43,26 @@ Inputs = Annotated[
 Score = Annotated[float, Field(ge=0, le=1)]
 
 
-class ClassifyRequest(BaseModel):
+class StrictRequest(BaseModel):
+    """A body of fields that are known, each of its type; `such_as` is an example for messages."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    such_as: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
+        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
+        return given
+
+
+class ClassifyRequest(StrictRequest):
     """Texts to classify."""
 
+    such_as = '{"inputs": "a text"}'
     model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
         json_schema_extra={
             "examples": [
                 {"inputs": _QUESTION, "explain": True},
@@ -72,14 +86,6 @@ class ClassifyRequest(BaseModel):
         "Where a text may have several labels: the score from which on each is assigned, one for all; null: the "
         "model's own thresholds, one a label.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _few_fields(cls, given: object) -> object:
-        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
-        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
-            raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
-        return given
 
 
 class LabelScore(BaseModel):

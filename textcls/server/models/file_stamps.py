@@ -30,6 +30,11 @@ def stamps(arguments: Sequence[str], settings: Settings) -> Stamps:
     return found + [_stamp(path) for path in paths]
 
 
+def renewed(before: Stamps, path: Path) -> Stamps:
+    """Return `before` with what now tells of the file at `path`; of all others it tells what it did."""
+    return [_stamp(path) if stamp[0] == str(path) else stamp for stamp in before]
+
+
 def _stamp(path: Path) -> list[Any]:
     try:
         found = path.stat()

@@ -25,7 +25,7 @@ from textcls import artifact, errors
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.server.admission import auth
-from textcls.server.models import file_stamps, registry
+from textcls.server.models import file_stamps, registry, rewriting
 from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
@@ -85,6 +85,8 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
     models = []
     for source in sources:
         now(str(source.path))
+        if request.settings.teaching:
+            rewriting.sweep(source.path)
         models.append(_copy(source, request))
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
@@ -99,6 +101,7 @@ def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
         shared_folder.write(copy, data)
     return {
         "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path), "labels": labels,
+        "bytes": len(data),
     }  # fmt: skip
 
 

@@ -56,6 +56,10 @@ class Served:
     head: bytes
     header: tuple[bytes, bytes]
 
+    def is_of(self, digest: str, version: str | None, path: Path) -> bool:
+        """Say whether this is the model of a file with this SHA-256, by this version and in this place."""
+        return (self.sha256, self.version) == (digest, version_of(version, digest)) and self.classifier.path == path
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:

@@ -3,6 +3,10 @@
 The folder that the workers share holds `generation.json`, which names the files of the generation served. They are
 copies: a worker that starts later serves what the others serve, whatever has become of the operator's files meanwhile.
 It holds the hashes of the keys for the same reason.
+
+One model may be rewritten by the service itself (`GenerationStore.rewrite`), on disk first. The generation that follows
+is written down before, as `begun.json`: if whoever does it is killed, the next worker that looks takes it for what is
+served, or forgets it, as the file on disk says.
 """
 
 import json
@@ -10,22 +14,26 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from textcls import artifact
 from textcls.classifier import Classifier
-from textcls.errors import ArtifactError, SurroundingsError, TextclsError
+from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
-from textcls.server.models import file_stamps, loading, registry
+from textcls.server.models import file_stamps, loading, registry, rewriting
 from textcls.server.models.registry import Generation
 from textcls.server.monitoring import audit, logs, metrics
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder
+from textcls.teaching import Taught
 
 _MANIFEST: Final = "generation.json"
+_BEGUN: Final = "begun.json"
 _DRAINING: Final = "draining"
 _LOGGER: Final = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.05
@@ -51,6 +59,19 @@ class ReloadResult(NamedTuple):
     changes: tuple[Change, ...]
 
 
+class Rewritten(NamedTuple):
+    """A model that was rewritten: the generation that has it, and its SHA-256 before and after, which may be one."""
+
+    number: int
+    before: str
+    after: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another file than before."""
+        return self.before != self.after
+
+
 class Published(NamedTuple):
     """What all workers serve: the models, and who may ask them."""
 
@@ -67,6 +88,7 @@ class GenerationStore:
         self._arguments = tuple(arguments)
         self._settings = settings
         self._manifest = folder / _MANIFEST
+        self._begun = folder / _BEGUN
 
     def publish(self) -> ReloadResult:
         """Read the operator's models and keys anew, test them, and let them be served.
@@ -80,6 +102,7 @@ class GenerationStore:
         """
         request = loading.LoadRequest(self._arguments, self._settings, self.folder)
         with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
+            self._finish()
             before = self._read()
             try:
                 # Nobody is served yet at the start: what a file does then, it does to itself.
@@ -98,6 +121,57 @@ class GenerationStore:
         for change in changes:
             _LOGGER.warning("The labels are others than before, of %s", change)
         return ReloadResult(manifest["number"], changes)
+
+    def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
+        """Rewrite the file of a model, and let what it holds now be served. One at a time, and none beside a reload.
+
+        Args:
+            name: of the model.
+            make: from the content of its file, its path for messages, and its SHA-256, to a model; if that has the same
+                content, nothing is written.
+
+        Raises:
+            NotFoundError: there is no such model.
+            TooLargeError: the files would be larger than `max_taught_bytes` and `max_model_bytes` allow.
+            ArtifactError: the file is not the one that is served, or its labels would be others although `same_labels`
+                is set; nothing has changed.
+            SurroundingsError: the file or the shared folder cannot be written to, or another exchange is still under
+                way; nothing has changed.
+            TextclsError: what `make` raises; nothing has changed.
+        """
+        with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
+            self._finish()
+            manifest = self._read()
+            entry = next((entry for entry in manifest["models"] if entry["name"] == name), None)
+            if entry is None:
+                raise NotFoundError(f"There is no model called {name!r} any more.")
+            path, before = Path(entry["path"]), entry["sha256"]
+            rewriting.check(path)
+            data = rewriting.content(path, before, self._most_bytes)
+            made = make(data, path, before)
+            if made.content == data:
+                return Rewritten(manifest["number"], before, before)
+            after = self._following(manifest, path, made)
+            digest = after["rewritten"]["sha256"]
+            self._check_size(manifest, after, len(made.content))
+            try:
+                shared_folder.write(self.folder / f"{digest}.onnx", made.content)
+                shared_folder.write(self._begun, json.dumps(after).encode())
+                rewriting.replace(path, made.content, before, self._most_bytes)
+            finally:
+                self._finish()
+        return Rewritten(after["number"], before, digest)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a rewriting is under way, or was when its process was killed; at the price of one system call."""
+        return self._begun.exists()
+
+    def finish(self) -> None:
+        """See a rewriting to its end whose process was killed; what cannot be done now is tried again later."""
+        # Whoever has the lock is alive, and sees to it.
+        with suppress(SurroundingsError), shared_folder.in_use(self.folder), self._alone(0):
+            self._finish()
 
     def number(self) -> int:
         """Return the number of the generation that is written down; 0 before the first.
@@ -164,16 +238,27 @@ class GenerationStore:
             found = self._manifest.stat()
         return found.st_ino, found.st_mtime_ns
 
-    def load(self) -> Published:
+    def load(self, known: Iterable[registry.Served] = ()) -> Published:
         """Return what is written down.
+
+        Args:
+            known: models that have been loaded, of which those are taken that are still the same.
 
         Raises:
             ArtifactError: a copy cannot be used.
             SurroundingsError: a copy cannot be read.
         """
+        known = tuple(known)
         with shared_folder.in_use(self.folder):
-            manifest = json.loads(self._manifest.read_bytes())
-            models = [self._load(entry) for entry in manifest["models"]]
+            while True:
+                manifest = json.loads(self._manifest.read_bytes())
+                try:
+                    models = [self._load(entry, known) for entry in manifest["models"]]
+                    break
+                except FileNotFoundError:
+                    # A copy is removed two generations later: who is as late as that begins anew.
+                    if json.loads(self._manifest.read_bytes())["number"] == manifest["number"]:
+                        raise
         return Published(
             registry.generation(manifest["number"], models),
             Keys.from_digests(manifest["keys"]),
@@ -201,10 +286,79 @@ class GenerationStore:
             return {"number": 0, "models": [], "before": []}
         return found
 
-    def _load(self, entry: dict[str, Any]) -> registry.Served:
+    def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
+        name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
+        for served in known:
+            if served.name == name and served.is_of(digest, version, path):
+                return served
         data = self._copy_of(entry).read_bytes()
-        classifier = Classifier.from_bytes(data, Path(entry["path"]))
-        return registry.serve(classifier, entry["name"], entry["version"], entry["sha256"])
+        return registry.serve(Classifier.from_bytes(data, path), name, version, digest)
+
+    @property
+    def _most_bytes(self) -> int:
+        return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
+
+    def _following(self, manifest: dict[str, Any], path: Path, made: Taught) -> dict[str, Any]:
+        """Return the generation after `manifest`, in which the file at `path` has another content.
+
+        Raises:
+            ArtifactError: its labels would be others although `same_labels` is set.
+        """
+        digest, target = sha256(made.content).hexdigest(), path.resolve()
+        # A file may be served under several names.
+        models = [
+            {**entry, "sha256": digest, "labels": made.classifier.labels}
+            if Path(entry["path"]).resolve() == target
+            else entry
+            for entry in manifest["models"]
+        ]
+        changes = _changes(manifest["models"], models)
+        if changes and self._settings.same_labels:
+            raise ArtifactError(
+                f"The labels would be others ({'; '.join(map(str, changes))}), and same_labels is set: leave it out to "
+                "teach new labels."
+            )
+        shas = [entry["sha256"] for entry in manifest["models"]]
+        number = manifest["number"] + 1
+        rewritten = {"path": str(path), "sha256": digest}
+        return {**manifest, "number": number, "before": shas, "models": models, "rewritten": rewritten}
+
+    def _check_size(self, manifest: dict[str, Any], after: dict[str, Any], size: int) -> None:
+        """Refuse a file with which the service would need more memory than `memory.needed` says.
+
+        Raises:
+            TooLargeError: it is too large.
+        """
+        changed = after["rewritten"]["sha256"]
+        old = [self._copy_of(entry).stat().st_size for entry in manifest["models"]]
+        new = [size if entry["sha256"] == changed else had for entry, had in zip(after["models"], old, strict=True)]
+        most = sum(entry["bytes"] for entry in manifest["models"]) + self._settings.max_taught_bytes
+        if sum(new) > max(most, sum(old)):
+            raise TooLargeError(
+                f"With this the model files would have {sum(new):,} bytes, and {most:,} are the most: those that they "
+                f"had when they were read, and max_taught_bytes, which is {self._settings.max_taught_bytes:,}. Take "
+                "labels back, or start the service with more."
+            )
+        if size > self._most_bytes:
+            raise TooLargeError(f"The file would have {size:,} bytes, and {self._most_bytes:,} are the most.")
+
+    def _finish(self) -> None:
+        """Let what was begun be what is served, if the file is on disk; else forget it. Under the lock.
+
+        Raises:
+            SurroundingsError: it cannot be written down.
+        """
+        if not self._begun.exists():
+            return
+        begun = json.loads(self._begun.read_bytes())
+        rewritten = begun["rewritten"]
+        path = Path(rewritten["path"])
+        if rewriting.is_kept(path, rewritten["sha256"]):
+            begun["files"] = file_stamps.renewed(begun["files"], path)
+            shared_folder.write(self._manifest, json.dumps(begun).encode())
+        self._begun.unlink(missing_ok=True)
+        rewriting.sweep(path)
+        self._forget()
 
     def _copy_of(self, entry: dict[str, Any]) -> Path:
         return self.folder / f"{entry['sha256']}.onnx"

@@ -1,4 +1,4 @@
-"""The audit trail: who was refused, and who exchanged models and keys. Always on, as the logger
+"""The audit trail: who was refused, who exchanged models and keys, and who taught a model. Always on, as the logger
 `textcls.audit`.
 """
 
@@ -66,6 +66,17 @@ def reload_refused(caller: Caller, reason: str) -> None:
     _LOGGER.info(
         "An exchange of models and keys was refused", extra=caller.facts() | {"result": "refused", "reason": reason}
     )
+
+
+def lesson(caller: Caller, kind: str, **facts: Any) -> None:
+    """Tell that a label was taught or taken back: by whom, and what the SHA-256 of the model was before and is now."""
+    _LOGGER.info("A label was %s", kind.replace("_", " "), extra=caller.facts() | {"result": "done", **facts})
+
+
+def lesson_refused(caller: Caller, kind: str, model: str, reason: str) -> None:
+    """Tell that a label was to be taught or taken back, by whom, and why it was not."""
+    facts = {"result": "refused", "model": model, "reason": reason}
+    _LOGGER.info("A label was not %s", kind.replace("_", " "), extra=caller.facts() | facts)
 
 
 class Refusals:

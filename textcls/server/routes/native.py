@@ -27,12 +27,13 @@ async def models(asked: RequestContext) -> Reply:
     """Say which models answer, which labels they know, and how they were calibrated."""
     generation = asked.service.generation
     first = generation.get(None)
-    cards = [_card(served, default=served is first) for served in generation.models.values()]
+    teaching = asked.service.teaching
+    cards = [_card(served, default=served is first, teaching=teaching) for served in generation.models.values()]
     said = Models(generation=generation.number, models=cards)
     return Reply(200, answers.encode(said.model_dump(exclude_unset=True)))
 
 
-def _card(served: Served, *, default: bool) -> ModelCard:
+def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
     info = served.classifier.info
     card = ModelCard(
         name=served.name,
@@ -46,6 +47,8 @@ def _card(served: Served, *, default: bool) -> ModelCard:
         max_tokens=info.max_tokens,
         temperature=info.temperature,
     )
+    if teaching and info.prototypes is not None:
+        card.teachable = True
     if info.scale is not None and info.shift is not None and info.thresholds is not None:
         card.scale = dict(zip(info.labels, info.scale, strict=True))
         card.shift = dict(zip(info.labels, info.shift, strict=True))
@@ -64,19 +67,19 @@ async def reload(asked: RequestContext) -> Reply:
         ChangedLabels(model=change.model, added=list(change.added), removed=list(change.removed))
         for change in done.changes
     ]
-    return _reply(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
+    return reply(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
 
 
 async def livez(asked: RequestContext) -> Reply:
     """Answer as long as the process can."""
-    return _reply(Health(status="live"))
+    return reply(Health(status="live"))
 
 
 async def readyz(asked: RequestContext) -> Reply:
     """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
     if asked.service.draining:
         raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
-    return _reply(Health(status="ready"))
+    return reply(Health(status="ready"))
 
 
 async def exposition(asked: RequestContext) -> Reply:
@@ -87,5 +90,6 @@ async def exposition(asked: RequestContext) -> Reply:
     return Reply(200, content, b"text/plain; version=0.0.4; charset=utf-8")
 
 
-def _reply(said: "BaseModel") -> Reply:
+def reply(said: "BaseModel") -> Reply:
+    """Return an answer as JSON."""
     return Reply(200, answers.encode(said.model_dump()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from textcls.server import problems
+from textcls.server.admission.budget import Share
 from textcls.server.inference.answers import RequestReader
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
@@ -52,6 +53,8 @@ class RequestContext(NamedTuple):
         path: without the query.
         headers: of the request.
         caller: who asks.
+        read: reads the body, which is bounded.
+        share: of the budget of the worker, for what the answer takes.
     """
 
     service: Service
@@ -59,6 +62,8 @@ class RequestContext(NamedTuple):
     path: str
     headers: Headers
     caller: "Caller"
+    read: Callable[[], Awaitable[bytes]]
+    share: Share
 
 
 # From a `RequestContext`, and the names in the path as keywords.
@@ -96,13 +101,15 @@ class Route:
 
     Attributes:
         method: of HTTP; HEAD is answered as GET.
-        path: may hold {names}, each of which stands for a part between slashes.
+        path: may hold {names}, each of which stands for a part between slashes; one that ends it behind others holds
+            slashes, too, if `rest` is set.
         access: who may ask.
         reader: from the headers and the names in the path to what reads the texts to classify from a body.
         handler: answers anything else, from a `RequestContext` and the names in the path.
         problem: writes an error, from status and message to status and body.
         label: what requests count as; empty for the path.
         doc: what the description says; None leaves it out.
+        rest: whether the last name takes what is left of the path.
     """
 
     method: str
@@ -113,6 +120,13 @@ class Route:
     problem: Callable[[int, str], tuple[int, bytes]] = problems.own
     label: str = ""
     doc: RouteDoc | None = None
+    rest: bool = False
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return what fits the paths of this route."""
+        found = NAME.sub(r"(?P<\1>[^/]+)", self.path)
+        # A name may hold anything, line breaks as well.
+        return re.compile(found.removesuffix("[^/]+)") + ".+)" if self.rest else found, re.DOTALL)
 
 
 class RouteTable:
@@ -133,7 +147,7 @@ class RouteTable:
             if (route.method, route.path) in self._exact:
                 raise ValueError(f"{route.method} {route.path} is answered twice: put one of them below a prefix.")
             if NAME.search(route.path):
-                self._named[route.method].append((re.compile(NAME.sub(r"(?P<\1>[^/]+)", route.path)), route))
+                self._named[route.method].append((route.pattern(), route))
             else:
                 self._exact[route.method, route.path] = route, _NO_NAMES
         self._own = {route.path: self._refusing(route) for route in own}

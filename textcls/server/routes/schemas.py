@@ -1,12 +1,14 @@
-"""What the service's own routes answer where nobody asks about texts: models, reloads, its state, errors."""
+"""What the service's own routes answer where nobody asks about texts: models, reloads, labels that are taught, its
+state, errors.
+"""
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from textcls.artifact import Task
-from textcls.server.inference.schemas import Score
+from textcls.server.inference.schemas import Inputs, Score, StrictRequest
 
 
 class ModelCard(BaseModel):
@@ -24,6 +26,9 @@ class ModelCard(BaseModel):
         "score from which on each is assigned; null: `thresholds`."
     )
     max_tokens: int = Field(description="Tokens of a text that are read.")
+    teachable: bool | SkipJsonSchema[None] = Field(
+        default=None, description="Present, and true, if labels can be taught and taken back here."
+    )
     temperature: float = Field(
         description="What the logits are divided by to calibrate the scores; of several labels a text these are "
         "calibrated by `scale` and `shift`, and this is 1."
@@ -62,6 +67,77 @@ class Reloaded(BaseModel):
     generation: int = Field(description="The generation that is now served.")
     workers: int = Field(description="How many workers serve it.")
     changed_labels: list[ChangedLabels] = Field(description="The models that know other labels than before.")
+
+
+class TeachRequest(StrictRequest):
+    """Examples of a label."""
+
+    such_as = '{"label": "refunds", "examples": ["a text"]}'
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"label": "refunds", "examples": ["I want my money back", "Please refund my order"]}]
+        }
+    )
+
+    label: str = Field(min_length=1, description="A new label, or one that the model knows.")
+    examples: Inputs = Field(
+        description="Texts of the label, in the place of those that it has been taught before; what it has from the "
+        "training stays."
+    )
+
+
+class ChangedModel(BaseModel):
+    """What became of a model whose label was taught or taken back, once it is on disk."""
+
+    model: str = Field(description="Its name.")
+    label: str
+    changed: bool = Field(description="False if the file was like that already: the same call twice changes nothing.")
+    sha256: str = Field(description="Of the model's file, as it is on disk now.")
+    generation: int = Field(description="The generation that has it.")
+    workers: int = Field(description="How many workers answer with it.")
+    workers_waiting: int = Field(description="How many do not yet; they will, and so will those that start later.")
+
+
+class Taught(ChangedModel):
+    """A label that was taught, and what can be said of it with so few examples."""
+
+    new: bool = Field(description="Whether the model has not known the label before.")
+    examples: int = Field(description="How many distinct ones there are.")
+    without_known_words: int = Field(
+        description="How many of them have no word that the model knows, so that spelling alone speaks for them."
+    )
+    asked: int = Field(description="How many were asked what they would be answered if they were not among the rest.")
+    found: int | None = Field(
+        description="How many of these would be answered with the label; null where there is nothing but the one."
+    )
+    mistaken_for: dict[str, int] = Field(description="What the others would be answered with, and how often.")
+    calibration: str = Field(description="How far its scores can be trusted.")
+
+
+class TakenBack(ChangedModel):
+    """A label of which what it was taught was taken back."""
+
+    left: bool = Field(description="Whether the model still knows the label, as it does if the training had it.")
+
+
+class SupportOfLabel(BaseModel):
+    """A label, and what it is made of."""
+
+    label: str
+    support_rows: int = Field(description="How many vectors stand for it; a few examples are one each.")
+    taught_examples: int = Field(description="How many examples it has been taught, and could be taken back.")
+    texts: list[str] | SkipJsonSchema[None] = Field(
+        default=None, description="Present if the file keeps texts: those of the support rows that were taught."
+    )
+
+
+class Labels(BaseModel):
+    """The labels of a model."""
+
+    model: str = Field(description="Its name.")
+    sha256: str = Field(description="Of the model's file.")
+    generation: int
+    labels: list[SupportOfLabel]
 
 
 class Health(BaseModel):

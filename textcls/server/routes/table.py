@@ -10,18 +10,27 @@ from functools import cache
 from typing import Any, Final
 
 from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
-from textcls.server.routes import native, pages, wire
+from textcls.server.routes import native, pages, teaching, wire
 from textcls.server.routes.routing import Handler, Reply, RequestContext, Route, RouteDoc, RouteTable
-from textcls.server.routes.schemas import ErrorAnswer, Health, Models, Reloaded
+from textcls.server.routes.schemas import (
+    ErrorAnswer,
+    Health,
+    Labels,
+    Models,
+    Reloaded,
+    TakenBack,
+    Taught,
+    TeachRequest,
+)
 from textcls.server.settings import Limits, Settings
 
 _HTML: Final = b"text/html; charset=utf-8"
 _ERRORS: Final = {
     401: "A key is needed",
-    403: "Administration is switched off, or the page of another origin asks a service without keys",
+    403: "Administration or teaching is switched off, or the page of another origin asks a service without keys",
     404: "There is no such model",
     408: "The request did not arrive in time",
-    409: "The new models cannot be used; the old ones go on answering",
+    409: "The new models cannot be used, or the file cannot be rewritten; the old ones go on answering",
     413: "Too many texts, too long a text, too large a body, or too large an explained answer",
     421: "The service does not answer to this host",
     422: "No valid JSON, or not the fields documented here",
@@ -87,6 +96,41 @@ _NATIVE: Final = (
         "admin",
         handler=native.reload,
         doc=RouteDoc(summary="Read the model files anew", answer=Reloaded, responses=_errors(401, 403, 409, 421, 500)),
+    ),
+    Route(
+        "GET",
+        "/v1/models/{name}/labels",
+        "admin",
+        handler=teaching.labels,
+        doc=RouteDoc(
+            summary="List the labels of a model, and what they were taught",
+            answer=Labels,
+            responses=_errors(401, 403, 404, 421, 422, 500),
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/models/{name}/labels",
+        "admin",
+        handler=teaching.teach,
+        doc=RouteDoc(
+            summary="Teach a label by examples",
+            body=TeachRequest,
+            answer=Taught,
+            responses=_errors(401, 403, 404, 408, 409, 413, 421, 422, 429, 500),
+        ),
+    ),
+    Route(
+        "DELETE",
+        "/v1/models/{name}/labels/{label}",
+        "admin",
+        handler=teaching.take_back,
+        rest=True,  # A label may hold a slash.
+        doc=RouteDoc(
+            summary="Take back what a label was taught",
+            answer=TakenBack,
+            responses=_errors(401, 403, 404, 409, 421, 422, 429, 500),
+        ),
     ),
     Route(
         "GET",

@@ -33,12 +33,15 @@ def needed(settings: Settings, model_bytes: int) -> int:
 
     Args:
         settings: of the service.
-        model_bytes: of all model files together.
+        model_bytes: of all model files together, when they are read.
     """
     workers = settings.workers
+    # What is taught makes the files larger, and whoever teaches loads one beside the others, which take up the last.
+    model_bytes += settings.teaching * settings.max_taught_bytes
     lasting = workers * (_WORKER + settings.max_held_bytes + _LOADED * model_bytes)
     # A reload is tested first; then the workers load it. The shared folder, which is memory, holds old and new files.
     passing = _LOADING * model_bytes
+    lasting += settings.teaching * passing
     return lasting + max(_TESTER + passing, workers * passing) + 2 * model_bytes + (workers > 1) * _SUPERVISOR
 
 

@@ -45,14 +45,13 @@ PARITY_TEXTS: Final = (
 Tables = Union[LookupTables, "BitsTable"]
 
 
-def tables_of(model: TrainedModel, corpus: Corpus, size: Size, labels: int) -> Tables:
+def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
     """Return what the text graph of a saved model reads.
 
     Args:
         model: the trained model.
         corpus: the texts that it was trained on.
         size: how large the file may be. Without a table of rows it is small, and always whole.
-        labels: how many there are, of which the size depends.
 
     Raises:
         ConfigError: there are rows, and not one of them fits.
@@ -61,7 +60,7 @@ def tables_of(model: TrainedModel, corpus: Corpus, size: Size, labels: int) -> T
         from textcls_training.export.bits_table import BitsTable
 
         return BitsTable.of(model)
-    return lookup_tables(model, corpus, budget(size, labels))
+    return lookup_tables(model, corpus, budget(size, model.classifiers[0].labels))
 
 
 def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:

@@ -4,6 +4,7 @@ What a file can be taught later is how it is taught first (`textcls.teaching`): 
 rows, whose means are the support rows of their labels.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +15,15 @@ import numpy as np
 from textcls._util.atomic_write import atomic_write
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
-from textcls.errors import InputError
-from textcls.prototypes import Prototypes, SupportRow
-from textcls.teaching.centres import Float32, centres
+from textcls.errors import ConfigError, InputError
+from textcls.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
+from textcls.teaching.centres import MEANS, MOST_SINGLE, Float32, centres
 from textcls.teaching.support import Support, prototypes_of
 from textcls.teaching.teach import embed
+from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.prototype_head import PrototypeHead
+from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.save import check_parity, content_of
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.bit_codes import BITS
@@ -28,8 +31,52 @@ from textcls_training.models.prototypes import TextEncoder
 
 # By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
 MEASURED_ROWS, MEASURED_TOKENS = 500, 200
+# What the metadata say of a support row.
+SUPPORT_ROW_BYTES: Final = 12
 # Of a label with more rows so many, evenly from all, make its support rows.
 MOST_ROWS: Final = 1000
+
+
+def check_support_rows(labels: Sequence[str]) -> int:
+    """Return how many support rows the labels of some rows will have.
+
+    Raises:
+        ConfigError: they are too many for a file.
+    """
+    counts = Counter(labels)
+    rows = sum(count if count <= MOST_SINGLE else MEANS for count in counts.values())
+    if rows > MOST_SUPPORT_ROWS:
+        raise ConfigError(
+            f"{len(counts):,} labels would be made of {rows:,} support rows, and {MOST_SUPPORT_ROWS:,} are the most; "
+            "train with a linear head."
+        )
+    return rows
+
+
+def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Sequence[str]) -> LookupTables:
+    """Return the tables of an encoder, which with the support rows are about as large as they may be.
+
+    Args:
+        encoder: what makes vectors of texts.
+        corpus: the texts that it was trained on.
+        size: how large the file may be.
+        labels: of the labelled rows.
+
+    Raises:
+        ConfigError: there is no room.
+    """
+    support = check_support_rows(labels) * (2 * _width(encoder) + SUPPORT_ROW_BYTES)
+    most = budget(size, len(set(labels)))
+    if most is not None and support >= most:
+        raise ConfigError(
+            f"The support rows alone take {support:,} bytes, and the file may have {most:,}; choose a larger size."
+        )
+    return lookup_tables(encoder.model, corpus, None if most is None else most - support)
+
+
+def _width(encoder: TextEncoder) -> int:
+    """Return how many entries the vector of a text has."""
+    return encoder.width * len(encoder.model.views) + BITS
 
 
 def save_prototypes(
@@ -89,7 +136,7 @@ def _placeholder(encoder: TextEncoder, labels: int, keep_texts: bool) -> Prototy
 
 def _head_without_rows(encoder: TextEncoder, lengths: Sequence[float], info: ModelInfo) -> PrototypeHead:
     """Return a head whose support rows, one a label, are yet to come."""
-    vector_SF = np.zeros((len(info.labels), encoder.width * len(encoder.model.views) + BITS), np.float32)
+    vector_SF = np.zeros((len(info.labels), _width(encoder)), np.float32)
     return PrototypeHead(encoder, lengths, vector_SF, prototypes_of(info, Path()), info.bias)
 
 
@@ -115,5 +162,5 @@ def _support_rows(
     support = []
     for nearest, size in zip(found.nearest_K.tolist(), found.size_K.tolist(), strict=True):
         number = int(there[nearest])
-        support.append(SupportRow(rows[number] + 1, size, False, texts[number] if keep_texts else None))
+        support.append(SupportRow(rows[number] + 1, size, False, kept_text(texts[number]) if keep_texts else None))
     return tuple(support), found.centre_KF

@@ -36,8 +36,8 @@ def pretrain(
 ) -> None:
     """Learn from the texts of the files DATA, which need no labels; - reads standard input.
 
-    What was learned is written to --output, to be used by `textcls train`. A twentieth of the texts is held out, on
-    which is measured how much was learned.
+    The file of vectors is for `textcls train --vectors`. Of masked words a twentieth of the texts is held out, on which
+    is measured how well they are guessed.
     """
     once(data)
     check_not_an_input(output, data)

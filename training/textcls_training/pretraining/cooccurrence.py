@@ -9,7 +9,7 @@ show that word2vec factors the same matrix implicitly):
 Shapes: B texts, V words, D numbers of a vector.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ SMOOTHING: Final = 0.75
 POWER: Final = 0.5
 ITERATIONS: Final = 4
 # Pairs of words grow with the square of a text's length: of long texts only so many words are looked at together.
-WINDOW: Final = 256
+WINDOW: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,8 @@ def run(
 ) -> CooccurrenceReport:
     """Count vectors of words; see `textcls_training.pretraining.run.pretrain`. A stop is too late: it takes seconds."""
     clock = Clock()
+    # Nothing is measured on held-out texts, so they are counted with the others.
+    texts = replace(texts, train=[*texts.held_out, *texts.train], held_out=[])
     corpus = Corpus.of(texts.train, config.max_tokens)
     vocabulary = Vocabulary.of(corpus, config.words)
     tokens = len(corpus.token)

@@ -2,6 +2,7 @@
 import { classify, command, models, unlock, where } from "./answer.mjs";
 import { attribution, level, named, several, visible } from "./explain.mjs";
 import { download, fileOfLines } from "./lines.mjs";
+import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
 
 const SHOWN_LABELS = 8;
@@ -56,7 +57,8 @@ async function start() {
   }
   problem("");
   byId("locked").hidden = true;
-  state.model = state.models.find((model) => model.default) ?? state.models[0];
+  const chosen = state.models.find((model) => model.name === state.model?.name);
+  state.model = chosen ?? state.models.find((model) => model.default) ?? state.models[0];
   byId("model").replaceChildren(...state.models.map((model) => make("option", { value: model.name }, model.name)));
   byId("model").value = state.model.name;
   byId("choice").hidden = state.models.length < 2;
@@ -72,6 +74,7 @@ function describe() {
     make("bdi", {}, who),
     ` · ${count(labels.length)} labels${many} · reads ${count(most)} tokens of a text`,
   );
+  teach.show(state.model);
   document.title = where === "browser" ? "textcls" : `${called} - textcls`;
 }
 
@@ -434,6 +437,18 @@ const lines = fileOfLines({
     byId("text").value = text;
     byId("text").scrollIntoView({ block: "start" });
     ask().then(() => byId("verdict").focus({ preventScroll: true }));
+  },
+});
+
+// Labels by examples
+
+const teach = teaching({
+  make,
+  name,
+  count,
+  changed: async () => {
+    await start();
+    if (state.result) await ask();
   },
 });
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from textcls_training.data.arrays import Int32
+from textcls_training.data.arrays import Int32, Int64
 from textcls_training.data.batches import plain_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.pretraining.masked.softmax import word_log_probabilities
@@ -21,7 +21,7 @@ from textcls_training.pretraining.masked.trainer import MaskedTrainer
 SEED: Final = 2021
 BATCH: Final = 64
 EXAMPLES, BEST = 6, 5
-# A text to look at is as long as a line or two.
+# A text to look at is as long as a line or two; not every one has a masked word that is known.
 SHORTEST, LONGEST = 5, 40
 
 
@@ -99,6 +99,9 @@ class _Asked:
         self.words, self.loss, self.frequency_loss, self.right = 0, 0.0, 0.0, 0
         self.guesses: list[Guess] = []
         self._trainer, self._corpus = trainer, corpus
+        length = corpus.lengths()
+        fitting = np.flatnonzero((length >= SHORTEST) & (length <= LONGEST))
+        self._to_look_at = set(fitting[: 2 * EXAMPLES].tolist())
         self._number_of_type = trainer.vocabulary.numbers(corpus)
         self._encoded = trainer.embedding.encode(corpus)
         count_V = trainer.vocabulary.count_V
@@ -128,19 +131,18 @@ class _Asked:
         self.frequency_loss -= float(self._frequency_V[right_K].double().sum())
         self.right += int((log_probability_KV.argmax(1) == right_K).sum())
 
-    def _look(self, place_K2: Any, text_B: Any, masked_BT: Tensor, log_probability_KV: Tensor) -> None:
-        """Keep a guess of a batch, until there are enough: that of its first text of a good length."""
-        if len(self.guesses) == EXAMPLES:
-            return
+    def _look(self, place_K2: Int64, text_B: Int64, masked_BT: Tensor, log_probability_KV: Tensor) -> None:
+        """Keep a guess of each text that is to be looked at: that of its first masked word."""
         for k, (b, place) in enumerate(place_K2.tolist()):
-            types = self._corpus.token[self._corpus.places(text_B[b : b + 1])]
-            if not SHORTEST <= len(types) <= LONGEST:
+            text = int(text_B[b])
+            if text not in self._to_look_at or len(self.guesses) == EXAMPLES:
                 continue
-            hidden = masked_BT[b].numpy()
+            self._to_look_at.remove(text)
+            types = self._corpus.token[self._corpus.places(text_B[b : b + 1])]
+            hidden = masked_BT[b].tolist()
             tokens = [
                 "..." if hidden[t] and t != place else self._corpus.types[number] for t, number in enumerate(types)
             ]
             best = log_probability_KV[k].topk(min(BEST, len(self._word_VD)))
             words = [self._trainer.vocabulary.words[i] for i in best.indices.tolist()]
             self.guesses.append(Guess(tokens, place, list(zip(words, best.values.exp().tolist(), strict=True))))
-            return

@@ -1,0 +1,127 @@
+"""Teach labels to a model that is served, and take them back: `textcls.teaching` for files that workers share."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from textcls.classifier import Classifier
+from textcls.errors import NotFoundError, SurroundingsError, TextclsError
+from textcls.server.models import registry
+from textcls.server.models.registry import Served
+from textcls.server.models.reload import GenerationStore, Rewritten
+from textcls.server.monitoring import audit, logs, metrics
+from textcls.server.monitoring.metrics import Counts
+from textcls.teaching import Taught, TaughtLabel, take_back, teach
+from textcls.teaching.support import prototypes_of
+
+_LOGGER: Final = logging.getLogger(__name__)
+# Of a label that is unknown so many characters are repeated.
+_SHOWN: Final = 100
+
+
+class Lesson(NamedTuple):
+    """What is to be taught or taken back, of which model.
+
+    Attributes:
+        model: by its name.
+        label: of the model, or a new one.
+        examples: of the label; None to take back what it has been taught.
+    """
+
+    model: str
+    label: str
+    examples: Sequence[str] | None
+
+    @property
+    def kind(self) -> str:
+        """What is done, as the metrics have it."""
+        return metrics.TAKEN_BACK if self.examples is None else metrics.TAUGHT
+
+
+class Learnt(NamedTuple):
+    """What came of a lesson.
+
+    Attributes:
+        file: what became of the model's file.
+        label: what was taught; None where a label was taken back.
+        left: whether the model still knows the label, as one that is taken back may be of its training.
+        served: the model, which this worker need not load again.
+    """
+
+    file: Rewritten
+    label: TaughtLabel | None
+    left: bool
+    served: Served
+
+
+def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
+    """Rewrite the file of a model after a lesson, and let all workers take it up.
+
+    Args:
+        store: what is served.
+        served: the model, as this worker has it.
+        lesson: of this model.
+
+    Raises:
+        TextclsError: as `GenerationStore.rewrite`, `teach` and `take_back` do; nothing has changed.
+    """
+    done: list[Taught] = []
+
+    def make(data: bytes, path: Path, digest: str) -> Taught:
+        # Another worker may have taught it a moment ago.
+        classifier = served.classifier if served.sha256 == digest else Classifier.from_bytes(data, path)
+        done.append(_changed(classifier, data, lesson))
+        return done[0]
+
+    prototypes_of(served.classifier.info, served.classifier.path)
+    file = store.rewrite(lesson.model, make)
+    (taught,) = done
+    version = served.version if served.version != registry.version_of(None, served.sha256) else None
+    now = registry.serve(taught.classifier, served.name, version, file.after)
+    return Learnt(file, next(iter(taught.labels), None), lesson.label in taught.classifier.labels, now)
+
+
+def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:
+    if lesson.examples is not None:
+        return teach(classifier, data, {lesson.label: lesson.examples})
+    if lesson.label not in classifier.labels:
+        raise NotFoundError(f"The model has no label {lesson.label[:_SHOWN]!r}.")
+    return take_back(classifier, data, [lesson.label])
+
+
+@contextmanager
+def counted(counts: Counts, caller: audit.Caller, lesson: Lesson) -> Iterator[Callable[[Learnt], None]]:
+    """Count a lesson and tell who gave it; yield what is to be told how it ended.
+
+    Raises:
+        TextclsError: what was raised within, or in its place, since whatever happens the models go on answering.
+    """
+    try:
+        yield lambda learnt: _tell(counts, caller, lesson, learnt)
+    except TextclsError as error:
+        counts.add(metrics.LESSONS, lesson.model, lesson.kind, "refused")
+        audit.lesson_refused(caller, lesson.kind, lesson.model, str(error))
+        raise
+    except Exception as error:
+        counts.add(metrics.LESSONS, lesson.model, lesson.kind, "refused")
+        said = f"The model could not be taught ({type(error).__name__})."
+        audit.lesson_refused(caller, lesson.kind, lesson.model, said)
+        _LOGGER.error(said, extra={"where": logs.places(error)})
+        raise SurroundingsError(said) from error
+
+
+def _tell(counts: Counts, caller: audit.Caller, lesson: Lesson, learnt: Learnt) -> None:
+    file = learnt.file
+    counts.add(metrics.LESSONS, lesson.model, lesson.kind, "done" if file.changed else "unchanged")
+    audit.lesson(
+        caller,
+        lesson.kind,
+        model=lesson.model,
+        label=lesson.label,
+        examples=0 if learnt.label is None else learnt.label.examples,
+        before=file.before,
+        after=file.after,
+        generation=file.number,
+    )
