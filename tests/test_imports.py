@@ -127,6 +127,7 @@ PHASE_OF = {
     "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",
+    "compiling": "config",
 }
 # Fitting, with a teacher or without, and exporting know nothing of each other.
 NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}

@@ -96,6 +96,15 @@ def bigram_hashes(left: Uint32, right: Uint32) -> Uint32:
     return left * np.uint32(BIGRAM_MULTIPLIER) + right
 
 
+def _character_hashes(text: str) -> Uint32:
+    """Return the hash of each character."""
+    number = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    seen = np.flatnonzero(np.bincount(number))
+    hash_of = np.zeros(int(number.max(initial=0)) + 1, np.uint32)
+    hash_of[seen] = [mmh3.hash(chr(character), CHARACTER_SEED, signed=False) for character in seen.tolist()]
+    return hash_of[number]
+
+
 def ngram_hashes(tokens: Sequence[str], config: FeatureConfig) -> tuple[Uint32, NDArray[np.bool_]]:
     """Return the n-gram hashes of each token and which of them exist, both of shape [tokens, n-grams].
 
@@ -104,13 +113,11 @@ def ngram_hashes(tokens: Sequence[str], config: FeatureConfig) -> tuple[Uint32, 
     if not config.ngram_sizes:
         return np.zeros((len(tokens), 0), np.uint32), np.zeros((len(tokens), 0), np.bool_)
     cut = [token[: config.max_chars] for token in tokens]
-    hash_of = {c: mmh3.hash(c, CHARACTER_SEED, signed=False) for c in set("".join(cut))}
+    length = np.fromiter(map(len, cut), np.int64, len(cut))[:, None]
     width = config.max_chars + config.ngram_sizes[-1]
     codes = np.full((len(tokens), width), END, np.uint32)
     codes[:, 0] = START
-    for row, token in zip(codes, cut, strict=True):
-        row[1 : len(token) + 1] = [hash_of[c] for c in token]
-    length = np.array([len(token) for token in cut])[:, None]
+    codes[:, 1 : config.max_chars + 1][np.arange(config.max_chars) < length] = _character_hashes("".join(cut))
 
     grams, exist = [], []
     rolling = codes

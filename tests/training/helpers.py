@@ -18,13 +18,14 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
 from textcls_training.fit.validation import EpochScore
 from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.ensemble import HashedView, TrainedModel
+from textcls_training.models.ensemble import HashedView, TrainedModel, View
 from textcls_training.models.initial_weights import init_weights
 from textcls_training.training_report import TrainReport
 
@@ -73,7 +74,7 @@ def random_model(config: ModelConfig, features: Sequence[FeatureConfig], corpus:
         with torch.no_grad():
             for parameter in classifier.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.2)
-        views.append(HashedView(space, table_VD, classifier))
+        views.append(HashedView(space, table_VD.numpy(), classifier))
     return TrainedModel(corpus.types, views, ENSEMBLES[len(views) - 1])
 
 
@@ -132,12 +133,20 @@ class Recorder:
 
 
 def fit_all(dataset: Dataset, config: ResolvedConfig, callback: Callback = NOBODY) -> Trainer:
-    """A fit on all rows for all epochs."""
+    """A fit on all rows for all epochs, by the reference."""
     with reproducible(config.seed):
-        return fit(dataset, classes_of(dataset), config, config.epochs, callback)
+        trainer = fit(dataset, classes_of(dataset), config, config.epochs, callback)
+    assert isinstance(trainer, Trainer)
+    return trainer
 
 
-def logits_of(trainer: Trainer, corpus: Corpus) -> Float32:
+def module_of(view: View) -> ViewClassifier:
+    """The classifier of a view as the module that was trained."""
+    assert isinstance(view.classifier, ViewClassifier)
+    return view.classifier
+
+
+def logits_of(trainer: AnyTrainer, corpus: Corpus) -> Float32:
     """The logits [V, rows, C]."""
     return trainer.predict(trainer.encode(corpus))
 
@@ -149,7 +158,7 @@ def same_weights(one: TrainedModel, other: TrainedModel) -> bool:
 def _weights(model: TrainedModel) -> list[torch.Tensor]:
     found = []
     for view in model.hashed_views:
-        found += [view.table_VD, *view.classifier.state_dict().values()]
+        found += [torch.from_numpy(view.table_VD), *module_of(view).state_dict().values()]
     return found
 
 

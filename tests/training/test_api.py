@@ -152,7 +152,7 @@ def test_without_the_packages_for_training_one_sentence_says_what_to_install() -
 import sys
 class Hook:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
+        if name.partition(".")[0] == "numba":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hook())
 import textcls
@@ -162,7 +162,7 @@ except textcls.MissingExtraError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    said = "textcls.train needs the package 'torch', which is not installed; type: pip install 'textcls[train]'\n"
+    said = "textcls.train needs the package 'numba', which is not installed; type: pip install 'textcls[train]'\n"
     assert (done.stdout, done.stderr) == (said, "")
 
 

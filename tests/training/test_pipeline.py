@@ -18,7 +18,7 @@ from tests.training.helpers import Trained
 from textcls import Classifier, InputError, SurroundingsError
 from textcls.artifact import METADATA_KEY
 from textcls.evaluation.metrics import ClassificationReport
-from textcls_training.config.resolve import resolve
+from textcls_training.config.resolve import chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
@@ -77,7 +77,8 @@ def test_the_saved_model_answers_as_the_trained_one(trained: Trained) -> None:
     names = sorted(set(trained.texts.labels))
     labels = np.array([names.index(label) for label in trained.texts.labels], np.int64)
     corpus = Corpus.of(trained.texts.texts, trained.config.max_tokens)
-    resolved = resolve(trained.config, trained.texts.texts, len(corpus.token), len(names))
+    impl = chosen_impl(trained.config)
+    resolved = resolve(trained.config, trained.texts.texts, len(corpus.token), len(names), impl=impl)
     with reproducible(resolved.seed):
         trainer = cross_fit.fit(Dataset(corpus, labels), len(names), resolved, trained.report.epochs)
     calibration = Calibration(trained.report.ensemble_weights, trained.report.temperature)

@@ -111,18 +111,16 @@ def report(
         names: the labels the model knows.
         unknown: labels of the data that it does not know; every such row counts as an error.
     """
-    require()
-    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-
     if not len(labels):
         zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
         return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, tuple((0,) * len(zero) for _ in zero))
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
-    indices = np.arange(len(every))
-    precision, recall, f1, _ = precision_recall_fscore_support(labels, guess, labels=indices, zero_division=0)
-    rows = np.bincount(labels, minlength=len(every))
-    present = (rows > 0) | np.isin(indices, guess)
+    confusion = np.bincount(labels * len(every) + guess, minlength=len(every) ** 2).reshape(len(every), -1)
+    right, rows, answered = np.diag(confusion), confusion.sum(1), confusion.sum(0)
+    precision, recall = right / np.maximum(answered, 1), right / np.maximum(rows, 1)
+    f1 = 2 * right / np.maximum(rows + answered, 1)
+    present = rows + answered > 0
     loss = cross_entropy(probabilities, labels)
     per_label = zip(every, precision.tolist(), recall.tolist(), f1.tolist(), rows.tolist(), strict=True)
     return ClassificationReport(
@@ -133,5 +131,5 @@ def report(
         cross_entropy=loss,
         perplexity=None if loss is None else math.exp(loss),
         labels=tuple(LabelReport(*row) for row in per_label),
-        confusion=tuple(map(tuple, confusion_matrix(labels, guess, labels=indices).tolist())),
+        confusion=tuple(map(tuple, confusion.tolist())),
     )

@@ -15,7 +15,7 @@ from textcls.evaluation import metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.clock import Clock
-from textcls_training.config.resolve import LabelWeights, ResolvedConfig, resolve
+from textcls_training.config.resolve import LabelWeights, ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_if_few_rows
@@ -26,19 +26,16 @@ from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import Tables, save, tables_of
-from textcls_training.export.save_prototypes import check_support_rows, encoder_tables, save_prototypes
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.prototype_selection import select_prototypes
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.models.prototypes import text_encoder
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
@@ -99,10 +96,11 @@ def run(
             answer.
         MissingExtraError: the teacher needs a package that is not installed.
         SurroundingsError: `output` cannot be written.
-        ArtifactError: the exported model does not answer as PyTorch does.
+        ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
-    metrics.require()
+    if given.label_sets is not None:
+        metrics.require()
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
@@ -110,12 +108,14 @@ def run(
         raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
     names = given.label_names()
     if config.head == "prototypes":
+        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
+
         check_support_rows(given.labels)
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
     clock.lap("preparing")
-    with reproducible(resolved.seed):
+    with reproducible(resolved.seed, resolved.impl):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
     kept = resolved.vectors if model.vector_view is not None else None
     resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
@@ -128,11 +128,13 @@ def run(
         clock.lap("distilling")
     fitted = outcome.fitted
     if config.head == "prototypes":
+        from textcls_training.fit.prototype_selection import select_prototypes
+
         with threadpool_limits(1):  # products of matrices may differ in their last bits by the number of threads
             fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
         outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
-    with reproducible(resolved.seed), threadpool_limits(1):
+    with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
         tables = _save(fitted, given, info, config, output)
@@ -158,6 +160,9 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
         tables = tables_of(fitted.model, corpus, size)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         return tables
+    from textcls_training.export.save_prototypes import encoder_tables, save_prototypes
+    from textcls_training.models.prototypes import text_encoder
+
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):
         raise TypeError("prototypes are calibrated as such")
@@ -196,15 +201,17 @@ def _resolved(
     config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], *, answered: bool
 ) -> ResolvedConfig:
     vectors = _vectors(config, dataset, answered=answered)
+    impl = chosen_impl(config, rationales=dataset.rationale is not None)
     resolved = resolve(
         config,
         given.texts,
         len(dataset.corpus.token),
         len(names),
         label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
-        fused_metric=fuses_metric_scores(config.device),
+        fused_metric=impl == "reference" and fuses_metric_scores(config.device),
         vectors=vectors,
         names=names,
+        impl=impl,
     )
     return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 

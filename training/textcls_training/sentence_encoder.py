@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
@@ -222,6 +221,8 @@ def _loaded(place: str, device: str) -> Any:
 
 def _fingerprint(model: Any) -> str:
     """Return a hash of all that decides over a vector: layers, weights, vocabulary, and where texts are cut."""
+    import torch
+
     digest = hashlib.sha256(repr((model, model.max_seq_length)).encode())
     for name, weight in sorted(model.state_dict().items()):
         array = weight.detach().cpu().contiguous()

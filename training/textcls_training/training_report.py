@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from scipy.special import expit, softmax
-
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
@@ -15,7 +13,7 @@ from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
-from textcls_training.models.calibration import LabelSetCalibration
+from textcls_training.models.calibration import LabelSetCalibration, sigmoid, softmax
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 
@@ -37,8 +35,8 @@ class HeldOut(NamedTuple):
         calibration, validation = selected.calibration, selected.validation
         if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
             return cls._of_sets(selected.logits, calibration, validation, names)
-        probabilities = softmax(selected.logits / calibration.temperature, axis=1)
-        before = metrics.expected_calibration_error(softmax(selected.logits, axis=1), selected.labels)
+        probabilities = softmax(selected.logits / calibration.temperature)
+        before = metrics.expected_calibration_error(softmax(selected.logits), selected.labels)
         return cls(metrics.report(probabilities, selected.labels, names), before)
 
     @classmethod
@@ -50,7 +48,7 @@ class HeldOut(NamedTuple):
         found = label_set_metrics.report(
             answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
         )
-        scores = expit(logits)
+        scores = sigmoid(logits)
         errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
         return cls(found, sum(errors) / len(errors))
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.training.helpers import LABELS, random_model
+from tests.training.helpers import LABELS, module_of, random_model
 from textcls.errors import ArtifactError
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import Attention, ModelConfig, Values
@@ -54,7 +54,7 @@ def token_sums(model: TrainedModel, padding_BT: Tensor, x_BTVD: Tensor, squared_
         return torch.cat([x_BTVD, squared_norm_BTV1], -1)
     seeds, parts = first.config.seeds, []
     for i, view in enumerate(model.views):
-        folded_BTSY = view.classifier.fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, seeds, -1)
+        folded_BTSY = module_of(view).fold(x_BTVD[:, :, i].flatten(0, 1)).view(*padding_BT.shape, seeds, -1)
         value_BTSC = folded_BTSY[..., :-1] * model.ensemble_weights[i]
         score_BTS = folded_BTSY[..., -1].masked_fill(padding_BT.unsqueeze(-1), NO_SCORE)
         squared_norm_BTS1 = squared_norm_BTV1[:, :, i].unsqueeze(2).expand(*score_BTS.shape, 1)
@@ -67,7 +67,7 @@ def unfolded(model: TrainedModel, padding_BT: Tensor, x_BTVD: Tensor, squared_no
     """The answers by the classifiers as they were trained."""
     parts = []
     for i, (view, weight) in enumerate(zip(model.views, model.ensemble_weights, strict=True)):
-        answer = view.classifier.explain(x_BTVD[:, :, i], squared_norm_BTV1[:, :, i], ~padding_BT)
+        answer = module_of(view).explain(x_BTVD[:, :, i], squared_norm_BTV1[:, :, i], ~padding_BT)
         parts.append([part * weight for part in answer])
     logits_BC, attention_BT, attribution_BTC = (torch.stack(of_views).sum(0) for of_views in zip(*parts, strict=True))
     return torch.softmax(logits_BC / TEMPERATURE, -1), logits_BC, attention_BT, attribution_BTC
@@ -120,8 +120,7 @@ def test_a_head_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, 
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (0, 0), (TOKENS, TOKENS)):
         given = vectors(config, views, *lengths)
         token_BTGX = token_sums(model, *given)
-        with torch.no_grad():
-            expected = head(given[0], token_BTGX)
+        expected = head.answers(given[0].numpy(), token_BTGX.numpy())
         assert_same(expected, unfolded(model, *given))
         assert_same(run(session, given[0], token_BTGX), expected)
 
@@ -136,7 +135,10 @@ def test_a_token_in_vocabulary_far_below_one_outside_keeps_its_whole_weight(
     token_BTGX = torch.tensor([[[[0.0] * LABELS + [0.0, 0.0]], [[1.0, -2.0, 3.0, score, 2.0]]]])
     padding_BT = torch.zeros(1, 2, dtype=torch.bool)
     said_C = torch.tensor([1.0, -2.0, 3.0]) / 2**0.5
-    for answers in (head(padding_BT, token_BTGX), run(session_of(head), padding_BT, token_BTGX)):
+    for answers in (
+        head.answers(padding_BT.numpy(), token_BTGX.numpy()),
+        run(session_of(head), padding_BT, token_BTGX),
+    ):
         np.testing.assert_allclose(answers[1][0], said_C + torch.tensor(empty_text_logits(model)), rtol=1e-5)
         np.testing.assert_allclose(answers[3][0, 1], said_C, rtol=1e-5)
 
@@ -158,8 +160,7 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (5, 2), (140,)):
         given = vectors(views[0].classifier.config, len(views), *lengths)
         token_BTGX = token_sums(model, *given)
-        with torch.no_grad():
-            expected = head(given[0], token_BTGX)
+        expected = head.answers(given[0].numpy(), token_BTGX.numpy())
         assert_same(expected, unfolded(model, *given))
         found = run(session, given[0], token_BTGX)
         assert_same(found, expected)
@@ -212,9 +213,9 @@ def test_saving_leaves_the_trained_classifiers_alone(config: ModelConfig, views:
     model = model_with(config, views)
     given = vectors(config, views, *LENGTHS)
     before = unfolded(model, *given)
-    names = list(model.views[0].classifier.state_dict())
+    names = list(module_of(model.views[0]).state_dict())
     scoring_head(model, CALIBRATION).graph()
-    assert list(model.views[0].classifier.state_dict()) == names
+    assert list(module_of(model.views[0]).state_dict()) == names
     for ours, theirs in zip(unfolded(model, *given), before, strict=True):
         assert torch.equal(ours, theirs)
 
@@ -222,12 +223,13 @@ def test_saving_leaves_the_trained_classifiers_alone(config: ModelConfig, views:
 def test_a_head_is_in_the_mode_of_serving() -> None:
     config = replace(VECTORS[0][0], dropout=0.5, seed_dropout=0.5)
     head = scoring_head(model_with(config, 1), CALIBRATION)
+    assert isinstance(head, VectorHead)
     assert not any(module.training for module in head.modules())
 
 
 def test_the_logits_of_an_empty_text_are_the_biases_times_the_ensemble_weights() -> None:
     model = model_with(FOLDED[1][0], 2)
-    first, second = (view.classifier.head.bias.tolist() for view in model.views)
+    first, second = (module_of(view).head.bias.tolist() for view in model.views)
     assert empty_text_logits(model) == pytest.approx([0.3 * a + 0.7 * b for a, b in zip(first, second, strict=True)])
 
 

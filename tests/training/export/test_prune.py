@@ -13,6 +13,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export import candidates
 from textcls_training.export.heads.scoring_head import scoring_head
+from textcls_training.export.heads.vector_head import VectorHead
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.calibration import Calibration
@@ -95,9 +96,9 @@ def test_what_is_folded_before_saving_takes_no_room_from_the_rows(
     model, max_bytes = model_of(corpus, config), budget(size, LABELS)
     assert not model.hashed_views[0].classifier.foldable
     kept = lookup_tables(model, corpus, max_bytes)
-    core = sum(
-        weight.numel() for weight in scoring_head(model, Calibration(model.ensemble_weights, 1.0)).state_dict().values()
-    )
+    head = scoring_head(model, Calibration(model.ensemble_weights, 1.0))
+    assert isinstance(head, VectorHead)
+    core = sum(weight.numel() for weight in head.state_dict().values())
     assert max_bytes is not None
     assert 0 < 4 * core < max_bytes
     assert sum(kept.index.kinds) > 20

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 import torch
 
-from tests.training.helpers import LABELS, plain_bigrams, random_model
+from tests.training.helpers import LABELS, module_of, plain_bigrams, random_model
 from textcls import features, tokenizer
 from textcls.artifact import OUTPUTS, ModelInfo
 from textcls.errors import ArtifactError, ConfigError
@@ -145,12 +145,14 @@ def by_training(model: TrainedModel, given: LabelledTexts, texts: Sequence[str])
         for view, weight_of_view in zip(model.hashed_views, model.ensemble_weights, strict=True):
             rows = plain_rows(view, text, seen_hashes(tuple(given.texts), view.space.config))
             weight = torch.from_numpy(view.space.weight)
-            x_td = torch.stack([(weight[row].unsqueeze(1) * view.table_VD[row]).sum(0) for row in rows or [[0]]])
+            x_td = torch.stack(
+                [(weight[row].unsqueeze(1) * torch.from_numpy(view.table_VD)[row]).sum(0) for row in rows or [[0]]]
+            )
             squared_norm_t = torch.stack([weight[row].square().sum() for row in rows or [[0]]])
             mask = torch.full((1, len(x_td)), bool(rows))
             tensors = x_td[None], squared_norm_t[None, :, None], mask
-            answer = view.classifier.explain(*tensors)
-            np.testing.assert_allclose(answer.logits_BC, view.classifier(*tensors), atol=1e-4, rtol=1e-5)
+            answer = module_of(view).explain(*tensors)
+            np.testing.assert_allclose(answer.logits_BC, module_of(view)(*tensors), atol=1e-4, rtol=1e-5)
             parts.append([part[0] * weight_of_view for part in answer])
         logits, attention, contributions = (sum(of_views).numpy() for of_views in zip(*parts, strict=True))
         probabilities = torch.softmax(torch.from_numpy(logits) / TEMPERATURE, 0).numpy()
@@ -261,12 +263,10 @@ def test_within_a_budget_the_graph_reads_the_tables_as_python_does(sample: Label
     padding_bt, token_btgx = kept.read(corpus)
     left_out = kept.index.rows(features.word_hashes(corpus.types))[corpus.token] == kept.index.absent
     assert (token_btgx[~padding_bt][left_out, 0, :-1] != 0).any()
-    with torch.no_grad():
-        core = scoring_head(model, CALIBRATION)
-        expected = core(torch.from_numpy(padding_bt), torch.from_numpy(token_btgx))
+    expected = scoring_head(model, CALIBRATION).answers(padding_bt, token_btgx)
     found = session_of(graph_of(model, kept))(texts)
-    assert_close(found["logits"], expected[1].numpy(), 1e-5)
-    assert_close(found["contributions"][:, : padding_bt.shape[1]], expected[3].numpy(), 1e-5)
+    assert_close(found["logits"], expected[1], 1e-5)
+    assert_close(found["contributions"][:, : padding_bt.shape[1]], expected[3], 1e-5)
 
 
 def node_types(graph: onnx.GraphProto) -> list[str]:
@@ -327,7 +327,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
     good = path.read_bytes()
 
     with torch.no_grad():
-        model.views[0].classifier.head.bias[0] += 0.01
+        module_of(model.views[0]).head.bias[0] += 0.01
     with pytest.raises(
         ArtifactError, match=r"disagree on 'probabilities' by .* more than 0\.0001; nothing was written"
     ):
@@ -341,7 +341,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
 def test_a_model_whose_answers_are_not_finite_is_not_written(sample: LabelledTexts, tmp_path: Path) -> None:
     model = model_of(small(MODELS[0][0]), FeatureConfig(bigrams=False), sample)
     with torch.no_grad():
-        model.views[0].classifier.head.bias[0] = torch.nan
+        module_of(model.views[0]).head.bias[0] = torch.nan
     with pytest.raises(ConfigError, match=r"^Training diverged: answers are not finite, so nothing was written; lower"):
         save(model, tables(model, sample), tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

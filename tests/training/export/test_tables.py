@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.helpers import LABELS, random_model
+from tests.training.helpers import LABELS, module_of, random_model
 from textcls import features
 from textcls.features import FeatureConfig
 from textcls_training.config.settings import ModelConfig
@@ -47,7 +47,7 @@ def test_a_word_in_vocabulary_has_the_sum_of_all_its_rows(corpus: Corpus, whole:
     rows = view.space.rows(np.append(features.word_hashes([word]), grams[exist]))
     weight = torch.from_numpy(view.space.weight)[rows]
     with torch.no_grad():
-        (folded,) = (view.classifier.fold(view.table_VD[rows]) * weight.view(-1, 1, 1)).sum(0).numpy()
+        (folded,) = (module_of(view).fold(torch.from_numpy(view.table_VD[rows])) * weight.view(-1, 1, 1)).sum(0).numpy()
     found = reads(whole, word)[0, 1]
     expected = np.append(folded[:LABELS] * model.ensemble_weights[1], folded[LABELS])
     np.testing.assert_allclose(found[:-1], expected, atol=np.abs(expected).max() / 100)

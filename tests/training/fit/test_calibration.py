@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 from numpy.typing import NDArray
 from scipy.optimize import check_grad, minimize
 
@@ -102,7 +103,7 @@ def test_the_gradient_equals_finite_differences(monkeypatch: pytest.MonkeyPatch)
             errors.append(error / np.abs(loss(point_V)[1]).max())
         return minimize(loss, start_V, **options)
 
-    monkeypatch.setattr(calibration, "minimize", checked)
+    monkeypatch.setattr(scipy.optimize, "minimize", checked)
     calibration.fit(*sampled(0.5, 0.2, rows=200))
     assert len(errors) == 2
     assert max(errors) < 1e-4

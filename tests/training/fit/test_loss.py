@@ -11,7 +11,8 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import loss
-from textcls_training.fit.loss import class_weights, label_loss, label_set_loss, label_set_weights, make_loss
+from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
+from textcls_training.fit.loss import label_loss, label_set_loss, make_loss
 
 LOGITS_VBC = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
 LABEL_B = torch.tensor([0, 2, 1, 1, 0])
@@ -117,7 +118,7 @@ def test_several_labels_cost_what_pytorchs_binary_cross_entropy_costs() -> None:
 
 def test_absent_labels_that_seem_to_be_there_cost_more_than_those_that_are_ruled_out() -> None:
     ones, chance = torch.ones(3), LOGITS_VBC.sigmoid()
-    by_hand = -(TARGET_BC * chance.log() + (1 - TARGET_BC) * chance**loss.FOCUS * (1 - chance).log()).sum()
+    by_hand = -(TARGET_BC * chance.log() + (1 - TARGET_BC) * chance**FOCUS * (1 - chance).log()).sum()
     torch.testing.assert_close(label_set_loss(LOGITS_VBC, TARGET_BC, ones, ones), by_hand)
 
 

@@ -7,7 +7,8 @@ import torch
 
 from textcls import features, tokenizer
 from textcls_training.data.corpus import Corpus
-from textcls_training.models.bit_embedding import BITS, SEEDS, BitEmbedding, codes
+from textcls_training.models.bit_codes import BITS, SEEDS, codes
+from textcls_training.models.bit_embedding import BitEmbedding
 
 TEXTS = (
     "",

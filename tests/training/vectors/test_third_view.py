@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.helpers import LABELS, Trained, fit_all, logits_of, random_model, resolved
+from tests.training.helpers import LABELS, Trained, fit_all, logits_of, module_of, random_model, resolved
 from tests.training.vectors.conftest import TWINS
 from textcls import Classifier, artifact, features
 from textcls.errors import ConfigError
@@ -132,7 +132,7 @@ def test_tables_and_graph_answer_as_the_classifier_of_the_view(
     embedding = VectorEmbedding(vectors)
     batch = embedding.batch(embedding.encode(Corpus.of([text], 48)), np.arange(1))
     x_1td, squared_norm_1t1 = embedding.read(batch)
-    folded = view.classifier.fold(x_1td[0]).detach().numpy()
+    folded = module_of(view).fold(x_1td[0]).detach().numpy()
     folded[..., :-1] *= 0.5
     group = slice(config.seeds, 2 * config.seeds)
     found = token_1tgx[0, :, group]

@@ -17,6 +17,8 @@ from textcls_training.vectors.word_vectors import WordVectors
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
+# Who trains: `textcls_training.fit.compiled`, or `textcls_training.fit.trainer`.
+Trainers = Literal["compiled", "reference"]
 # Vectors that are compared with each other hold more than labels ask for.
 PROTOTYPE_DIM: Final = 64
 
@@ -45,6 +47,7 @@ class ResolvedConfig:
         least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
         vectors_rate: learning rate of attention and head of the view by vectors.
         goal: what the thresholds of several labels are to reach; None for the highest F1.
+        impl: who trains, see `chosen_impl`.
     """
 
     features: FeatureConfig
@@ -63,6 +66,7 @@ class ResolvedConfig:
     vectors_on_trial: bool = False
     vectors_rate: float = OptimConfig().rate
     goal: Goal | None = None
+    impl: Trainers = "reference"
     head: Head = "linear"
 
 
@@ -76,6 +80,7 @@ def resolve(
     fused_metric: bool = False,
     vectors: WordVectors | None = None,
     names: Sequence[str] = (),
+    impl: Trainers = "reference",
 ) -> ResolvedConfig:
     """Decide what `config` leaves open.
 
@@ -89,6 +94,7 @@ def resolve(
             elsewhere would cost a product more a step, if they are linear at all.
         vectors: what the file `config.vectors` holds.
         names: the labels, which weights of labels need.
+        impl: who trains.
 
     Raises:
         ConfigError: a label that does not exist has a weight, or thresholds are to be chosen where there are none.
@@ -133,8 +139,43 @@ def resolve(
         vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
         goal=goal,
+        impl=impl,
         head=config.head,
     )
+
+
+def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
+    """Return who trains, by what was told alone: the compiled trainer wherever it can, unless the reference is wanted.
+
+    Args:
+        config: what was told.
+        rationales: whether rows have human rationales.
+
+    Raises:
+        ConfigError: the compiled trainer is wanted, and cannot train this.
+    """
+    needed = reference_needed(config, rationales=rationales)
+    if config.impl == "compiled" and needed is not None:
+        raise ConfigError(f"The compiled trainer knows no {needed}; choose impl reference, or leave it out.")
+    return "reference" if config.impl == "reference" or needed is not None else "compiled"
+
+
+def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | None:
+    """Return what the compiled trainer cannot train, None if there is no such thing. Arguments as of `chosen_impl`."""
+    model = config.model or ModelConfig(mixing=config.mixing, attention=config.attention, embedding=config.embedding)
+    for what, there in (
+        (f"mixing {model.mixing!r}", model.mixing != "none"),
+        (f"attention {model.attention!r}", model.attention not in ("norm", "softmax")),
+        ("metric scores", bool(model.metric)),
+        (f"embedding {model.embedding!r}", model.embedding != "rows"),
+        ("dropout", model.draws_while_training),
+        ("GPU", config.device == "cuda"),
+        ("human rationales", rationales),
+        ("prototypes", config.head == "prototypes"),
+    ):
+        if there:
+            return what
+    return None
 
 
 def label_weights(told: ClassWeight, names: Sequence[str]) -> LabelWeights:

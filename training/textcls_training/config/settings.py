@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -27,6 +27,7 @@ from textcls_training.config.options import (
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
 ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
 Device = Literal["auto", "cpu", "cuda"]
+Impl = Literal["auto", "compiled", "reference"]
 EmbeddingKind = Literal["rows", "bits"]
 Head = Literal["linear", "prototypes"]
 Size = Literal["tiny", "small", "default", "full"]
@@ -143,7 +144,16 @@ class TrainConfig:
         unset="0 or 1, by held-out rows",
     )
     seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and data, same bytes.")
-    device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
+    device: Device = option(
+        Choice(get_args(Device)),
+        "auto",
+        "Where to train; auto is a GPU where there is one and the reference trains.",
+    )
+    impl: Impl = option(
+        Choice(get_args(Impl)),
+        "auto",
+        "Who trains: compiled loops, for models without mixing, or PyTorch, the reference; auto is the first that can.",
+    )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None
 
@@ -250,6 +260,14 @@ class ModelConfig:
             raise ConfigError(f"gate must be a finite number, not {self.gate}.")
         if self.seed_dropout and self.seeds == 1:
             raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
+
+    def of_vectors(self, dim: int) -> "ModelConfig":
+        """Return that of the view by vectors beside such a model, whose attention it shares.
+
+        Its own scores are scalar products without a metric.
+        """
+        attention: Attention = "norm" if self.attention == "norm" else "softmax"
+        return replace(self, dim=dim, mixing="none", values="token", attention=attention, metric=False)
 
     @property
     def metric_scores(self) -> bool:

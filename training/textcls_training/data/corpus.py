@@ -1,7 +1,10 @@
 """Tokens of many texts as numbers of distinct tokens ("types"), in flat arrays."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from array import array
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +14,16 @@ from textcls_training.data.arrays import Bools, Int32, Int64, ranges, starts
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit."""
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit.
+
+    `of_types` is what somebody has found out of the types, by whatever they call it: selections share it.
+    """
 
     types: list[str]
     token: Int32
     start: Int64
     full: Bools
+    of_types: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -28,15 +35,15 @@ class Corpus:
     @classmethod
     def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
         """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
-        number: dict[str, int] = {}
-        found, flat = [], []
+        number: defaultdict[str, int] = defaultdict()
+        number.default_factory = number.__len__  # A new token has the next number.
+        found, flat = [], array("i")
         for text in texts:
             tokens = tokenizer.tokenize(text)
             found.append(len(tokens))
-            tokens = tokens[:max_tokens]
-            flat.append(np.fromiter((number.setdefault(t, len(number)) for t in tokens), np.int32, len(tokens)))
+            flat.extend(map(number.__getitem__, tokens[:max_tokens]))
         lengths = np.array(found, np.int64)
-        token = np.concatenate([np.zeros(0, np.int32), *flat])
+        token = np.array(flat, np.int32)
         return cls(list(number), token, starts(np.minimum(lengths, max_tokens)), lengths >= max_tokens)
 
     def places(self, which: Int64) -> Int64:
@@ -45,4 +52,6 @@ class Corpus:
 
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
-        return Corpus(self.types, self.token[self.places(which)], starts(self.lengths()[which]), self.full[which])
+        return Corpus(
+            self.types, self.token[self.places(which)], starts(self.lengths()[which]), self.full[which], self.of_types
+        )

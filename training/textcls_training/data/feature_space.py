@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from textcls import features
 from textcls.features import FeatureConfig
+from textcls_training.compiling import compiled
 from textcls_training.config.resolve import LEAST_BUCKETS
-from textcls_training.data.arrays import Int32, Int64, starts
+from textcls_training.data.arrays import Float32, Int32, Int64, starts
 from textcls_training.data.corpus import Corpus
 
 # Buckets a feature, so that almost every one has a bucket of its own, and the most that there are.
@@ -64,16 +65,14 @@ class FeatureSpace:
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
         kinds = (
             (1.0, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
-            (0.5, hashes.bigram, None),
+            (0.5, hashes.bigram, np.ones(len(hashes.bigram), np.int64)),
             (1.0, hashes.word[occurs], type_count[occurs]),
         )
         buckets = max(least_buckets, _enough_buckets(sum(len(found) for _, found, _ in kinds)))
-        count = np.zeros(buckets)
+        count = np.zeros(buckets, np.int32)
         factor = np.zeros(buckets, np.float32)
         for kind_factor, found, times in kinds:
-            bucket = found & np.uint32(buckets - 1)
-            count += np.bincount(bucket, times, buckets)
-            factor[bucket] = kind_factor
+            _count(found, times, np.float32(kind_factor), count, factor)
         count[0] = 0  # Bucket 0 stands for no feature.
         seen = np.flatnonzero(count)
         row_of_bucket = np.zeros(buckets, np.int32)
@@ -114,12 +113,15 @@ class FeatureSpace:
 class _Hashes:
     """The hashes of all features of a corpus: those of its types, and of each pair of neighbours in reading order.
 
-    A text of n tokens has n + 1 pairs: the first one is with START, the last one with END (`PADDING`).
+    A text of n tokens has n + 1 pairs: the first one is with START, the last one with END (`PADDING`). Types are hashed
+    once, however many selections of the texts are trained on.
     """
 
     def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
-        self.word = features.word_hashes(corpus.types)
-        self.ngram, self.has_ngram = features.ngram_hashes(corpus.types, config)
+        known = corpus.of_types
+        if config not in known:
+            known[config] = features.word_hashes(corpus.types), *features.ngram_hashes(corpus.types, config)
+        self.word, self.ngram, self.has_ngram = known[config]
         self.bigram = bigram_hashes(corpus, self.word) if config.bigrams else np.zeros(0, np.uint32)
 
 
@@ -132,6 +134,16 @@ def bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
     hashes = features.bigram_hashes(left, right)
     hashes[(ends + np.arange(len(corpus)))[corpus.full]] = 0  # Bucket 0: whether the text ends there is not known.
     return hashes
+
+
+@compiled
+def _count(hash_N: features.Uint32, times_N: Int64, kind_factor: np.float32, count_B: Int32, factor_B: Float32) -> None:
+    """Add to the counts of the buckets of some hashes, and let the factor of their kind be that of the buckets."""
+    last = np.uint32(len(count_B) - 1)
+    for n in range(len(hash_N)):
+        bucket = hash_N[n] & last
+        count_B[bucket] += times_N[n]
+        factor_B[bucket] = kind_factor
 
 
 def _enough_buckets(features: int) -> int:

@@ -51,6 +51,12 @@ class VectorSpace:
         found_XD[rows == 0] = 0
         return found_XD
 
+    def table(self, scale: float) -> Float32:
+        """Return the vectors, times `scale`, before their weights [V + 1, D]: all of one length, but row 0 is zero."""
+        row_VD = np.pad(self.vectors.row_VD, ((1, 0), (0, 0)))
+        weight_V1 = np.maximum(self.weight, np.finfo(np.float32).tiny)[:, None]
+        return np.asarray(row_VD / weight_V1 * np.float32(scale), np.float32)
+
     def word_rows(self, words: Sequence[str]) -> Int32:
         """Return the row of each word [N, 1]; 0 for one without a vector."""
         return self.vectors.numbers(words)[:, None] + np.int32(1)

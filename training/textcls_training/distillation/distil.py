@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -22,6 +21,7 @@ from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
+from textcls_training.models.calibration import softmax
 from textcls_training.models.ensemble import TrainedModel
 
 
@@ -47,7 +47,7 @@ class Fitted:
     def held_out(self) -> Float32:
         """The calibrated probabilities [R, C] of the validation rows."""
         logits_RC = self.selected.logits.astype(np.float64)
-        return np.asarray(softmax(logits_RC / self.selected.calibration.temperature, axis=1), np.float32)
+        return softmax(logits_RC / self.selected.calibration.temperature).astype(np.float32)
 
 
 class Fold(NamedTuple):
@@ -151,7 +151,7 @@ def fit_student(
         valid = Dataset(pool.corpus.select(fold.valid), pool.labels[fold.valid])
         splits.append(Split(pool.lesson(fold.train, answer_UC, weight), valid))
     learned = pool.lesson(pool.labelled, answers.of_all, weight)
-    with reproducible(config.seed):
+    with reproducible(config.seed, config.impl):
         selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop)
     return Fitted(selected, model, learned, config, len(splits))
 

@@ -12,11 +12,10 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import softmax
 
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit import calibration
+from textcls_training.models.calibration import softmax
 
 # Inverse weight decays, as scikit-learn's C; vectors have length 1. A stronger one is tried if the last was the best.
 STRENGTHS: Final = (1.0, 10.0, 100.0)
@@ -40,7 +39,7 @@ class LinearHead(NamedTuple):
 
     def probabilities(self, x_RD: Float64) -> Float32:
         """Return what it answers to vectors [R, D]: probabilities [R, C]."""
-        return softmax((x_RD @ self.weight_DC + self.bias_C) / self.temperature, axis=1).astype(np.float32)
+        return softmax((x_RD @ self.weight_DC + self.bias_C) / self.temperature).astype(np.float32)
 
 
 def fit(x_RD: Float64, label_R: Int64, classes: int, masks: Sequence[NDArray[np.bool_]]) -> LinearHead:
@@ -115,6 +114,8 @@ class _Problem(NamedTuple):
             slope_RC /= total_R1
             slope_RC[row_R, self.label_R] -= 1
             return float(value), (x_RK.T @ slope_RC + decay_K1 * weight_KC).ravel()
+
+        from scipy.optimize import minimize  # Late, as in `fit.calibration`.
 
         found = minimize(
             loss,

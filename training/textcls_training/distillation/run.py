@@ -172,8 +172,9 @@ class Distillation:
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
-        fused = fuses_metric_scores(config.device)
-        more: Any = {"vectors": alone.config.vectors, "names": given.label_names()}
+        impl = alone.config.impl
+        fused = impl == "reference" and fuses_metric_scores(config.device)
+        more: Any = {"vectors": alone.config.vectors, "names": given.label_names(), "impl": impl}
         return resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:

@@ -9,7 +9,6 @@ Shapes: T texts to learn from, A texts that are asked, C labels.
 from typing import Protocol
 
 import numpy as np
-from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from textcls_training.config.resolve import ResolvedConfig
@@ -23,6 +22,7 @@ from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.cross_fit import CrossFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
+from textcls_training.models.calibration import softmax
 from textcls_training.sentence_encoder import Float16, as_float64
 
 
@@ -71,13 +71,13 @@ class SelfTeacher:
         """Cross-fit the model on `text_T`, which calibrates it, and let that of all of them answer."""
         rows = Dataset(self._pool.select(text_T), label_T)
         splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], label_T)]
-        with reproducible(self._config.seed):
+        with reproducible(self._config.seed, self._config.impl):
             selected, trainer = CrossFit(rows, splits, self._classes, self._config, self._stop).run(NOBODY)
             if self._stop.requested:
                 return None
             found = selected.calibration
             logits_AC = found.combine(trainer.predict(trainer.encode(self._pool.select(asked_A))))
-            return softmax(logits_AC.astype(np.float64) / found.temperature, axis=1).astype(np.float32)
+            return softmax(logits_AC.astype(np.float64) / found.temperature).astype(np.float32)
 
 
 class GivenAnswers:
@@ -102,7 +102,7 @@ class GivenAnswers:
         temperature = calibration.fit(_log(told_TC[known_T])[None], label_T[known_T]).temperature
         if temperature == 1:
             return asked_AC
-        return softmax(_log(asked_AC).astype(np.float64) / temperature, axis=1).astype(np.float32)
+        return softmax(_log(asked_AC).astype(np.float64) / temperature).astype(np.float32)
 
 
 def _log(probability_RC: Float32) -> Float32:

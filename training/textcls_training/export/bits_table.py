@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import torch
 from onnx import helper
 
 from textcls_training.data.arrays import Bools, Float32
@@ -22,7 +21,7 @@ from textcls_training.export.token_nodes import (
     text_graph_values,
     token_strings,
 )
-from textcls_training.models.bit_embedding import BITS, codes
+from textcls_training.models.bit_codes import BITS, codes
 from textcls_training.models.ensemble import BitView, TrainedModel
 
 
@@ -39,13 +38,12 @@ class BitsTable:
     folded: bool
 
     @classmethod
-    @torch.no_grad()
     def of(cls, model: TrainedModel) -> "BitsTable":
         """Fold the head and the seeds of a trained model into the matrix where that can be done."""
         (view,) = (view for view in model.views if isinstance(view, BitView))
         if not view.classifier.foldable:
             return cls(view.matrix_KD.unsqueeze(1).numpy(), False)
-        return cls(view.classifier.fold(view.matrix_KD).numpy(), True)
+        return cls(view.classifier.folded(view.matrix_KD.numpy()), True)
 
     @property
     def shape(self) -> tuple[int, int]:

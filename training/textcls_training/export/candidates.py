@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional as F
 
 from textcls import features
 from textcls.features import Uint32
@@ -143,32 +140,34 @@ def _unseen_words(
 class _WeightedRows:
     """The rows of a view times their weights, with the squares of these."""
 
-    def __init__(self, number: int, view: TableView, column_VGY: Tensor, worth_V: Tensor) -> None:
+    def __init__(self, number: int, view: TableView, column_VGY: Float32, worth_V: Float32) -> None:
         self.number, self.view = number, view
-        self.shape = tuple(column_VGY.shape[1:])
-        weight_V = torch.from_numpy(view.space.weight)
-        self.column_VX = torch.cat(
-            [(column_VGY * weight_V.view(-1, 1, 1)).flatten(1), weight_V.square().unsqueeze(1)], 1
-        )
-        self.worth_V = (worth_V * weight_V).numpy()
+        self.shape = column_VGY.shape[1:]
+        weight_V1 = view.space.weight[:, None]
+        self.column_VX = np.concatenate([column_VGY.reshape(len(weight_V1), -1) * weight_V1, weight_V1**2], 1)
+        self.worth_V = worth_V * view.space.weight
 
     @classmethod
-    @torch.no_grad()
     def of(cls, number: int, view: TableView, ensemble_weight: float, *, folds: bool) -> "_WeightedRows":
         """Fold a view where that can be done; where not, folded rows only rank vectors, and are not kept."""
         folded, worth = [], []
         table_VD = view.table_VD
-        for part_VD in torch.split(table_VD, SLICE):
-            folded_VSY = view.classifier.fold(part_VD)
-            value_VSC = folded_VSY[..., :-1].mul_(ensemble_weight)
-            worth.append((value_VSC.amax(2) - value_VSC.amin(2)).sum(1))
+        for first in range(0, len(table_VD), SLICE):
+            folded_VSY = view.classifier.folded(table_VD[first : first + SLICE])
+            value_VSC = folded_VSY[..., :-1]
+            value_VSC *= np.float32(ensemble_weight)
+            worth.append((value_VSC.max(2) - value_VSC.min(2)).sum(1))
             if folds:
                 folded.append(folded_VSY)
-        return cls(number, view, torch.cat(folded) if folded else table_VD.unsqueeze(1), torch.cat(worth))
+        return cls(number, view, np.concatenate(folded) if folded else table_VD[:, None], np.concatenate(worth))
 
     def sums(self, row_NK: NDArray[np.int32]) -> tuple[Float32, Float32]:
         """Return the sums over some rows each: columns [N, G, Y], squared norms [N]."""
-        sum_NX = F.embedding_bag(torch.from_numpy(row_NK), self.column_VX, mode="sum").numpy()
+        sum_NX = self.column_VX[row_NK[:, 0]]
+        for row_N in row_NK.T[1:]:
+            # Row 0 is nothing, and most words have few n-grams.
+            there = np.flatnonzero(row_N)
+            sum_NX[there] += self.column_VX[row_N[there]]
         return sum_NX[:, :-1].reshape(len(row_NK), *self.shape), sum_NX[:, -1]
 
 

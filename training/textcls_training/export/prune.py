@@ -9,7 +9,6 @@ from textcls.errors import ConfigError
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.candidates import CandidateKinds, Candidates, list_candidates
-from textcls_training.export.heads.vector_head import folded_copy
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.ensemble import TrainedModel
@@ -44,7 +43,7 @@ def lookup_tables(model: TrainedModel, corpus: Corpus, max_bytes: int | None = N
         classifier = model.classifiers[0]
         raise ConfigError(
             f"A file of {max_bytes:,} bytes has no room for a single row at dim {classifier.config.dim} with "
-            f"{classifier.head.out_features} labels; choose a larger size or a smaller dim."
+            f"{classifier.labels} labels; choose a larger size or a smaller dim."
         )
     return _tables(model, kept)
 
@@ -55,11 +54,13 @@ def _rows(kinds: list[Candidates]) -> int:
 
 def _head_bytes(model: TrainedModel) -> int:
     """At most so many bytes take the weights of the scoring head, what the metadata say of each label, and vectors."""
-    size = 100 * model.classifiers[0].head.out_features
+    size = 100 * model.classifiers[0].labels
     if model.vector_view is not None:
         size += VECTORS_BYTES
     if model.foldable:
         return size
+    from textcls_training.export.heads.vector_head import folded_copy
+
     for classifier in model.classifiers:
         size += 4 * sum(weight.numel() for weight in folded_copy(classifier).state_dict().values())
     return size

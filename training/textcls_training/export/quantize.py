@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls_training.data.arrays import Float32
-from textcls_training.models import ops
+from textcls_training.models.constants import TINY
 
 # What a loaded table holds; half of what 32 bits take, and exact to 1 in 2,000 from 6e-5 up, to 3e-8 below it, where a
 # step is 1 in 254 or in 14 of the largest column.
@@ -46,9 +46,9 @@ class QuantizedRows:
         """
         _check_range(column_RGY)
         _check_range(squared_norm_R)
-        step_RG = np.maximum(np.abs(column_RGY).max(2, initial=0), ops.TINY) / (2 ** (bits - 1) - 1)
+        step_RG = np.maximum(np.abs(column_RGY).max(2, initial=0), TINY) / (2 ** (bits - 1) - 1)
         step_RGY = np.rint(column_RGY / step_RG[..., None]).astype(np.int8)
-        largest = float(step_RG.max(initial=ops.TINY))
+        largest = float(step_RG.max(initial=TINY))
         # A squared norm of 0 means out of vocabulary, so none may vanish.
         norm_R = np.maximum(squared_norm_R, np.finfo(np.float16).smallest_normal)
         return cls(bits, step_RGY, (step_RG / largest).astype(np.float16), largest, norm_R.astype(np.float16))

@@ -1,16 +1,15 @@
 """From a trained model to one ONNX file: text graph and scoring head are joined, checked, and written.
 
-Before anything is written, PyTorch's answers and ONNX Runtime's are compared on awkward texts.
+Before anything is written, the answers of the trained model and of ONNX Runtime are compared on awkward texts.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Union
 
 import numpy as np
 import onnx
 import onnxruntime
-import torch
 from onnx import helper
 
 from textcls import artifact
@@ -19,16 +18,18 @@ from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
-from textcls_training.export.bits_table import BitsTable
 from textcls_training.export.builder import make_model
+from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import OUTPUTS
-from textcls_training.export.heads.prototype_head import PrototypeHead
 from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.export.text_graph import build_text_graph
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
+
+if TYPE_CHECKING:
+    from textcls_training.export.bits_table import BitsTable
 
 TOLERANCE: Final = 1e-4
 PARITY_TEXTS: Final = (
@@ -40,8 +41,8 @@ PARITY_TEXTS: Final = (
     "nai\u0308ve \u0928\u092e\u0938\u094d\u0924\u0947 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35",
 )
 
-# What a text graph reads.
-Tables = LookupTables | BitsTable
+# What a text graph reads. Without a table of rows PyTorch is needed, and imported late.
+Tables = Union[LookupTables, "BitsTable"]
 
 
 def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
@@ -56,8 +57,10 @@ def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
         ConfigError: there are rows, and not one of them fits.
     """
     if not model.hashed_views:
+        from textcls_training.export.bits_table import BitsTable
+
         return BitsTable.of(model)
-    return lookup_tables(model, corpus, budget(size, model.classifiers[0].head.out_features))
+    return lookup_tables(model, corpus, budget(size, model.classifiers[0].labels))
 
 
 def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:
@@ -70,8 +73,8 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     """
     if isinstance(tables, LookupTables):
         text = build_text_graph(tables, max_tokens).graph
-        # Of prototypes, rows say nothing of labels.
-        row_outputs = artifact.ROW_OUTPUTS if tables.folded and not isinstance(head, PrototypeHead) else ()
+        # Of vectors and of prototypes, rows say nothing of labels.
+        row_outputs = artifact.ROW_OUTPUTS if isinstance(head, FoldedHead) else ()
     else:
         text, row_outputs = tables.text_graph(max_tokens).graph, ()
     scores = head.graph().graph
@@ -83,11 +86,11 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
 
 
 def save(model: TrainedModel, tables: Tables, calibration: AnyCalibration, info: ModelInfo, path: Path) -> None:
-    """Join, check against PyTorch, and write to `path`.
+    """Join, check against the trained model, and write to `path`.
 
     Raises:
-        ConfigError: training diverged: PyTorch's answers are not finite; nothing is written.
-        ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
+        ConfigError: training diverged: the model's answers are not finite; nothing is written.
+        ArtifactError: the model and ONNX Runtime disagree; nothing is written.
     """
     head = scoring_head(model, calibration)
     content = content_of(tables, head, info)
@@ -104,36 +107,31 @@ def content_of(tables: Tables, head: ScoringHead, info: ModelInfo) -> bytes:
 
 
 def check_parity(content: bytes, tables: Tables, head: ScoringHead, types: Sequence[str], max_tokens: int) -> None:
-    """Ask a model file and PyTorch the same texts.
+    """Ask a model file and the trained model the same texts.
 
     Args:
         content: of the file.
         tables: what its text graph reads.
-        head: its scoring head in PyTorch.
+        head: its scoring head.
         types: words of the training.
         max_tokens: tokens of a text that are read.
 
     Raises:
-        ConfigError: training diverged: PyTorch's answers are not finite.
-        ArtifactError: PyTorch and ONNX Runtime disagree.
+        ConfigError: training diverged: the model's answers are not finite.
+        ArtifactError: the model and ONNX Runtime disagree.
     """
     texts = [*PARITY_TEXTS, "more words than are read " * (max_tokens // 5 + 1), " ".join(types[:200])]
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
-    corpus = Corpus.of(texts, max_tokens)
-    with torch.no_grad():
-        if isinstance(head, PrototypeHead) and isinstance(tables, LookupTables):
-            expected = head(*head.inputs(tables, corpus))
-        else:
-            expected = head(*map(torch.from_numpy, tables.read(corpus)))
-    if not all(ours.isfinite().all() for ours in expected):
+    expected = head.answers(*head.inputs(tables, Corpus.of(texts, max_tokens)))
+    if not all(np.isfinite(ours).all() for ours in expected):
         raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
     for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):
         padded = np.zeros_like(theirs)
-        padded[tuple(slice(n) for n in ours.shape)] = ours.numpy()
+        padded[tuple(slice(n) for n in ours.shape)] = ours
         error = np.abs(padded - theirs).max() / (1 + np.abs(padded).max())
         if not error < TOLERANCE:
             raise ArtifactError(
-                f"PyTorch and ONNX Runtime disagree on {name!r} by {error:.1e}, more than {TOLERANCE}; nothing was "
+                f"Training and ONNX Runtime disagree on {name!r} by {error:.1e}, more than {TOLERANCE}; nothing was "
                 "written. This is a defect of textcls or of the versions installed."
             )

@@ -26,7 +26,7 @@ from textcls_training.export.heads.prototype_head import PrototypeHead
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.save import check_parity, content_of
 from textcls_training.export.tables import LookupTables
-from textcls_training.models.bit_embedding import BITS
+from textcls_training.models.bit_codes import BITS
 from textcls_training.models.prototypes import TextEncoder
 
 # By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.

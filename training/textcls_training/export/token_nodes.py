@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from textcls import features, tokenizer
 from textcls.features import FeatureConfig
 from textcls_training.export.builder import GraphBuilder
-from textcls_training.models.bit_embedding import BITS, SEEDS, WORD_BITS
+from textcls_training.models.bit_codes import BITS, SEEDS, WORD_BITS
 
 
 class StringGraphBuilder(GraphBuilder):

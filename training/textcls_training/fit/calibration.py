@@ -9,11 +9,9 @@ Shapes: V views, R rows, C labels.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 
 from textcls_training.data.arrays import Float32, Int64
-from textcls_training.models.calibration import Calibration
+from textcls_training.models.calibration import Calibration, log_softmax, softmax
 
 MIN_ROWS = 50
 LOG_RANGE = (-4.0, 3.0)
@@ -26,7 +24,7 @@ def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> fl
 
 def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the cross-entropy in nats of each row [R] of logits at `temperature`."""
-    log_probability_RC = log_softmax(logits_RC.astype(np.float64) / temperature, axis=1)
+    log_probability_RC = log_softmax(logits_RC.astype(np.float64) / temperature)
     loss_R: NDArray[np.float64] = -log_probability_RC[np.arange(len(label_R)), label_R]
     return loss_R
 
@@ -40,6 +38,8 @@ def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
         return Calibration((1 / views,) * views, 1.0)
+    from scipy.optimize import minimize  # Late: its import takes as long as to train on a thousand texts.
+
     target_RC = np.full((rows, classes), 1 / (rows + 2) / (classes - 1))
     target_RC[np.arange(rows), label_R] = (rows + 1) / (rows + 2)
     exact_VRC = logits_VRC.astype(np.float64)
@@ -48,8 +48,8 @@ def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
         weight_V = np.exp(log_weight_V)
         logits_RC = np.tensordot(weight_V, exact_VRC, 1)
         apart_V = log_weight_V - log_weight_V.mean()
-        value = -(target_RC * log_softmax(logits_RC, axis=1)).sum() + (apart_V**2).sum()
-        slope_RC = softmax(logits_RC, axis=1) - target_RC
+        value = -(target_RC * log_softmax(logits_RC)).sum() + (apart_V**2).sum()
+        slope_RC = softmax(logits_RC) - target_RC
         slope_V = weight_V * np.tensordot(exact_VRC, slope_RC, 2) + 2 * apart_V
         return float(value), slope_V
 

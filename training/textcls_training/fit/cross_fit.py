@@ -12,17 +12,37 @@ import numpy as np
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
+from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
-from textcls_training.fit.trainer import VECTORS, Trainer
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
-from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.ensemble import VECTORS, TrainedModel
 
 # What is kept of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
+
+
+def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> AnyTrainer:
+    """Return the trainer that the configuration names, with a fresh model."""
+    if config.impl == "compiled":
+        from textcls_training.fit.compiled.trainer import CompiledTrainer
+
+        return CompiledTrainer(dataset, classes, config, stop)
+    from textcls_training.fit.trainer import Trainer
+
+    return Trainer(dataset, classes, config, stop)
+
+
+def _tell_of_compiling(callback: Callback) -> None:
+    """Say why the first training on a machine takes longer."""
+    from textcls_training.compiling import first_use
+    from textcls_training.fit.compiled.step import train_batches
+
+    if first_use(train_batches):
+        callback.note("The training loops are compiled for this machine now, once; that takes some seconds.")
 
 
 class ValidatedFit:
@@ -36,13 +56,13 @@ class ValidatedFit:
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
-        self.trainer = Trainer(split.train, classes, config, stop)
+        self.trainer = make_trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
         self.parts: SplitParts | None = None
         self._split = split
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
-        an_epoch = len(self.trainer.learners) * len(split.valid.labels) * classes
+        an_epoch = self.trainer.views * len(split.valid.labels) * classes
         # Of one label a text all are kept, as ever: the epoch that they choose is part of the promise of same bytes.
         self._keeps_all = not split.train.several or an_epoch * config.epochs <= MOST_LOGITS
 
@@ -100,15 +120,17 @@ class CrossFit:
         self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
         self.logits: list[list[Float32]] = [[] for _ in splits]
         self.parts: list[SplitParts | None] = [None] * len(splits)
-        self.final: Trainer | None = None
+        self.final: AnyTrainer | None = None
         self.kept: ValidatedFit | None = None
 
-    def run(self, callback: Callback) -> tuple[SelectionResult, Trainer]:
+    def run(self, callback: Callback) -> tuple[SelectionResult, AnyTrainer]:
         """Return what the validation rows select, and the fit to keep.
 
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
+        if self.config.impl == "compiled":
+            _tell_of_compiling(callback)
         if self.config.model.draws_while_training:
             self._fit_one_after_the_other(callback)
         else:
@@ -135,7 +157,7 @@ class CrossFit:
             return selected
         self.config = replace(self.config, vectors=None, vectors_on_trial=False)
         if self.final is not None:
-            del self.final.learners[VECTORS]
+            self.final.leave_out(VECTORS)
         for parts in self.parts:
             if parts is not None:
                 parts.drop(VECTORS)
@@ -151,13 +173,16 @@ class CrossFit:
 
         The fit on all rows is the right one whenever the last epoch is selected.
         """
-        final = Trainer(self.dataset, self.classes, self.config, self.stop)
-        jobs: list[Callable[[], None]] = [partial(final.train, self.config.epochs)]
+        jobs: list[Callable[[], None]] = [self._fit_all]
         for i in range(1, len(self.splits), 2):
             jobs.append(partial(self._fit_split, i))
         with in_second_thread(jobs, self._cancel):
             for i in range(0, len(self.splits), 2):
                 self._fit_split(i, callback)
+
+    def _fit_all(self) -> None:
+        final = make_trainer(self.dataset, self.classes, self.config, self.stop)
+        final.train(self.config.epochs)
         self.final = final
 
     def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:
@@ -171,7 +196,7 @@ class CrossFit:
     def _cancel(self) -> None:
         self.stop.requested = True
 
-    def _as_it_stands(self) -> tuple[SelectionResult, Trainer]:
+    def _as_it_stands(self) -> tuple[SelectionResult, AnyTrainer]:
         """Return the fit of the first split: what is said of it is measured on itself, on rows that it has not seen."""
         if self.kept is None or not self.stop.possible:  # requested by other means than `possible` allows
             raise KeyboardInterrupt
@@ -206,8 +231,8 @@ def fit(
     epochs: int,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
-) -> Trainer:
+) -> AnyTrainer:
     """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`."""
-    trainer = Trainer(dataset, classes, config, stop)
+    trainer = make_trainer(dataset, classes, config, stop)
     trainer.train(epochs, callback)
     return trainer

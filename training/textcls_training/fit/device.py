@@ -1,19 +1,23 @@
 """Where a training runs."""
 
 from importlib.util import find_spec
-
-import torch
+from typing import TYPE_CHECKING
 
 from textcls.errors import SurroundingsError
 from textcls_training.config.settings import Device
 
+if TYPE_CHECKING:
+    import torch
 
-def resolve_device(name: Device) -> torch.device:
+
+def resolve_device(name: Device) -> "torch.device":
     """Return the device called `name`; `auto` is a GPU where there is one.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
+    import torch
+
     if name == "cuda" and not torch.cuda.is_available():
         raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)

@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls_training.data.arrays import Bools, Float32, Float64
 from textcls_training.fit.calibration import LOG_RANGE, MIN_ROWS
-from textcls_training.models.calibration import LabelSetCalibration, combine
+from textcls_training.models.calibration import LabelSetCalibration, combine, sigmoid
 
 # How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
 PULL = 4.0
@@ -58,7 +56,7 @@ def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> La
     for part in _parts(classes, rows):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
         scale_K, shift_K = fit_lines(logits_RK, target_RK, start)
-        thresholds_K = thresholds_of(expit(logits_RK * scale_K + shift_K), target_RK, goal)
+        thresholds_K = thresholds_of(sigmoid(logits_RK * scale_K + shift_K), target_RK, goal)
         scale += scale_K.tolist()
         shift += shift_K.tolist()
         thresholds += thresholds_K.tolist()
@@ -90,7 +88,7 @@ def assigned_by_others(
         for labels in _parts(logits_RC.shape[1], rows):
             logits_RK, target_RK = logits_RC[:, labels].astype(np.float64), target_RC[:, labels].astype(np.float64)
             scale_K, shift_K = fit_lines(logits_RK[~mine], target_RK[~mine], start)
-            probability_RK = expit(logits_RK * scale_K + shift_K)
+            probability_RK = sigmoid(logits_RK * scale_K + shift_K)
             probability_RC[mine, labels] = probability_RK[mine]
             thresholds_K = thresholds_of(probability_RK[~mine], target_RK[~mine], goal)
             assigned_RC[mine, labels] = probability_RK[mine] >= thresholds_K
@@ -119,10 +117,12 @@ def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> tuple[tuple[float, 
             exact_VRK, target_RK = logits_VRC[:, :, part].astype(np.float64), target_RC[:, part]
             logits_RK = np.tensordot(weight_V, exact_VRK, 1)
             value += float((np.logaddexp(0, logits_RK) - target_RK * logits_RK).sum())
-            slope_V = slope_V + weight_V * (exact_VRK * (expit(logits_RK) - target_RK)).sum((1, 2))
+            slope_V = slope_V + weight_V * (exact_VRK * (sigmoid(logits_RK) - target_RK)).sum((1, 2))
         return value, slope_V
 
     start_V = np.full(views, -np.log(views))
+    from scipy.optimize import minimize  # Late, as in `calibration.fit`.
+
     found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
     weight_V = np.exp(found.x)
     return tuple((weight_V / weight_V.sum()).tolist()), float(weight_V.sum())
@@ -145,7 +145,7 @@ def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Flo
     for _ in range(NEWTON_STEPS):
         scale_K = np.exp(log_scale_K)
         scaled_RK = logits_RK * scale_K
-        probability_RK = expit(scaled_RK + shift_K)
+        probability_RK = sigmoid(scaled_RK + shift_K)
         slope_RK, curve_RK = probability_RK - target_RK, probability_RK * (1 - probability_RK)
         slope_scale_K = (slope_RK * scaled_RK).sum(0) + PULL * (log_scale_K - log_start)
         slope_shift_K = slope_RK.sum(0) + PULL * shift_K

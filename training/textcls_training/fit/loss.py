@@ -16,17 +16,14 @@ and summed over the views, which learn each by itself.
 
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_training.config.resolve import LabelWeights
-from textcls_training.data.arrays import Float64, Int64
+from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset
-
-# Measured, see training/README.md: 0 is plain cross-entropy.
-FOCUS = 1.25
+from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
 
 
 class Loss(Protocol):
@@ -41,7 +38,7 @@ class SoftmaxLoss:
 
     def __init__(self, dataset: Dataset, classes: int, class_weight: LabelWeights, device: torch.device) -> None:
         self._dataset = dataset
-        self._class_weight_C = class_weights(dataset.label_mass(classes), class_weight).to(device)
+        self._class_weight_C = torch.from_numpy(class_weights(dataset.label_mass(classes), class_weight)).to(device)
 
     def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
         """Return the loss of the logits of the rows `row_B`."""
@@ -58,7 +55,7 @@ class SigmoidLoss:
     def __init__(self, dataset: Dataset, class_weight: LabelWeights, device: torch.device) -> None:
         self._dataset = dataset
         present_C, absent_C = label_set_weights(dataset, class_weight)
-        self._present_C, self._absent_C = present_C.to(device), absent_C.to(device)
+        self._present_C, self._absent_C = torch.from_numpy(present_C).to(device), torch.from_numpy(absent_C).to(device)
 
     def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
         """Return the loss of the logits of the rows `row_B`."""
@@ -80,20 +77,6 @@ def _row_weights(dataset: Dataset, row_B: Int64, device: torch.device) -> Tensor
     return None if dataset.weight_R is None else torch.from_numpy(dataset.weight_R[row_B]).to(device)
 
 
-def class_weights(mass_C: Float64, kind: LabelWeights) -> Tensor:
-    """Return what each label counts [C]: 1, or rows / (labels x rows of the label) where `balanced`, or its weight.
-
-    Args:
-        mass_C: how many rows each label has, see `Dataset.label_mass`.
-        kind: which of the two, or the weights.
-    """
-    if kind == "none":
-        return torch.ones(len(mass_C))
-    if not isinstance(kind, str):
-        return torch.tensor(kind)
-    return torch.from_numpy(mass_C.sum() / (len(mass_C) * np.maximum(mass_C, 1))).float()
-
-
 def label_loss(
     logits_VBC: Tensor, target: Tensor, class_weight_C: Tensor, row_weight_B: Tensor | None = None
 ) -> Tensor:
@@ -109,24 +92,6 @@ def label_loss(
     targets = (target if target.dim() == 1 else target.T).expand(len(logits_VBC), *target.shape[::-1])
     loss_VB = F.cross_entropy(logits_VCB, targets, weight=class_weight_C, reduction="none")
     return loss_VB.sum() if row_weight_B is None else (loss_VB * row_weight_B).sum()
-
-
-def label_set_weights(dataset: Dataset, kind: LabelWeights) -> tuple[Tensor, Tensor]:
-    """Return what the rows that have each label count [C], and those that have not [C].
-
-    `balanced` gives both half of the weight of all rows, as scikit-learn does for each label against the rest. A weight
-    is that of the rows that have the label.
-    """
-    classes = dataset.label_matrix.classes
-    if kind == "none":
-        return torch.ones(classes), torch.ones(classes)
-    if not isinstance(kind, str):
-        return torch.tensor(kind), torch.ones(classes)
-    present_C = dataset.label_mass(classes)
-    absent_C = dataset.weight() - present_C
-    half = dataset.weight() / 2
-    found = [torch.from_numpy(half / np.maximum(mass_C, 1)).float() for mass_C in (present_C, absent_C)]
-    return found[0], found[1]
 
 
 def label_set_loss(

@@ -1,4 +1,4 @@
-"""AdamW for the few dense weights (Loshchilov and Hutter 2019, arXiv 1711.05101), and the schedule of all rates.
+"""AdamW for the few dense weights (Loshchilov and Hutter 2019, arXiv 1711.05101).
 
 AdamW is PyTorch's own function. `torch.optim.AdamW` does the same sums, but any `torch.optim.Optimizer` imports
 PyTorch's compiler first, which takes longer than to train on a thousand texts.
@@ -11,9 +11,8 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from textcls_training.config.settings import OptimConfig
+from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
 from textcls_training.models.classifier import ViewClassifier
-
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamWGroup:
@@ -82,9 +81,3 @@ def dense_groups(
     if embeddings:
         groups.append(AdamWGroup(embeddings, config.bits_rate))
     return groups
-
-
-def rate_factor(step: int, steps: int, warmup: float) -> float:
-    """Return the factor of the full rates: up linearly for a share `warmup` of the steps, then down to zero."""
-    rising = max(1.0, warmup * steps)
-    return min((step + 1) / rising, (steps - step) / max(1.0, steps - rising), 1.0)

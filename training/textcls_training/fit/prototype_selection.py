@@ -19,8 +19,8 @@ from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit import calibration
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.split_parts import SplitParts
-from textcls_training.fit.trainer import VECTORS
 from textcls_training.models.calibration import PrototypeCalibration
+from textcls_training.models.ensemble import VECTORS
 
 Rows = TypeVar("Rows", Float32, Int64)
 # What is chosen from: the first of each, and this temperature, unless validation rows prefer others clearly.

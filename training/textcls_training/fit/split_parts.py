@@ -4,7 +4,7 @@ Shapes: R rows, D entries of a part.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Split
 from textcls_training.data.feature_space import FeatureSpace
-from textcls_training.fit.trainer import Trainer
-from textcls_training.models.bit_embedding import codes
-from textcls_training.models.hashed_embedding import HashedEmbedding
+from textcls_training.fit.any_trainer import AnyTrainer
+from textcls_training.models.bit_codes import codes
+
+if TYPE_CHECKING:  # PyTorch is there only where prototypes are asked for.
+    from textcls_training.fit.trainer import Trainer
 
 # Rows from which support rows are made for a split; the more labels, the more.
 MOST_ROWS = 20_000
@@ -35,14 +37,21 @@ class SplitParts:
     valid: list[Float32]
 
     @classmethod
-    def of(cls, trainer: Trainer, split: Split, valid: list[Any]) -> "SplitParts":
+    def of(cls, trainer: AnyTrainer, split: Split, valid: list[Any]) -> "SplitParts":
         """Read the rows of a split.
 
         Args:
             trainer: the fit on its training rows.
             split: the rows.
             valid: what `trainer.encode` has made of the validation rows.
+
+        Raises:
+            TypeError: the trainer is not the reference.
         """
+        from textcls_training.fit.trainer import Trainer
+
+        if not isinstance(trainer, Trainer):
+            raise TypeError("prototypes are for the reference")
         sure = np.arange(len(split.train.labels))
         if split.train.probability_RC is not None:
             sure = np.flatnonzero(split.train.probability_RC.max(1) == 1)
@@ -56,11 +65,13 @@ class SplitParts:
         del self.train[view], self.valid[view]
 
 
-def _spelling(trainer: Trainer, corpus: Corpus) -> Float32:
+def _spelling(trainer: "Trainer", corpus: Corpus) -> Float32:
     """Return the sum of the codes of the words of each text [R, D] by weight, of an unseen one 1, which is the most.
 
     As under `norm` attention it is divided by the root of the sum of the squared weights.
     """
+    from textcls_training.models.hashed_embedding import HashedEmbedding
+
     embedding = trainer.learners[0].embedding
     if not isinstance(embedding, HashedEmbedding):
         raise TypeError("the first view has rows")

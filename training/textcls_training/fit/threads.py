@@ -8,12 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-import torch
+from textcls_training.config.resolve import Trainers
 
 
 @contextmanager
-def reproducible(seed: int) -> Iterator[None]:
-    """One thread and seeded generators inside; everything as before outside."""
+def reproducible(seed: int, impl: Trainers = "reference") -> Iterator[None]:
+    """One thread of PyTorch and its seeded generators inside; everything as before outside.
+
+    The compiled trainer has no threads of its own, draws from NumPy's generators, and leaves PyTorch alone.
+    """
+    if impl == "compiled":
+        yield
+        return
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

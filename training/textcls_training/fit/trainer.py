@@ -1,4 +1,4 @@
-"""One fit: a fresh model, and the steps that train it.
+"""The reference trainer, in PyTorch: one fit of any model, and the steps that train it.
 
 Shapes: B texts of a batch, T tokens of the longest one, V views, C labels, D width, S seeds, R texts of a prediction.
 """
@@ -7,33 +7,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from textcls.errors import ConfigError
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.batches import epoch_batches, plain_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.device import resolve_device
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
-from textcls_training.fit.optim import dense_groups, rate_factor
+from textcls_training.fit.optim import dense_groups
+from textcls_training.fit.schedule import rate_factor
 from textcls_training.models import ops
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.embedding import Embedding, make_embedding
-from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
-# Where the view of vectors stands among the others, if there is one.
-VECTORS: Final = 1
 # Texts that are predicted at once.
 PREDICTION_BATCH = 256
 
@@ -108,18 +108,11 @@ class ViewLearner:
             self.embedding.update(given.batch, given.x_BTD.grad, rate)
 
 
-class Trainer:
-    """One fit: a fresh model, and the steps that train it.
-
-    Attributes:
-        stop: where every step looks whether to go on.
-        epochs: how many whole epochs there were.
-        step_number: how many steps.
-        steps: how many there are in all epochs, over which rates rise and fall.
-    """
+class Trainer(AnyTrainer):
+    """One fit of any model, in PyTorch: the reference."""
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
-        self.config, self.dataset, self.classes, self.stop = config, dataset, classes, stop or Stop()
+        super().__init__(dataset, classes, config, stop)
         with _DRAWING:
             torch.manual_seed(config.seed)
             self.learners = ViewLearner.every(dataset.corpus, classes, config)
@@ -134,37 +127,25 @@ class Trainer:
         self.dense += dense_groups(classifiers, embeddings, config.optim)
         self._label_loss = make_loss(dataset, classes, config.class_weight, self.device)
         if dataset.several:
-            self._begin_at_log_odds(classes)
-        self.steps = config.epochs * -(-len(dataset.labels) // config.optim.batch_size)
-        self.step_number = self.epochs = 0
+            self._begin_at_log_odds()
 
     @torch.no_grad()
-    def _begin_at_log_odds(self, classes: int) -> None:
-        """Let the bias of each label begin at the log-odds of its share of the rows, as if one more had it, one not.
-
-        A sigmoid that begins at 1/2 for a label which few rows have spends its first steps on that alone.
-        """
-        present_C = self.dataset.label_mass(classes) + 1
-        absent_C = self.dataset.weight() + 2 - present_C
+    def _begin_at_log_odds(self) -> None:
         for learner in self.learners:
-            learner.classifier.head.bias.copy_(torch.from_numpy(np.log(present_C / absent_C)))
+            learner.classifier.head.bias.copy_(torch.from_numpy(log_odds(self.dataset)))
+
+    @property
+    def views(self) -> int:
+        """How many views there are."""
+        return len(self.learners)
+
+    def leave_out(self, view: int) -> None:
+        """Go on without a view: the others do not know of it."""
+        del self.learners[view], self.encoded[view]
 
     def encode(self, corpus: Corpus) -> list[Any]:
         """Prepare texts for the embedding of each view."""
         return [learner.embedding.encode(corpus) for learner in self.learners]
-
-    def train(self, epochs: int, callback: Callback = NOBODY) -> None:
-        """Train for `epochs` epochs, or until a stop is requested.
-
-        Raises:
-            ConfigError: the loss is not finite.
-        """
-        callback.phase("training", epochs * len(self.dataset.labels))
-        for number in range(1, epochs + 1):
-            self.train_epoch(number, callback)
-            if self.stop.requested:
-                return
-            callback.epoch(number, None)
 
     def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
         """Pass once over all rows, or until a stop is requested.
@@ -195,9 +176,7 @@ class Trainer:
         self.step_number += 1
         mean = float(loss.detach()) / (len(views) * len(text_B))
         if not math.isfinite(mean):
-            raise ConfigError(
-                f"Training diverged at step {self.step_number}: the loss is not finite; lower the learning rate."
-            )
+            raise diverged(f" at step {self.step_number}: the loss is not finite")
         return mean
 
     def _read(self, text_B: Int64) -> list[ViewBatch]:
@@ -235,7 +214,7 @@ class Trainer:
             for text_B in plain_batches(corpus.lengths(), batch_size):
                 logits_RC[text_B] = learner.logits(learner.read(encoded, text_B)).cpu()
         if not np.isfinite(logits_VRC).all():
-            raise ConfigError("Training diverged: answers are not finite; lower the learning rate.")
+            raise diverged(": answers are not finite")
         return logits_VRC
 
     @torch.no_grad()

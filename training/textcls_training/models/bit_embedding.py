@@ -14,32 +14,17 @@ features apart. Nothing is weighted by idf either, which a file without a vocabu
 Shapes: B texts, T tokens of the longest one, V distinct tokens, K bits, H hashes of W bits each, D width.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-import mmh3
 import numpy as np
 import torch
 from torch import Tensor
 
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
+from textcls_training.models.bit_codes import BITS, codes
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import BitView
-
-BITS: Final = 256
-WORD_BITS: Final = 32
-# Seeds of the hashes, none of which `features` uses.
-SEEDS: Final = tuple(range(201, 201 + BITS // WORD_BITS))
-
-
-def codes(tokens: Sequence[str]) -> Float32:
-    """Return the codes [V, K]: hash bits, from the lowest one of the first seed on, as -1 and 1, over sqrt(K)."""
-    hash_VH = np.array([[mmh3.hash(token, seed, signed=False) for seed in SEEDS] for token in tokens], np.uint32)
-    bit_VHW = hash_VH.reshape(len(tokens), len(SEEDS), 1) >> np.arange(WORD_BITS, dtype=np.uint32) & np.uint32(1)
-    sign_VK = 2 * bit_VHW.reshape(len(tokens), BITS).astype(np.float32) - 1
-    return sign_VK / np.float32(np.sqrt(BITS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,26 @@ Shapes: V views, R rows, C labels.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from numpy.typing import NDArray
 
 from textcls_training.data.arrays import Float32, Float64
+
+
+def log_softmax(logits_RC: NDArray[np.floating]) -> Float64:
+    """Return the logarithms of the probabilities [R, C] of logits, whose labels exclude each other."""
+    shifted_RC = logits_RC - logits_RC.max(1, keepdims=True).astype(np.float64)
+    return np.asarray(shifted_RC - np.log(np.exp(shifted_RC).sum(1, keepdims=True)))
+
+
+def softmax(logits_RC: NDArray[np.floating]) -> Float64:
+    """Return the probabilities [R, C] of logits, whose labels exclude each other."""
+    power_RC = np.exp(logits_RC - logits_RC.max(1, keepdims=True).astype(np.float64))
+    return np.asarray(power_RC / power_RC.sum(1, keepdims=True))
+
+
+def sigmoid(logits: NDArray[np.floating]) -> Float64:
+    """Return the probability of each logit, of any shape."""
+    return np.asarray(np.exp(-np.logaddexp(0, -logits, dtype=np.float64)))
 
 
 def combine(ensemble_weights: tuple[float, ...], logits_VRC: Float32) -> Float32:
@@ -30,7 +47,7 @@ class Calibration:
 
     def probabilities(self, logits_RC: Float32) -> Float64:
         """Return the probabilities [R, C] of combined logits."""
-        return np.asarray(softmax(logits_RC.astype(np.float64) / self.temperature, axis=1))
+        return softmax(logits_RC.astype(np.float64) / self.temperature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +92,7 @@ class LabelSetCalibration:
 
     def probabilities(self, logits_RC: Float32) -> Float64:
         """Return the probabilities [R, C] of combined logits."""
-        return np.asarray(expit(logits_RC * np.array(self.scale) + np.array(self.shift)))
+        return sigmoid(logits_RC * np.array(self.scale) + np.array(self.shift))
 
 
 AnyCalibration = Calibration | LabelSetCalibration

@@ -15,6 +15,7 @@ table, X columns of the mixing layer's result: D where values are mixed, else S.
 come first.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -25,9 +26,11 @@ from textcls_kernels import resolve_impl
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
 from textcls_training.config.settings import ModelConfig
+from textcls_training.data.arrays import Float32
 from textcls_training.models import ops
 from textcls_training.models.initial_weights import init_weights
 from textcls_training.models.layers import Linear
+from textcls_training.models.linear_classifier import LinearClassifier, foldable
 from textcls_training.models.mixing import MIXERS
 
 
@@ -229,11 +232,46 @@ class ViewClassifier(nn.Module):
             attribution_BTC = token_logit_BTSC.sum(2)
         return ViewOutputs(logits_BC, probability_BTS.mean(2).where(mask_BT, 0.0), attribution_BTC)
 
+    @classmethod
+    def of(cls, linear: LinearClassifier) -> "ViewClassifier":
+        """Return the module that answers as a linear classifier does."""
+        made = cls(replace(linear.config, metric=False), linear.labels, even_attention=True).eval()
+        with torch.no_grad():
+            for weight, found in (
+                (made.attention.plain_SD, linear.query_SD),
+                (made.head.weight, linear.head_CX),
+                (made.head.bias, linear.bias_C),
+            ):
+                if weight is not None:
+                    weight.copy_(torch.from_numpy(found))
+        return made
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are."""
+        return self.head.out_features
+
+    @property
+    def bias_C(self) -> Float32:  # noqa: N802
+        """The biases of the head [C]."""
+        bias_C: Float32 = self.head.bias.detach().cpu().numpy()
+        return bias_C
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are learned."""
+        return sum(weight.numel() for weight in self.parameters())
+
     @property
     def foldable(self) -> bool:
         """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
-        linear = self.mixing is None and self.config.linear_scores
-        return linear and self.config.seeds * (self.head.out_features + 1) <= 2 * self.config.dim
+        return foldable(self.config, self.labels)
+
+    @torch.no_grad()
+    def folded(self, table_VD: Float32) -> Float32:
+        """Return `fold` of a table of NumPy."""
+        folded_VSY: Float32 = self.fold(torch.from_numpy(table_VD)).numpy()
+        return folded_VSY
 
     def fold(self, table_VD: Tensor) -> Tensor:
         """Fold head and seeds into each row of a table [V, S, C + 1]: for each seed a value for each label, and a

@@ -8,14 +8,53 @@ fitted on validation rows, together with the temperature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-
+from textcls_training.config.settings import ModelConfig
+from textcls_training.data.arrays import Float32
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.vector_space import VectorSpace
-from textcls_training.models.classifier import MixingLayer, ViewClassifier
+
+if TYPE_CHECKING:  # A model without mixing layers is trained and saved without PyTorch.
+    from torch import Tensor
+
+    from textcls_training.models.classifier import MixingLayer
+
+# Where the view of vectors stands among the others, if there is one.
+VECTORS: Final = 1
+
+
+class Classifier(Protocol):
+    """What a saved model is made of behind the token vectors of a view: a `ViewClassifier`, or a `LinearClassifier`."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """What it is made of."""
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are."""
+
+    @property
+    def bias_C(self) -> Float32:  # noqa: N802
+        """The biases of its head [C]."""
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers were learned."""
+
+    @property
+    def mixing(self) -> "MixingLayer | None":
+        """Where tokens see each other."""
+
+    @property
+    def foldable(self) -> bool:
+        """Whether scores and values are linear in the token vectors, and not much wider: see `folded`."""
+
+    def folded(self, table_VD: Float32) -> Float32:
+        """Fold head and seeds into each row of a table [V, S, C + 1]: for each seed a value for each label, and a
+        score.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +63,13 @@ class HashedView:
 
     Attributes:
         space: its features, their rows and weights.
-        table_VD: a vector for each row of `space`; row 0 is nothing and stays zero. On the CPU.
+        table_VD: a vector for each row of `space`; row 0 is nothing and stays zero.
         classifier: from the weighted sums of rows to logits.
     """
 
     space: FeatureSpace
-    table_VD: Tensor
-    classifier: ViewClassifier
+    table_VD: Float32
+    classifier: Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +81,8 @@ class BitView:
         classifier: from the vectors of tokens to logits.
     """
 
-    matrix_KD: Tensor
-    classifier: ViewClassifier
+    matrix_KD: "Tensor"
+    classifier: Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +97,12 @@ class VectorView:
 
     space: VectorSpace
     scale: float
-    classifier: ViewClassifier
+    classifier: Classifier
 
     @property
-    def table_VD(self) -> Tensor:  # noqa: N802
+    def table_VD(self) -> Float32:  # noqa: N802
         """A vector for each row of `space`, before its weight: all of one length but row 0, which is zero."""
-        row_VD = np.pad(self.space.vectors.row_VD, ((1, 0), (0, 0)))
-        weight_V1 = np.maximum(self.space.weight, np.finfo(np.float32).tiny)[:, None]
-        return torch.from_numpy(row_VD / weight_V1) * self.scale
+        return self.space.table(self.scale)
 
 
 # A view with a table of rows, which a saved model looks up.
@@ -88,7 +125,7 @@ class TrainedModel:
     ensemble_weights: tuple[float, ...]
 
     @property
-    def classifiers(self) -> list[ViewClassifier]:
+    def classifiers(self) -> list[Classifier]:
         """The classifier of each view."""
         return [view.classifier for view in self.views]
 
@@ -108,13 +145,13 @@ class TrainedModel:
         return [view for view in self.views if not isinstance(view, BitView)]
 
     @property
-    def mixing_layers(self) -> list[MixingLayer]:
+    def mixing_layers(self) -> "list[MixingLayer]":
         """The mixing layers, of all views or of none."""
         return [model.mixing for model in self.classifiers if model.mixing is not None]
 
     @property
     def foldable(self) -> bool:
-        """Whether head and seeds of every view fold into its table, see `ViewClassifier.fold`.
+        """Whether head and seeds of every view fold into its table, see `Classifier.folded`.
 
         Vectors of a file, which are wide, always do: where there are some, the other views do, too, however many labels
         there are.
@@ -128,22 +165,20 @@ class TrainedModel:
         """How many numbers were learned."""
         count = 0
         for view in self.views:
-            count += _numbers(view.classifier)
-            if not isinstance(view, VectorView):
-                count += (view.table_VD if isinstance(view, HashedView) else view.matrix_KD).numel()
+            count += view.classifier.numbers
+            if isinstance(view, HashedView):
+                count += view.table_VD.size
+            elif isinstance(view, BitView):
+                count += view.matrix_KD.numel()
         return count
 
     @property
     def mixing_parameters(self) -> int:
         """How many of them are those of mixing layers."""
-        return sum(_numbers(layer) for layer in self.mixing_layers)
+        return sum(weight.numel() for layer in self.mixing_layers for weight in layer.parameters())
 
     @property
     def gate(self) -> float | None:
         """The largest gate of the mixing layers; None without any."""
         gates = [float(layer.gate_X.detach().abs().max()) for layer in self.mixing_layers]
         return round(max(gates), 6) if gates else None
-
-
-def _numbers(module: nn.Module) -> int:
-    return sum(weight.numel() for weight in module.parameters())

@@ -10,34 +10,18 @@ Shapes: B texts, T tokens of the longest one, X = B T places of the padded batch
 of rows by the tokens of a batch, P distinct rows among these, and number 0 for row 0.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from textcls_training.compiling import compiled
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import HashedView
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def compiled(function: Function) -> Function:
-    """Compile without the GIL, so that two trainings run side by side, and keep the machine code for the next process.
-
-    Sums may be reordered to use vector instructions: into the same order every time on one type of machine.
-    """
-    compiler = partial(numba.njit, nogil=True, fastmath={"reassoc", "contract"})
-    try:
-        return cast(Function, compiler(cache=True)(function))
-    except RuntimeError:  # No folder for the cache can be written: compiled anew in each process.
-        return cast(Function, compiler()(function))
 
 
 class HashedBatch(NamedTuple):
@@ -131,7 +115,7 @@ class HashedEmbedding:
 
     def view(self, classifier: ViewClassifier) -> HashedView:
         """Return what has been learned, with the classifier behind it."""
-        return HashedView(self.space, torch.from_numpy(self.table.row_VD), classifier)
+        return HashedView(self.space, self.table.row_VD, classifier)
 
 
 @compiled

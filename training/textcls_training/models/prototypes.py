@@ -7,7 +7,6 @@ with an example count, whatever they are.
 Shapes: V vectors of words, D width of a part.
 """
 
-import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +16,9 @@ from torch import nn
 
 from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.ensemble import TrainedModel, VectorView
+from textcls_training.models.ensemble import Classifier, TrainedModel, VectorView
 from textcls_training.models.layers import Linear
+from textcls_training.models.modules import module_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TextEncoder:
     @property
     def width(self) -> int:
         """How many entries a view has."""
-        return int(self.model.classifiers[0].head.out_features)
+        return self.model.classifiers[0].labels
 
 
 def text_encoder(model: TrainedModel, calibration: PrototypeCalibration) -> TextEncoder:
@@ -66,9 +66,9 @@ def _directions(view: VectorView, width: int) -> torch.Tensor:
     return torch.from_numpy(weight_DF.astype(np.float32))
 
 
-def _with_head(classifier: ViewClassifier, weight_DF: torch.Tensor) -> ViewClassifier:
+def _with_head(classifier: Classifier, weight_DF: torch.Tensor) -> ViewClassifier:
     """Return the classifier with a head that gives a linear map of what attention sums up, without biases."""
-    found = copy.deepcopy(classifier)
+    found = module_of(classifier)
     found.head = Linear(weight_DF.shape[1], len(weight_DF))
     found.head.weight = nn.Parameter(weight_DF)
     found.head.bias = nn.Parameter(torch.zeros(len(weight_DF)))

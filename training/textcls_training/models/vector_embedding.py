@@ -7,23 +7,20 @@ it has in common with others.
 Shapes: B texts, T tokens of the longest one, D width, V vectors.
 """
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from textcls_training.config.settings import Attention, ModelConfig
+from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Bools, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.vector_space import EncodedWords, VectorSpace
 from textcls_training.models.classifier import ViewClassifier
+from textcls_training.models.constants import VECTOR_LENGTH
 from textcls_training.models.ensemble import VectorView
 from textcls_training.vectors.word_vectors import WordVectors
-
-# How long the longest vector becomes. AdamW's steps have one length, so this sets how fast query and head learn.
-LENGTH: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class VectorEmbedding:
     def read(self, batch: VectorBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
         # A tensor of PyTorch's own: products may differ in their last bit by where in memory NumPy has put an array.
-        x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)) * LENGTH
+        x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)) * VECTOR_LENGTH
         weight_BT1 = torch.from_numpy(self.space.weight[batch.row_BT]).unsqueeze(2)
         return x_BTD, weight_BT1.square()
 
@@ -76,17 +73,15 @@ class VectorEmbedding:
 
     def view(self, classifier: ViewClassifier) -> VectorView:
         """Return the rows, with the classifier that has learned behind them."""
-        return VectorView(self.space, LENGTH, classifier)
+        return VectorView(self.space, VECTOR_LENGTH, classifier)
 
 
 def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) -> ViewClassifier:
     """Return the classifier of the view by vectors, where all words begin alike and say nothing.
 
     Args:
-        config: of the other views, whose attention it shares; its own scores are scalar products without a metric.
+        config: of the other views.
         vectors: what it reads.
         labels: how many there are.
     """
-    attention: Attention = "norm" if config.attention == "norm" else "softmax"
-    own = replace(config, dim=vectors.dim, mixing="none", values="token", attention=attention, metric=False)
-    return ViewClassifier(own, labels, from_zero=True)
+    return ViewClassifier(config.of_vectors(vectors.dim), labels, from_zero=True)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from tests.training.helpers import Trained
 from textcls import Classifier
@@ -114,7 +115,10 @@ def test_the_core_in_pytorch_answers_as_the_file_does(classifier: Classifier, tr
 
 
 def test_a_head_that_answers_otherwise_is_refused(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FoldedHead, "forward", lambda self, p, t: (None, t.sum((1, 2, 3))[:, None] * self.bias_C))
+    def otherwise(self: FoldedHead, padding_BT: torch.Tensor, token_BTGX: torch.Tensor) -> tuple[None, torch.Tensor]:
+        return None, token_BTGX.sum((1, 2, 3))[:, None] * torch.from_numpy(self.bias_C)
+
+    monkeypatch.setattr(FoldedHead, "__call__", otherwise)
     with pytest.raises(ArtifactError, match="answers other than its scoring head in PyTorch"):
         SavedHead(classifier)
 

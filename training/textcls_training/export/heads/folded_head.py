@@ -1,56 +1,85 @@
-"""The scoring head of a folded model, as a module and as a graph. Shapes as in `textcls_training.export.heads`."""
+"""The scoring head of a folded model, as formulas and as a graph. Shapes as in `textcls_training.export.heads`."""
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import onnx
-import torch
 from onnx import TensorProto, helper
-from torch import Tensor
 
 from textcls_training.config.settings import Attention
+from textcls_training.data.arrays import Bools, Float32
+from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import GraphBuilder, make_model
-from textcls_training.export.heads.outputs import OUTPUTS, CalibratedHead, HeadOutputs, ensemble_bias
-from textcls_training.models import ops
-from textcls_training.models.calibration import AnyCalibration
-from textcls_training.models.classifier import ViewClassifier
+from textcls_training.export.heads.outputs import OUTPUTS, HeadOutputs, Tables, ensemble_bias
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
+from textcls_training.models.constants import LEAST_SQUARE
+from textcls_training.models.ensemble import Classifier
 
 
-class FoldedHead(CalibratedHead):
+class FoldedHead:
     """Outputs from token sums whose columns are values, a score and a squared norm; every seed of every view is a
     group.
 
     The ensemble weight of a view is part of its values. Padding has the lowest of all scores, so no mask is needed.
+
+    Attributes:
+        kind: how scores become weights.
+        bias_C: of all views together.
+        ensemble_G1: how much each group counts in the attention.
+        calibration: from logits to probabilities.
     """
 
     def __init__(
-        self, classifiers: Sequence[ViewClassifier], ensemble_weights: Sequence[float], calibration: AnyCalibration
+        self, classifiers: Sequence[Classifier], ensemble_weights: Sequence[float], calibration: AnyCalibration
     ) -> None:
-        super().__init__()
         config = classifiers[0].config
         self.kind: Attention = config.attention
-        self.register_buffer("bias_C", ensemble_bias(classifiers, ensemble_weights))
-        weight_G = torch.tensor(ensemble_weights).repeat_interleave(config.seeds) / config.seeds
-        self.register_buffer("ensemble_G1", weight_G.unsqueeze(1))
-        self.calibrate(calibration)
-        self.bias_C: Tensor
-        self.ensemble_G1: Tensor
+        self.bias_C = ensemble_bias(classifiers, ensemble_weights)
+        self.ensemble_G1 = np.repeat(np.array(ensemble_weights, np.float32), config.seeds)[:, None] / config.seeds
+        self.calibration = calibration
 
-    def forward(self, padding_BT: Tensor, token_BTGX: Tensor) -> HeadOutputs:
-        """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
-        value_BTGC, score_BTG1, squared_norm_BTG1 = torch.split(token_BTGX, [len(self.bias_C), 1, 1], -1)
-        probability_BTG1 = torch.softmax(score_BTG1, 1)
-        norm = self.kind == "norm"
-        weight_BTG1 = ops.norm_weights(probability_BTG1, squared_norm_BTG1) if norm else probability_BTG1
-        token_logit_BTGC = weight_BTG1 * value_BTGC
-        attribution_BTC = token_logit_BTGC.sum(2)
-        if norm:
-            fraction_BTG = ops.norm_fractions(probability_BTG1, squared_norm_BTG1).squeeze(3)
-            attribution_BTC = ops.norm_attributions(token_logit_BTGC, fraction_BTG)
-        logits_BC = self.bias_C + token_logit_BTGC.sum((1, 2))
-        attention_BT = (probability_BTG1 * self.ensemble_G1).sum((2, 3)).masked_fill(padding_BT, 0.0)
-        return self.probabilities(logits_BC), logits_BC, attention_BT, attribution_BTC
+    def __call__(self, padding_BT: Any, token_BTGX: Any) -> HeadOutputs:
+        """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C].
+
+        Arrays of NumPy, or tensors of PyTorch, through which gradients go: the formulas are the same.
+        """
+        xp: Any = np if isinstance(token_BTGX, np.ndarray) else import_module("torch")
+        value_BTGC, score_BTG1, squared_norm_BTG1 = token_BTGX[..., :-2], token_BTGX[..., -2:-1], token_BTGX[..., -1:]
+        power_BTG1 = xp.exp(score_BTG1 - xp.amax(score_BTG1, 1, keepdims=True))
+        probability_BTG1 = power_BTG1 / power_BTG1.sum(1, keepdims=True)
+        if self.kind == "norm":
+            square_BTG1 = probability_BTG1 * probability_BTG1 * squared_norm_BTG1
+            square_B1G1 = xp.clip(square_BTG1.sum(1, keepdims=True), LEAST_SQUARE, None)
+            # Where all squared norms are zero values are, too, so the floor under the sum of squares does no harm.
+            token_logit_BTGC = probability_BTG1 / xp.sqrt(square_B1G1) * value_BTGC
+            # As `ops.norm_attributions`.
+            weakened_BTGC = square_BTG1 / square_B1G1 * token_logit_BTGC.sum(1, keepdims=True)
+            attribution_BTC = (1.5 * token_logit_BTGC - 0.5 * weakened_BTGC).sum(2)
+        else:
+            token_logit_BTGC = probability_BTG1 * value_BTGC
+            attribution_BTC = token_logit_BTGC.sum(2)
+        logits_BC = xp.asarray(self.bias_C) + token_logit_BTGC.sum(1).sum(1)
+        attention_BT = (probability_BTG1 * xp.asarray(self.ensemble_G1)).sum(2)[..., 0] * ~padding_BT
+        return self._probabilities(logits_BC, xp), logits_BC, attention_BT, attribution_BTC
+
+    answers = __call__
+
+    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
+        """Return padding and token sums of texts."""
+        return tables.read(corpus)
+
+    def _probabilities(self, logits_BC: Any, xp: Any) -> Any:
+        found = self.calibration
+        if isinstance(found, LabelSetCalibration):
+            scale_C, shift_C = (xp.asarray(np.array(line, np.float32)) for line in (found.scale, found.shift))
+            # The sigmoid, in a form that does not overflow.
+            return 0.5 + 0.5 * xp.tanh(0.5 * (logits_BC * scale_C + shift_C))
+        scaled_BC = logits_BC / np.float32(found.temperature).item()
+        power_BC = xp.exp(scaled_BC - xp.amax(scaled_BC, 1, keepdims=True))
+        return power_BC / power_BC.sum(1, keepdims=True)
 
     def graph(self) -> onnx.ModelProto:
         """Return `forward` in ONNX."""
@@ -64,15 +93,16 @@ class FoldedHead(CalibratedHead):
             token_logit_BTGC = g.node("Mul", probability_BTG1, value_BTGC)
             g.node("ReduceSum", token_logit_BTGC, g.integers(2), keepdims=0, name="contributions")
             sum_BC = g.node("ReduceSum", "contributions", g.integers(1), keepdims=0)
-        g.node("Add", sum_BC, number(self.bias_C.numpy()), name="logits")
-        part_BTG1 = g.node("Mul", probability_BTG1, number(self.ensemble_G1.numpy()))
+        g.node("Add", sum_BC, number(self.bias_C), name="logits")
+        part_BTG1 = g.node("Mul", probability_BTG1, number(self.ensemble_G1))
         attention_BT = g.node("ReduceSum", part_BTG1, g.integers(2, 3), keepdims=0)
         g.node("Where", "padding", number(0), attention_BT, name="attention")
-        if self.scale_C is None or self.shift_C is None:
-            g.node("Softmax", g.node("Div", "logits", number(self.temperature.numpy())), axis=1, name="probabilities")
+        found = self.calibration
+        if isinstance(found, LabelSetCalibration):
+            scaled_BC = g.node("Mul", "logits", number(found.scale))
+            g.node("Sigmoid", g.node("Add", scaled_BC, number(found.shift)), name="probabilities")
         else:
-            scaled_BC = g.node("Mul", "logits", number(self.scale_C.numpy()))
-            g.node("Sigmoid", g.node("Add", scaled_BC, number(self.shift_C.numpy())), name="probabilities")
+            g.node("Softmax", g.node("Div", "logits", number(found.temperature)), axis=1, name="probabilities")
         return make_model(helper.make_graph(g.nodes, "head", _inputs(), _outputs(len(self.bias_C)), g.constants))
 
 
@@ -80,7 +110,7 @@ def _norm_attributions(g: GraphBuilder, probability_BTG1: str, squared_norm_BTG1
     """Name `weights` and `contributions` of `norm` attention; return the logits without the biases [B, C]."""
     square_BTG1 = g.node("Mul", g.node("Mul", probability_BTG1, probability_BTG1), squared_norm_BTG1)
     square_sum = g.node("ReduceSum", square_BTG1, g.integers(1))
-    square_B1G1 = g.node("Max", square_sum, g.constant(ops.LEAST_SQUARE, np.float32))
+    square_B1G1 = g.node("Max", square_sum, g.constant(LEAST_SQUARE, np.float32))
     weight_BTG1 = g.node("Div", probability_BTG1, g.node("Sqrt", square_B1G1), name="weights")
     token_logit_BTGC = g.node("Mul", weight_BTG1, value_BTGC)
     token_logit_BTC = g.node("ReduceSum", token_logit_BTGC, g.integers(2), keepdims=0)

@@ -29,7 +29,8 @@ from textcls_training.export.heads.outputs import HeadOutputs
 from textcls_training.export.tables import LookupTables
 from textcls_training.export.token_nodes import StringGraphBuilder, hash_bits
 from textcls_training.models import ops
-from textcls_training.models.bit_embedding import BITS, codes
+from textcls_training.models.bit_codes import BITS, codes
+from textcls_training.models.constants import LEAST_SQUARE
 from textcls_training.models.prototypes import TextEncoder
 
 _NEVER: Final = -1e9
@@ -105,6 +106,12 @@ class PrototypeHead(nn.Module):
         spelling_BTH /= np.maximum(length_B1, np.float32(ops.LEAST_LENGTH))[..., None]
         return torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX), torch.from_numpy(spelling_BTH)
 
+    @torch.no_grad()
+    def answers(self, padding_BT: Tensor, token_BTGX: Tensor, spelling_BTH: Tensor) -> HeadOutputs:
+        """Return `forward` as arrays."""
+        probability_BC, logits_BC, attention_BT, attribution_BTC = self(padding_BT, token_BTGX, spelling_BTH)
+        return probability_BC.numpy(), logits_BC.numpy(), attention_BT.numpy(), attribution_BTC.numpy()
+
     def graph(self) -> onnx.ModelProto:
         """Return `forward` in ONNX, and besides the vectors of texts and the attention over support rows."""
         g = StringGraphBuilder("core")
@@ -126,7 +133,7 @@ class PrototypeHead(nn.Module):
         g.node("Where", "padding", g.constant(0, np.float32), attention_BT, name="attention")
         if self.norm:
             square_BTG1 = g.node("Mul", g.node("Mul", probability_BTG1, probability_BTG1), squared_norm_BTG1)
-            weight_BTG1 = g.node("Div", probability_BTG1, _length(g, square_BTG1, ops.LEAST_SQUARE))
+            weight_BTG1 = g.node("Div", probability_BTG1, _length(g, square_BTG1, LEAST_SQUARE))
         weighted_BTGD = g.node("Mul", weight_BTG1, value_BTGD)
         views_BTF = g.node("Reshape", weighted_BTGD, g.integers(0, 0, self.views * self.width))
         parts_BTF = g.node("Concat", views_BTF, _spelling(g), axis=2)

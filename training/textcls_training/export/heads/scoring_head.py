@@ -1,19 +1,36 @@
 """Which scoring head a trained model is saved with. Shapes as in `textcls_training.export.heads`."""
 
+from typing import Any, Protocol
+
+import onnx
+
+from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead
-from textcls_training.export.heads.outputs import ensemble_bias
-from textcls_training.export.heads.prototype_head import PrototypeHead
-from textcls_training.export.heads.vector_head import VectorHead
+from textcls_training.export.heads.outputs import HeadOutputs, ensemble_bias
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
 
-ScoringHead = FoldedHead | VectorHead | PrototypeHead
+
+class ScoringHead(Protocol):
+    """From token sums to outputs: as formulas, and as a graph that must agree with them."""
+
+    def inputs(self, tables: Any, corpus: Corpus) -> tuple[Any, ...]:
+        """Return what `answers` reads of texts, as the text graph of `tables` makes it."""
+
+    def answers(self, *given: Any) -> HeadOutputs:
+        """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
+
+    def graph(self) -> onnx.ModelProto:
+        """Return the same in ONNX."""
 
 
-def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> FoldedHead | VectorHead:
-    """Return the scoring head of the saved model in PyTorch, where labels are linear."""
-    kind = FoldedHead if model.foldable else VectorHead
-    return kind(model.classifiers, model.ensemble_weights, calibration).eval()
+def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHead:
+    """Return the scoring head of the saved model, where labels are linear."""
+    if model.foldable:
+        return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
+    from textcls_training.export.heads.vector_head import VectorHead
+
+    return VectorHead(model.classifiers, model.ensemble_weights, calibration)
 
 
 def empty_text_logits(model: TrainedModel) -> tuple[float, ...]:

@@ -3,8 +3,6 @@
 """
 
 from textcls_training.models.ops.attention import (
-    LEAST_SQUARE,
-    TINY,
     cosine_scores,
     fold_seed,
     kernel_features,
@@ -43,8 +41,6 @@ from textcls_training.models.ops.prototypes import (
 
 __all__ = [
     "LEAST_LENGTH",
-    "LEAST_SQUARE",
-    "TINY",
     "PrototypeScores",
     "TextVectors",
     "average_pool",

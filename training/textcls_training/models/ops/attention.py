@@ -12,13 +12,7 @@ from torch.nn import functional as F
 
 from textcls_kernels import seed_metric_attention
 from textcls_kernels.metric_attention import Impl
-
-# The smallest divisor of what is about 1.
-TINY = 1e-12
-# The smallest square of a pooled norm. Beside out-of-vocabulary tokens of score 0, in-vocabulary ones of -16 have
-# probabilities of 1e-7 and squares of 1e-14: far above it. The gradient divides by the square, and 1e30 is still a
-# number of 32 bits.
-LEAST_SQUARE = 1e-30
+from textcls_training.models.constants import LEAST_SQUARE, TINY
 
 
 def masked_softmax(score_BTX: Tensor, mask_BT: Tensor) -> Tensor:

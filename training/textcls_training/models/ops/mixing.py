@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from textcls_kernels import metric_attention
 from textcls_kernels.metric_attention import Impl
-from textcls_training.models.ops.attention import TINY, kernel_features, masked_softmax
+from textcls_training.models.constants import TINY
+from textcls_training.models.ops.attention import kernel_features, masked_softmax
 
 # Up to so many tokens a Toeplitz gate is a product of matrices in training.
 MATRIX_TOKENS: Final = 256

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from textcls_training.models.classifier import MixingLayer
+from textcls_training.models.constants import TINY
 from textcls_training.models.initial_weights import init_weights
 from textcls_training.models.mixing import MIXERS
-from textcls_training.models.ops import TINY
 
 GATE = 0.1
 

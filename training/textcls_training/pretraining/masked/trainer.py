@@ -24,7 +24,8 @@ from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import resolve_device
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.optim import AdamWGroup, rate_factor
+from textcls_training.fit.optim import AdamWGroup
+from textcls_training.fit.schedule import rate_factor
 from textcls_training.models.hashed_embedding import EmbeddingTable, HashedBatch, HashedEmbedding
 from textcls_training.pretraining.masked.masking import masked_tokens
 from textcls_training.pretraining.masked.model import MaskedModel

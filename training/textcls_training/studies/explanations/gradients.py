@@ -73,7 +73,8 @@ class SavedHead:
             raise ConfigError(f"Gradients of {classifier.path} cannot be had: {NEEDS_FOLDED}.")
         view.head.bias.data = torch.tensor(info.bias)
         weights = [float(weight) for weight in info.training["shares"]]
-        self.head = FoldedHead([view] * len(weights), weights, Calibration(tuple(weights), info.temperature)).eval()
+        self.temperature = info.temperature
+        self.head = FoldedHead([view] * len(weights), weights, Calibration(tuple(weights), info.temperature))
         self.session = _open_with_token_sums(classifier)
         self.calls = 0
         self._check(classifier)
@@ -81,7 +82,7 @@ class SavedHead:
     @torch.no_grad()
     def _check(self, classifier: Classifier) -> None:
         for text in _CHECKED:
-            found = torch.softmax(self.logits(self.token_sums(text)) / self.head.temperature, -1)[0].numpy()
+            found = torch.softmax(self.logits(self.token_sums(text)) / self.temperature, -1)[0].numpy()
             error = float(np.abs(found - classifier.predict(text).probabilities).max())
             if not error < TOLERANCE:
                 raise ArtifactError(
@@ -106,7 +107,7 @@ class SavedHead:
         """Return the function [N, T, G, X] -> [N] whose gradient is taken."""
 
         def log_odds(token_NTGX: Tensor) -> Tensor:
-            logits_NC = self.logits(token_NTGX) / self.head.temperature
+            logits_NC = self.logits(token_NTGX) / self.temperature
             others_NC = torch.cat([logits_NC[:, :label], logits_NC[:, label + 1 :]], 1)
             return logits_NC[:, label] - torch.logsumexp(others_NC, 1)
 

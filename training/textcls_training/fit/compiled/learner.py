@@ -1,0 +1,168 @@
+"""One view in compiled training: its rows, its weights, how they begin, and a step of it.
+
+Shapes: V rows of the table, D width, S seeds, C labels, N texts, K batches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from textcls.features import FeatureConfig
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.config.settings import ModelConfig, OptimConfig
+from textcls_training.data.arrays import Float32, Int64, starts
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.vector_space import VectorSpace
+from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
+from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches
+from textcls_training.models.constants import VECTOR_LENGTH
+from textcls_training.models.ensemble import HashedView, VectorView, View
+from textcls_training.models.linear_classifier import LinearClassifier
+from textcls_training.vectors.word_vectors import WordVectors
+
+_NOTHING = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Texts as the rows of one view."""
+
+    corpus: Corpus
+    texts: Texts
+
+
+class Learner:
+    """One view in training.
+
+    Attributes:
+        space: the features that it reads, or the words of a file of vectors.
+        config: of its model.
+        table: its rows.
+        weights: of attention and head.
+        rates: at their highest.
+    """
+
+    def __init__(
+        self, space: FeatureSpace | VectorSpace, config: ModelConfig, table: Table, weights: Dense, rates: Rates
+    ) -> None:
+        self.space, self.config, self.table, self.weights, self.rates = space, config, table, weights, rates
+        seeds, width = weights.seed_SD.shape
+        plain = not len(weights.forget_DD)
+        self._moments = (
+            Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
+            Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
+        )
+        self._steps = 0
+
+    @classmethod
+    def of_features(
+        cls, corpus: Corpus, features: FeatureConfig, classes: int, config: ResolvedConfig, rng: np.random.Generator
+    ) -> "Learner":
+        """Return a fresh view by hashed features."""
+        space = FeatureSpace.fit(corpus, features, config.least_buckets)
+        table = fresh_table(space.weight, config.model.dim, config.optim, rng)
+        weights = fresh_weights(config.model, classes, rng, even_attention=config.even_attention)
+        optim = config.optim
+        return cls(space, config.model, table, weights, Rates(optim.table_rate, optim.rate, optim.head_decay))
+
+    @classmethod
+    def of_vectors(cls, vectors: WordVectors, classes: int, config: ResolvedConfig) -> "Learner":
+        """Return a view by vectors, which do not learn: its attention begins even, and its head says nothing."""
+        space = VectorSpace.of(vectors)
+        table = Table(space.table(VECTOR_LENGTH), space.weight, np.zeros(0, np.float32), _NOTHING)
+        model = config.model.of_vectors(vectors.dim)
+        weights = Dense.zeros(model.seeds, model.dim, classes, plain=True)
+        return cls(space, model, table, weights, Rates(0.0, config.vectors_rate, config.optim.head_decay))
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """Look up the rows of texts."""
+        if isinstance(self.space, VectorSpace):
+            row_of_type = self.space.encode(corpus).row_of_type
+            known = row_of_type > 0
+            rows = row_of_type[known], starts(known.astype(np.int64))
+            return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, _NOTHING))
+        found = self.space.encode(corpus)
+        rows = found.type_rows.row, found.type_rows.start
+        return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, found.bigram_row))
+
+    def scratch(self, encoded: Encoded, batch_size: int) -> Scratch:
+        """Return room for training on these texts in batches of so many; for prediction, none at a time."""
+        seeds, width = self.weights.seed_SD.shape
+        longest = int(encoded.corpus.lengths().max(initial=1))
+        uses_N = np.sort(_uses(encoded.texts))[::-1]
+        rows = min(int(uses_N[:batch_size].sum()), len(self.table.sum_V)) + 1
+        return Scratch(
+            np.empty(uses_N.max(initial=0), np.int32),
+            np.empty(longest + 1, np.int64),
+            np.empty((longest, width), np.float32),
+            np.empty((longest if batch_size else 0, width), np.float32),
+            np.empty(longest, np.float32),
+            np.empty((seeds, longest), np.float32),
+            np.empty(rows, np.int32),
+            np.empty((rows, width), np.float32),
+        )
+
+    def train(
+        self, encoded: Encoded, targets: Targets, scratch: Scratch, batches: tuple[Int64, Int64], factor_K: Float32
+    ) -> Losses:
+        """Take a step for each of some batches; return the losses [K], summed over the texts of each.
+
+        Args:
+            encoded: the training texts.
+            targets: what they are to be answered.
+            scratch: room for them.
+            batches: texts of the batches end to end, and where each batch begins.
+            factor_K: of the rates.
+        """
+        norm, moments = self.config.attention == "norm", self._moments
+        steps = self._steps, factor_K
+        self._steps += len(factor_K)
+        return train_batches(
+            encoded.texts, self.table, self.weights, moments, targets, self.rates, norm, scratch, batches, steps
+        )
+
+    def predict(self, encoded: Encoded) -> Float32:
+        """Return the logits [N, C] of texts."""
+        logits_NC = np.empty((len(encoded.corpus), len(self.weights.bias_C)), np.float32)
+        norm = self.config.attention == "norm"
+        predict_texts(encoded.texts, self.table, self.weights, norm, self.scratch(encoded, 0), logits_NC)
+        return logits_NC
+
+    def view(self) -> View:
+        """Return what has been learned."""
+        weights = self.weights
+        numbers = len(weights.flat)
+        classifier = LinearClassifier(
+            self.config, fold_queries(weights), weights.head_CX.copy(), weights.bias_C.copy(), numbers
+        )
+        if isinstance(self.space, VectorSpace):
+            return VectorView(self.space, VECTOR_LENGTH, classifier)
+        return HashedView(self.space, self.table.row_VD, classifier)
+
+
+def _uses(texts: Texts) -> Int64:
+    """Return how many rows the tokens of each text use [N]."""
+    of_token = np.diff(texts.row_start)[texts.token] + (2 if len(texts.bigram_row) else 0)
+    return np.diff(starts(of_token)[texts.start])
+
+
+def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:
+    """Return rows of normal draws, as `textcls_training.models.hashed_embedding.EmbeddingTable` has them."""
+    row_VD = rng.standard_normal((len(weight_V), width), np.float32)
+    row_VD *= np.float32(optim.table_std)
+    row_VD[0] = 0
+    sum_V = np.full(len(weight_V), optim.table_accumulator, np.float32)
+    return Table(row_VD, weight_V, sum_V, np.zeros(len(weight_V), np.int32))
+
+
+def fresh_weights(model: ModelConfig, classes: int, rng: np.random.Generator, *, even_attention: bool) -> Dense:
+    """Return weights that begin as the table of `textcls_training.models.initial_weights` says."""
+    weights = Dense.zeros(model.seeds, model.dim, classes, plain=even_attention)
+    if not even_attention:
+        weights.seed_SD[:] = rng.standard_normal(weights.seed_SD.shape)
+        for fold_DD in (weights.forget_DD, weights.candidate_DD):
+            fold_DD[:] = rng.standard_normal(fold_DD.shape) * model.dim**-0.5
+    bound = weights.head_CX.shape[1] ** -0.5
+    weights.head_CX[:] = rng.uniform(-bound, bound, weights.head_CX.shape)
+    return weights

@@ -1,0 +1,451 @@
+"""The default model as one compiled loop: gather, attend, pool, read out, loss, all gradients, all updates.
+
+What is computed is defined elsewhere, in PyTorch, and tests hold the two together: `models.classifier.ViewClassifier`
+over `models.hashed_embedding`, the losses of `fit.loss`, the optimizers of `fit.optim`. Here are the same formulas,
+text by text, with gradients written out. Every sum has one order, whatever else the machine does.
+
+A view learns by itself, so a step is a step of one view. With scores z_t = s . x_t, probabilities p, squared feature
+norms q and n^2 = sum_t p_t^2 q_t, what is pooled is o = sum_t a_t x_t with a_t = p_t / n. Given g = dL/do and
+u_t = g . x_t the way back is
+
+    dL/dp_t = u_t / n - (g . o) p_t q_t / n^2
+    dL/dz_t = p_t (dL/dp_t - sum_j p_j dL/dp_j)
+    dL/dx_t = a_t g + dL/dz_t s          dL/ds = sum_t dL/dz_t x_t
+
+Shapes: T tokens of a text, B texts of a batch, K batches; the others as in `fit.compiled.arrays`.
+"""
+
+import math
+
+import numpy as np
+
+from textcls_training.compiling import compiled
+from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
+from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
+from textcls_training.models.constants import LEAST_SQUARE
+
+_ONE = np.float32(1)
+_LEAST_SQUARE = np.float32(LEAST_SQUARE)
+_BETA1, _BETA2, _EPSILON = np.float32(BETA1), np.float32(BETA2), np.float32(EPSILON)
+
+
+@compiled
+def train_batches(
+    texts: Texts,
+    table: Table,
+    weights: Dense,
+    moments: tuple[Dense, Dense],
+    targets: Targets,
+    rates: Rates,
+    norm: bool,
+    scratch: Scratch,
+    batches: tuple[Int64, Int64],
+    steps: tuple[int, Float32],
+) -> Losses:
+    """Take a step for each of some batches; return the loss of each [K], summed over its texts.
+
+    Args:
+        texts: the training texts.
+        table: rows, which learn unless they have no accumulators.
+        weights: attention and head, which learn.
+        moments: AdamW's running means of their gradients, and of the squares.
+        targets: what the texts are to be answered.
+        rates: learning rates at their highest.
+        norm: whether attention is `norm`, or else softmax.
+        scratch: room for the longest text and the batch of most rows.
+        batches: texts of all these batches end to end, and where each batch begins [K + 1].
+        steps: how many steps there have been, and the factor of the rates in each of these [K].
+    """
+    text_N, start_K = batches
+    taken, factor_K = steps
+    loss_K = np.zeros(len(start_K) - 1)
+    seeds, width = weights.seed_SD.shape
+    labels = len(weights.bias_C)
+    gradient = _like(weights)
+    query_SD, grad_query_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
+    forget_SD, candidate_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
+    pooled_SD, grad_pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
+    divisor_S = np.empty(seeds, np.float32)
+    grad_C, target_C = np.empty(labels, np.float32), np.zeros(labels, np.float32)
+    for k in range(len(loss_K)):
+        _queries(weights, query_SD, forget_SD, candidate_SD)
+        gradient.flat[:] = 0
+        grad_query_SD[:] = 0
+        distinct = 0
+        for i in text_N[start_K[k] : start_K[k + 1]]:
+            length = _read(texts, i, table, scratch)
+            _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
+            _read_out(weights, pooled_SD, grad_C)
+            loss_K[k] += _loss(targets, i, grad_C, target_C)
+            _back_through_head(grad_C, weights, gradient, pooled_SD, grad_pooled_SD)
+            _back_through_attention(
+                length, query_SD, norm, scratch, pooled_SD, grad_pooled_SD, divisor_S, grad_query_SD
+            )
+            if len(table.sum_V):
+                distinct = _collect(length, table, scratch, distinct)
+        if len(table.sum_V):
+            _adagrad(table, scratch, distinct, np.float32(rates.table) * factor_K[k])
+        _back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
+        _adamw(weights, gradient, moments, rates, factor_K[k], taken + k + 1)
+    return loss_K
+
+
+@compiled
+def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratch: Scratch, logits_NC: Float32) -> None:
+    """Write the logits of all texts into `logits_NC`; arguments as of `train_batches`."""
+    seeds, width = weights.seed_SD.shape
+    query_SD, pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
+    _queries(weights, query_SD, np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32))
+    divisor_S = np.empty(seeds, np.float32)
+    for i in range(len(logits_NC)):
+        length = _read(texts, i, table, scratch)
+        _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
+        _read_out(weights, pooled_SD, logits_NC[i])
+
+
+@compiled
+def fold_queries(weights: Dense) -> Float32:
+    """Return the queries [S, D]: what seeds come to."""
+    query_SD = np.empty(weights.seed_SD.shape, np.float32)
+    _queries(weights, query_SD, np.empty_like(query_SD), np.empty_like(query_SD))
+    return query_SD
+
+
+# Forward
+
+
+@compiled
+def _queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD: Float32) -> None:
+    """Write the queries, sigmoid(W_f s) * tanh(W_c s), and the two factors; plain seeds are queries as they are."""
+    seeds, width = query_SD.shape
+    if not len(weights.forget_DD):
+        query_SD[:] = weights.seed_SD
+        return
+    for s in range(seeds):
+        for d in range(width):
+            forget = candidate = np.float32(0)
+            for e in range(width):
+                forget += weights.forget_DD[d, e] * weights.seed_SD[s, e]
+                candidate += weights.candidate_DD[d, e] * weights.seed_SD[s, e]
+            forget_SD[s, d] = _ONE / (_ONE + np.exp(-forget))
+            candidate_SD[s, d] = np.tanh(candidate)
+            query_SD[s, d] = forget_SD[s, d] * candidate_SD[s, d]
+
+
+@compiled
+def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
+    """List the rows of a text, write its token vectors and squared feature norms; return how many tokens it has."""
+    length = _list_rows(texts, i, scratch.row_U, scratch.use_T)
+    row_U, use_T, x_TD, squared_norm_T = scratch.row_U, scratch.use_T, scratch.x_TD, scratch.squared_norm_T
+    row_VD, weight_V = table.row_VD, table.weight_V
+    width = row_VD.shape[1]
+    for t in range(length):
+        square = np.float32(0)
+        for d in range(width):
+            x_TD[t, d] = 0
+        for u in range(use_T[t], use_T[t + 1]):
+            row = row_U[u]
+            weight = weight_V[row]
+            square += weight * weight
+            for d in range(width):
+                x_TD[t, d] += weight * row_VD[row, d]
+        squared_norm_T[t] = square
+    return length
+
+
+@compiled
+def _list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
+    """Write the rows that the tokens of a text use, and where those of each token begin; return how many tokens."""
+    token, row, row_start, bigram_row = texts.token, texts.row, texts.row_start, texts.bigram_row
+    begin, end = int(texts.start[i]), int(texts.start[i + 1])
+    length = end - begin
+    pairs = 2 if len(bigram_row) else 0
+    u = 0
+    for t in range(length):
+        use_T[t] = u
+        for j in range(row_start[token[begin + t]], row_start[token[begin + t] + 1]):
+            row_U[u] = row[j]
+            u += 1
+        # A text has one pair more than tokens, so the i texts before this one shift its pairs.
+        for j in range(begin + t + i, begin + t + i + pairs):
+            if bigram_row[j]:
+                row_U[u] = bigram_row[j]
+                u += 1
+    use_T[length] = u
+    return length
+
+
+@compiled
+def _attend(
+    length: int, query_SD: Float32, norm: bool, scratch: Scratch, pooled_SD: Float32, divisor_S: Float32
+) -> None:
+    """Write attention probabilities, what is pooled, and what that was divided by: 0 where all weigh nothing."""
+    x_TD, squared_norm_T = scratch.x_TD, scratch.squared_norm_T
+    seeds, width = query_SD.shape
+    for s in range(seeds):
+        p_T = scratch.probability_ST[s]
+        _softmax(_scores(length, x_TD, query_SD[s], p_T), length, p_T)
+        divisor_S[s] = _ONE
+        if norm:
+            square = np.float32(0)
+            for t in range(length):
+                square += p_T[t] * p_T[t] * squared_norm_T[t]
+            divisor_S[s] = np.sqrt(max(square, _LEAST_SQUARE)) if square > 0 else np.float32(0)
+        pooled_SD[s] = 0
+        if divisor_S[s] == 0:
+            continue
+        pooled_D = pooled_SD[s]
+        for t in range(length):
+            weight = p_T[t] / divisor_S[s]
+            for d in range(width):
+                pooled_D[d] += weight * x_TD[t, d]
+
+
+@compiled
+def _scores(length: int, x_TD: Float32, query_D: Float32, score_T: Float32) -> np.float32:
+    """Write the scores of a text's tokens; return the highest."""
+    highest = np.float32(-np.inf)
+    for t in range(length):
+        score_T[t] = _dot(x_TD[t], query_D)
+        highest = max(highest, score_T[t])
+    return highest
+
+
+@compiled
+def _softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
+    """Turn the first `size` of some scores into probabilities; return the sum that they were divided by."""
+    total = np.float32(0)
+    for x in range(size):
+        score_X[x] = np.exp(score_X[x] - highest)
+        total += score_X[x]
+    for x in range(size):
+        score_X[x] /= total
+    return total
+
+
+@compiled
+def _dot(one_D: Float32, other_D: Float32) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(other_D)):
+        total += one_D[d] * other_D[d]
+    return total
+
+
+@compiled
+def _read_out(weights: Dense, pooled_SD: Float32, logits_C: Float32) -> None:
+    """Write the logits of what was pooled."""
+    pooled_X = pooled_SD.reshape(-1)
+    for c in range(len(logits_C)):
+        logits_C[c] = weights.bias_C[c] + _dot(weights.head_CX[c], pooled_X)
+
+
+# Loss
+
+
+@compiled
+def _loss(targets: Targets, i: int, logits_C: Float32, target_C: Float32) -> float:
+    """Return the loss of a text, and turn its logits into their gradient; `target_C` is zero before and after."""
+    begin, end = targets.start[i], targets.start[i + 1]
+    for j in range(begin, end):
+        target_C[targets.label[j]] = targets.probability[j]
+    if len(targets.absent_C):
+        loss = _sigmoid_loss(targets, logits_C, target_C)
+    else:
+        loss = _softmax_loss(targets, logits_C, target_C)
+    for j in range(begin, end):
+        target_C[targets.label[j]] = 0
+    weight = targets.weight_N[i]
+    for c in range(len(logits_C)):
+        logits_C[c] *= weight
+    return loss * float(weight)
+
+
+@compiled
+def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
+    highest = logits_C.max()
+    loss = 0.0
+    mass = np.float32(0)
+    for c in range(len(logits_C)):
+        counted = targets.present_C[c] * target_C[c]
+        mass += counted
+        loss += float(counted * (highest - logits_C[c]))
+    loss += float(mass) * math.log(_softmax(highest, len(logits_C), logits_C))
+    for c in range(len(logits_C)):
+        logits_C[c] = mass * logits_C[c] - targets.present_C[c] * target_C[c]
+    return loss
+
+
+@compiled
+def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
+    loss = 0.0
+    focus = np.float32(targets.focus)
+    for c in range(len(logits_C)):
+        logit = logits_C[c]
+        # -log q and -log(1 - q), neither of which overflows.
+        tail = np.log1p(np.exp(-abs(logit)))
+        missed, spurious = max(-logit, np.float32(0)) + tail, max(logit, np.float32(0)) + tail
+        q, power = np.exp(-missed), np.exp(-focus * missed)
+        present = targets.present_C[c] * target_C[c]
+        absent = targets.absent_C[c] * (_ONE - target_C[c]) * power
+        loss += float(present * missed + absent * spurious)
+        logits_C[c] = absent * (q + focus * (_ONE - q) * spurious) - present * (_ONE - q)
+    return loss
+
+
+# Backward
+
+
+@compiled
+def _back_through_head(
+    grad_C: Float32, weights: Dense, gradient: Dense, pooled_SD: Float32, grad_pooled_SD: Float32
+) -> None:
+    pooled_X, grad_X = pooled_SD.reshape(-1), grad_pooled_SD.reshape(-1)
+    grad_X[:] = 0
+    for c in range(len(grad_C)):
+        g = grad_C[c]
+        gradient.bias_C[c] += g
+        head_X, grad_head_X = weights.head_CX[c], gradient.head_CX[c]
+        for x in range(len(pooled_X)):
+            grad_X[x] += g * head_X[x]
+        for x in range(len(pooled_X)):
+            grad_head_X[x] += g * pooled_X[x]
+
+
+@compiled
+def _back_through_attention(
+    length: int,
+    query_SD: Float32,
+    norm: bool,
+    scratch: Scratch,
+    pooled_SD: Float32,
+    grad_pooled_SD: Float32,
+    divisor_S: Float32,
+    grad_query_SD: Float32,
+) -> None:
+    """Write the gradients of token vectors, and add those of queries."""
+    x_TD, grad_TD = scratch.x_TD, scratch.grad_TD
+    seeds, width = query_SD.shape
+    grad_TD[:length, :width] = 0
+    slope_T = np.empty(length, np.float32)
+    for s in range(seeds):
+        divisor = divisor_S[s]
+        if divisor == 0:
+            continue
+        p_T, query_D, grad_D = scratch.probability_ST[s], query_SD[s], grad_pooled_SD[s]
+        grad_query_D = grad_query_SD[s]
+        square = divisor * divisor
+        # Where the sum of squares was raised to the least one there is, it has no slope.
+        pull = _dot(pooled_SD[s], grad_D) / square if norm and square > _LEAST_SQUARE else np.float32(0)
+        mean = np.float32(0)
+        for t in range(length):
+            slope_T[t] = _dot(x_TD[t], grad_D) / divisor - pull * p_T[t] * scratch.squared_norm_T[t]
+            mean += p_T[t] * slope_T[t]
+        for t in range(length):
+            of_score, of_value = p_T[t] * (slope_T[t] - mean), p_T[t] / divisor
+            for d in range(width):
+                grad_TD[t, d] += of_value * grad_D[d] + of_score * query_D[d]
+            for d in range(width):
+                grad_query_D[d] += of_score * x_TD[t, d]
+
+
+@compiled
+def _back_through_queries(
+    weights: Dense, gradient: Dense, grad_query_SD: Float32, forget_SD: Float32, candidate_SD: Float32
+) -> None:
+    seeds, width = grad_query_SD.shape
+    if not len(weights.forget_DD):
+        gradient.seed_SD[:] = grad_query_SD
+        return
+    for s in range(seeds):
+        seed_D, grad_seed_D = weights.seed_SD[s], gradient.seed_SD[s]
+        for d in range(width):
+            g, f, c = grad_query_SD[s, d], forget_SD[s, d], candidate_SD[s, d]
+            of_forget, of_candidate = g * c * f * (_ONE - f), g * f * (_ONE - c * c)
+            for e in range(width):
+                gradient.forget_DD[d, e] += of_forget * seed_D[e]
+                gradient.candidate_DD[d, e] += of_candidate * seed_D[e]
+                grad_seed_D[e] += of_forget * weights.forget_DD[d, e] + of_candidate * weights.candidate_DD[d, e]
+
+
+# Updates
+
+
+@compiled
+def _collect(length: int, table: Table, scratch: Scratch, distinct: int) -> int:
+    """Add the gradients of a text's tokens to those of their rows; return how many distinct rows the batch has now.
+
+    Gradients of distinct rows stand close together.
+    """
+    number_V, weight_V = table.number_V, table.weight_V
+    row_U, use_T, row_P = scratch.row_U, scratch.use_T, scratch.row_P
+    grad_TD, grad_PD = scratch.grad_TD, scratch.grad_PD
+    width = grad_PD.shape[1]
+    for t in range(length):
+        for u in range(use_T[t], use_T[t + 1]):
+            row = row_U[u]
+            number, weight = number_V[row], weight_V[row]
+            if number == 0:
+                distinct += 1
+                number = distinct
+                number_V[row], row_P[number] = number, row
+                for d in range(width):
+                    grad_PD[number, d] = 0
+            for d in range(width):
+                grad_PD[number, d] += weight * grad_TD[t, d]
+    return distinct
+
+
+@compiled
+def _adagrad(table: Table, scratch: Scratch, distinct: int, rate: np.float32) -> None:
+    """Move the distinct rows of a batch by row-wise Adagrad, and forget their numbers."""
+    row_VD, sum_V, number_V = table.row_VD, table.sum_V, table.number_V
+    row_P, grad_PD = scratch.row_P, scratch.grad_PD
+    width = row_VD.shape[1]
+    for p in range(1, distinct + 1):
+        row, square = row_P[p], np.float32(0)
+        number_V[row] = 0
+        for d in range(width):
+            square += grad_PD[p, d] * grad_PD[p, d]
+        sum_V[row] += square / np.float32(width)
+        step = rate / np.sqrt(sum_V[row])
+        for d in range(width):
+            row_VD[row, d] -= step * grad_PD[p, d]
+
+
+@compiled
+def _adamw(
+    weights: Dense, gradient: Dense, moments: tuple[Dense, Dense], rates: Rates, factor: np.float32, step: int
+) -> None:
+    """Move attention and head by AdamW; of the weights the head alone decays."""
+    rate = np.float32(rates.dense) * factor
+    head = len(weights.flat) - weights.head_CX.size
+    shrink = _ONE - rate * np.float32(rates.decay)
+    for j in range(head, len(weights.flat)):
+        weights.flat[j] *= shrink
+    mean, square = moments[0].flat, moments[1].flat
+    first = rate / np.float32(1 - BETA1**step)
+    second = np.float32(math.sqrt(1 - BETA2**step))
+    for j in range(len(weights.flat)):
+        g = gradient.flat[j]
+        mean[j] += (_ONE - _BETA1) * (g - mean[j])
+        square[j] = _BETA2 * square[j] + (_ONE - _BETA2) * g * g
+        weights.flat[j] -= first * mean[j] / (np.sqrt(square[j]) / second + _EPSILON)
+
+
+@compiled
+def _like(weights: Dense) -> Dense:
+    """Return room for numbers of the same shapes."""
+    flat = np.empty(len(weights.flat), np.float32)
+    a = weights.seed_SD.size
+    b = a + weights.forget_DD.size
+    c = b + weights.candidate_DD.size
+    d = c + weights.bias_C.size
+    return Dense(
+        flat,
+        flat[:a].reshape(weights.seed_SD.shape),
+        flat[a:b].reshape(weights.forget_DD.shape),
+        flat[b:c].reshape(weights.candidate_DD.shape),
+        flat[c:d],
+        flat[d:].reshape(weights.head_CX.shape),
+    )

@@ -1,0 +1,143 @@
+"""One fit by compiled loops: the learners of all views, their batches, and the schedule of their rates.
+
+Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction, C labels.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.data.arrays import Float32, Int64, starts
+from textcls_training.data.batches import epoch_batches
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.fit.any_trainer import AnyTrainer, diverged
+from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.compiled.arrays import Targets
+from textcls_training.fit.compiled.learner import Encoded, Learner
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
+from textcls_training.fit.schedule import rate_factor
+from textcls_training.models.ensemble import VECTORS, TrainedModel
+
+# Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
+STEPS_AT_ONCE: Final = 32
+
+
+class CompiledTrainer(AnyTrainer):
+    """One fit of the default model; see `textcls_training.fit.compiled`.
+
+    Attributes:
+        learners: of each view, in the order of `TrainedModel.views`.
+    """
+
+    def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
+        super().__init__(dataset, classes, config, stop)
+        self.learners = _fresh_learners(dataset.corpus, classes, config)
+        if dataset.several:
+            bias_C = log_odds(dataset)
+            for learner in self.learners:
+                learner.weights.bias_C[:] = bias_C
+        self._targets = targets_of(dataset, classes, config)
+        self._encoded = self.encode(dataset.corpus)
+        pairs = zip(self.learners, self._encoded, strict=True)
+        self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
+
+    @property
+    def views(self) -> int:
+        """How many views there are."""
+        return len(self.learners)
+
+    def leave_out(self, view: int) -> None:
+        """Go on without a view: the others do not know of it."""
+        for of_views in (self.learners, self._encoded, self._scratch):
+            del of_views[view]
+
+    def encode(self, corpus: Corpus) -> list[Encoded]:
+        """Prepare texts for each view."""
+        return [learner.encode(corpus) for learner in self.learners]
+
+    def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
+        """Pass once over all rows, or until a stop is requested, which is noticed every few steps.
+
+        Raises:
+            ConfigError: the loss is not finite.
+        """
+        rng = np.random.default_rng([self.config.seed, number])
+        for batches in _some(epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)):
+            if self.stop.requested:
+                return
+            for text_B, loss in zip(batches, self._train(batches), strict=True):
+                callback.step(len(text_B), loss)
+        self.epochs = number
+
+    def _train(self, batches: Sequence[Int64]) -> list[float]:
+        """Take a step for each batch; return the mean loss of a text and a view of each."""
+        first, warmup = self.step_number, self.config.optim.warmup
+        factor_K = np.array([rate_factor(first + k, self.steps, warmup) for k in range(len(batches))], np.float32)
+        size_K = np.array([len(text_B) for text_B in batches], np.int64)
+        flat = np.concatenate(batches), starts(size_K)
+        loss_K = np.zeros(len(batches))
+        for learner, encoded, scratch in zip(self.learners, self._encoded, self._scratch, strict=True):
+            loss_K += learner.train(encoded, self._targets, scratch, flat, factor_K)
+        self.step_number += len(batches)
+        means: list[float] = (loss_K / (self.views * size_K)).tolist()
+        for k, mean in enumerate(means, 1):
+            if not math.isfinite(mean):
+                raise diverged(f" at step {first + k}: the loss is not finite")
+        return means
+
+    def predict(self, encoded_V: Sequence[Encoded]) -> Float32:
+        """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
+
+        Raises:
+            ConfigError: they are not finite.
+        """
+        logits_VRC = np.stack([one.predict(encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)])
+        if not np.isfinite(logits_VRC).all():
+            raise diverged(": answers are not finite")
+        return logits_VRC
+
+    def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
+        """Return what has been learned, with the weights that validation rows gave to the views."""
+        views = [learner.view() for learner in self.learners]
+        return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)
+
+
+def _fresh_learners(corpus: Corpus, classes: int, config: ResolvedConfig) -> list[Learner]:
+    """Return a fresh learner of each view. Each draws by itself, so none hangs on which others there are."""
+    learners = []
+    for number, features in enumerate(config.features.views()):
+        rng = np.random.default_rng([config.seed, number])
+        learners.append(Learner.of_features(corpus, features, classes, config, rng))
+    if config.vectors is not None:
+        learners.insert(VECTORS, Learner.of_vectors(config.vectors, classes, config))
+    return learners
+
+
+def targets_of(dataset: Dataset, classes: int, config: ResolvedConfig) -> Targets:
+    """Return what the texts of a dataset are to be answered."""
+    rows = len(dataset.labels)
+    weight_N = np.ones(rows, np.float32) if dataset.weight_R is None else dataset.weight_R
+    if dataset.several:
+        sets = dataset.label_matrix
+        weights = label_set_weights(dataset, config.class_weight)
+        return Targets(sets.start, sets.label, sets.probability, weight_N, *weights, FOCUS)
+    present_C = class_weights(dataset.label_mass(classes), config.class_weight)
+    weights = present_C, np.zeros(0, np.float32)
+    if dataset.probability_RC is None:
+        label = dataset.labels.astype(np.int32)
+        return Targets(np.arange(rows + 1), label, np.ones(rows, np.float32), weight_N, *weights, FOCUS)
+    row, column = np.nonzero(dataset.probability_RC)
+    start = starts(np.bincount(row, minlength=rows))
+    return Targets(start, column.astype(np.int32), dataset.probability_RC[row, column], weight_N, *weights, FOCUS)
+
+
+def _some(batches: Iterator[Int64]) -> Iterator[list[Int64]]:
+    """Yield batches, some at a time."""
+    while some := list(islice(batches, STEPS_AT_ONCE)):
+        yield some

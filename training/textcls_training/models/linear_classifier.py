@@ -1,0 +1,63 @@
+"""A trained classifier of a view whose scores and values are linear in the token vectors: three arrays, no PyTorch.
+
+It is what `textcls_training.models.classifier.ViewClassifier` comes to where nothing mixes the tokens, seeds folded.
+
+Shapes: V rows of a table, D width, S seeds, C labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from textcls_training.config.settings import ModelConfig
+from textcls_training.data.arrays import Float32
+
+
+def foldable(config: ModelConfig, labels: int) -> bool:
+    """Whether scores and values are linear in the token vectors, and not much wider than these."""
+    linear = config.mixing == "none" and config.linear_scores
+    return linear and config.seeds * (labels + 1) <= 2 * config.dim
+
+
+@dataclass(frozen=True, slots=True)
+class LinearClassifier:
+    """What a view has learned behind its token vectors.
+
+    Attributes:
+        config: what it is made of.
+        query_SD: what its seeds come to.
+        head_CX: the linear head, X = S D.
+        bias_C: its biases.
+        numbers: how many numbers were learned.
+    """
+
+    config: ModelConfig
+    query_SD: Float32
+    head_CX: Float32
+    bias_C: Float32
+    numbers: int
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are."""
+        return len(self.bias_C)
+
+    @property
+    def foldable(self) -> bool:
+        """Whether a row of a table, folded, is not much wider."""
+        return foldable(self.config, self.labels)
+
+    @property
+    def mixing(self) -> None:
+        """Nothing mixes the tokens."""
+        return
+
+    def folded(self, table_VD: Float32) -> Float32:
+        """Return the rows of a table with head and seeds folded into them [V, S, C + 1], as `ViewClassifier.fold`."""
+        seeds, width = self.query_SD.shape
+        weight_SYD = np.concatenate(
+            [self.head_CX.reshape(self.labels, seeds, width).transpose(1, 0, 2), self.query_SD[:, None]], 1
+        )
+        # Not by BLAS, whose last bits may depend on how many threads it has.
+        found_VSY: Float32 = np.einsum("vd,syd->vsy", table_VD, weight_SYD, optimize=False)
+        return found_VSY
