@@ -46,9 +46,9 @@ HEADINGS: Final = {
 NOTES: Final = """\
 Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default, self-training, and
 labels alone where they were not measured anew, are those of few_labels_default.json and few_labels.json, of the same
-draws. Below: masked words of held-out texts, guessed
-among all words that stand in the texts twice; the perplexity of their frequency alone, and that of each model; how
-often the word is guessed at once; the largest gate; processor seconds of learning, held-out texts counted.
+draws. Below: masked words of held-out texts, guessed among all words that stand in the texts twice; the perplexity of
+their frequency alone, and that of each model; how often the word is guessed at once; the largest gate; processor
+seconds of learning, held-out texts counted.
 """
 
 
