@@ -19,6 +19,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline import train
+from textcls_training.studies.explanations.benchmark import require_one_label
 
 FIELDS = {name: getattr(SMALL, name) for name in ("dim", "ngrams", "epochs", "max_tokens", "device", "vectors")}
 CONFIG = TrainConfig(**FIELDS, head="prototypes")
@@ -134,3 +135,8 @@ def test_a_file_of_prototypes_says_the_number_of_its_labels_only_when_it_is_load
     shapes = {output.name: output.type.tensor_type.shape for output in onnx.load(path).graph.output}
     assert shapes["probabilities"].dim[1].dim_param == "labels"
     assert {artifact.EMBEDDING, artifact.SUPPORT} <= set(shapes)
+
+
+def test_the_benchmark_of_explanations_refuses_prototypes(prototypes: Classifier) -> None:
+    with pytest.raises(ConfigError, match="are prototypes, and explanations are measured"):
+        require_one_label(prototypes)

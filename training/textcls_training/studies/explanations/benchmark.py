@@ -142,14 +142,19 @@ def explain_benchmark(
 
 
 def require_one_label(classifier: Classifier) -> None:
-    """Refuse a model that may give several labels.
+    """Refuse a model that may give several labels, and one of prototypes.
 
     Raises:
-        ConfigError: it may.
+        ConfigError: it is one of these.
     """
     if classifier.info.several:
         raise ConfigError(
             f"{classifier.path} may give several labels a text, and explanations are measured of models that give one."
+        )
+    if classifier.info.prototypes is not None:
+        raise ConfigError(
+            f"The labels of {classifier.path} are prototypes, and explanations are measured of models whose labels are "
+            "linear."
         )
 
 
