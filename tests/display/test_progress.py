@@ -35,3 +35,11 @@ def test_in_a_terminal_a_bar_shows_steps_state_and_the_last_note() -> None:
     *_, last = (line for line in printed.getvalue().splitlines() if "choosing" in line)
     for shown in ("3/4", "loss 0.250", "epoch 2"):
         assert shown in last
+
+
+def test_a_note_before_the_first_phase_is_a_line_of_its_own() -> None:
+    for terminal in (False, True):
+        printed = io.StringIO()
+        with progress_on(Console(file=printed, force_terminal=terminal, width=100), "rows") as progress:
+            progress.note("loops are compiled")
+        assert "loops are compiled" in printed.getvalue().splitlines()[0]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 
@@ -28,6 +28,7 @@ class ProgressBars:
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
+        self._task: TaskID | None = None
 
     def phase(self, name: str, steps: int) -> None:
         """Start a new bar."""
@@ -35,11 +36,15 @@ class ProgressBars:
 
     def step(self, count: int = 1, state: str = "") -> None:
         """Advance the bar."""
-        self._bars.update(self._task, advance=count, state=state)
+        if self._task is not None:
+            self._bars.update(self._task, advance=count, state=state)
 
     def note(self, text: str) -> None:
-        """Show the note."""
-        self._bars.update(self._task, note=text)
+        """Show the note; before the first bar, as a line."""
+        if self._task is None:
+            self._bars.console.print(text, markup=False)
+        else:
+            self._bars.update(self._task, note=text)
 
 
 class ProgressLines:
@@ -47,7 +52,7 @@ class ProgressLines:
 
     def __init__(self, console: Console, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._unit, self._clock = console, unit, clock
-        self._printed = -float("inf")
+        self._printed, self._name = -float("inf"), ""
 
     def phase(self, name: str, steps: int) -> None:
         """Say what begins."""
@@ -61,7 +66,7 @@ class ProgressLines:
         """Print the note, unless one was printed a moment ago."""
         if self._clock() - self._printed >= 1:
             self._printed = self._clock()
-            self._console.print(f"{self._name}: {text}", markup=False)
+            self._console.print(f"{self._name}: {text}" if self._name else text, markup=False)
 
 
 @contextmanager
