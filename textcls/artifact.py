@@ -55,6 +55,7 @@ METADATA_KEY: Final = "textcls"
 # Among what the metadata tell of the training.
 LABELS_WRITTEN: Final = "labels_written"
 CLUSTERS: Final = "clusters"
+LABEL_NAMES: Final = "label_names"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
@@ -96,7 +97,9 @@ class ModelInfo:
             `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are
             clusters, which were learned without labels, `held_out_accuracy` is None and `clusters` tells of them:
             `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
-            one cluster. Other keys may come and go.
+            one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of
+            them: `by`, whose vectors know the names, `descriptions`, the words of each label, and `agreement`, the
+            share of held-out texts answered with the label whose name is nearest. Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
         format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.

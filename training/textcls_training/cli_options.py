@@ -12,7 +12,13 @@ from textcls_training.config.settings import OPTIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_METAVARS: Final = {"ngrams": "SIZES", "teacher": "MODEL", "vectors": "FILE", "class_weight": "none|balanced|FILE"}
+_METAVARS: Final = {
+    "ngrams": "SIZES",
+    "teacher": "MODEL",
+    "vectors": "FILE",
+    "names": "FILE",
+    "class_weight": "none|balanced|FILE",
+}
 
 
 def train_option(name: str) -> Callable[[Command], Command]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.artifact import CLUSTERS, ModelInfo
+from textcls.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
 from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
 from textcls.prototypes import Prototypes
@@ -95,6 +95,12 @@ def _held_out(info: ModelInfo) -> str:
         return (
             f"no labels; two halves of a text share {told['information']:.2f} nats, and are in one cluster in "
             f"{percent(told['agreement'])}"
+        )
+    if LABEL_NAMES in training:
+        told = training[LABEL_NAMES]
+        return (
+            f"no labels, their names alone; {percent(told['agreement'])} get the label whose name {told['by']} finds "
+            "nearest"
         )
     if not info.several:
         return f"accuracy {_percent(training['held_out_accuracy'])}"

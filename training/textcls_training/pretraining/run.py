@@ -16,6 +16,7 @@ UNITS: Final[Mapping[Objective, str]] = {
     "cooccurrence": "tokens",
     "masked": "tokens",
     "mutual-information": "texts",
+    "label-names": "texts",
 }
 
 
@@ -37,7 +38,8 @@ def pretrain(
         stop: by which somebody may end it early; the file then holds what had been learned.
 
     Raises:
-        InputError: nothing can be learned from the texts.
+        InputError: nothing can be learned from the texts, or a file that the configuration names cannot be used.
+        MissingExtraError: the teacher needs a package that is not installed.
         ConfigError: training diverged.
         SurroundingsError: `output` cannot be written.
         KeyboardInterrupt: a stop was requested before there was anything to keep.
@@ -57,3 +59,7 @@ def pretrain(
             from textcls_training.pretraining.clusters import run as clusters
 
             return clusters.run(texts, output, config, callback, stop)
+        case "label-names":
+            from textcls_training.pretraining.label_names import run as label_names
+
+            return label_names.run(texts, output, config, callback, stop)

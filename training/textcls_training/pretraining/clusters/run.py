@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.artifact import CLUSTERS, ModelInfo
+from textcls.artifact import CLUSTERS
 from textcls.errors import InputError
 from textcls_training.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
@@ -16,14 +16,9 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
-from textcls_training.data.english import english, english_if_known
-from textcls_training.export.heads.scoring_head import empty_text_logits
-from textcls_training.export.save import save, tables_of
-from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pretraining.clusters.names import cluster_names
@@ -31,8 +26,8 @@ from textcls_training.pretraining.clusters.objective import information
 from textcls_training.pretraining.clusters.report import ClustersReport, HeldOutInformation
 from textcls_training.pretraining.clusters.start import first_clusters
 from textcls_training.pretraining.clusters.trainer import ClusterTrainer
+from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
 # The column of the cluster, in what is written with the model.
@@ -97,9 +92,10 @@ def run(
         clock.lap("starting")
         learned = _learn(dataset, Corpus.of(texts.held_out, config.max_tokens), resolved, config, callback, stop)
         clock.lap("training")
-        info = _model_info(texts, learned, resolved, config, interrupted=stop.requested)
-        calibration = Calibration(learned.model.ensemble_weights, 1.0)
-        save(learned.model, tables_of(learned.model, corpus, resolved.size), calibration, info, output)
+        told = {CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)}}
+        Unlabelled(
+            learned.model, learned.names, LABEL_COLUMN, corpus, learned.epochs, learned.vectors, told, stop.requested
+        ).write(texts, resolved, output)
         clock.lap("saving")
     return ClustersReport(
         texts=len(texts.train),
@@ -118,16 +114,8 @@ def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
 
     Means over the words of long texts tell them apart worse than their singular vectors (training/README.md).
     """
-    match config.vectors:
-        case Path() as path:
-            return load(path)
-        case "english":
-            return english()
-        case None:
-            short = len(corpus.token) <= MOST_WORDS_A_TEXT * len(corpus)
-            return english_if_known(corpus) if short else None
-        case _:
-            return None
+    long = len(corpus.token) > MOST_WORDS_A_TEXT * len(corpus)
+    return None if config.vectors is None and long else vectors_asked_for(config, corpus)
 
 
 def _resolved(
@@ -177,34 +165,4 @@ def _learn(
         trainer.epochs,
         told,
         VectorsReport.of(model, dataset.corpus),
-    )
-
-
-def _model_info(
-    texts: PretrainingTexts, learned: Learned, resolved: ResolvedConfig, config: PretrainConfig, *, interrupted: bool
-) -> ModelInfo:
-    return ModelInfo(
-        labels=tuple(learned.names),
-        bias=empty_text_logits(learned.model),
-        temperature=1.0,
-        max_tokens=resolved.max_tokens,
-        features=resolved.features,
-        model=asdict(resolved.model),
-        text_columns=texts.text_columns,
-        label_column=LABEL_COLUMN,
-        training={
-            "rows": len(texts.train),
-            "data_sha256": texts.sha256,
-            "seed": config.seed,
-            "epochs": learned.epochs,
-            "scheduled_epochs": resolved.epochs,
-            "shares": [round(weight, 6) for weight in learned.model.ensemble_weights],
-            "optim": asdict(resolved.optim),
-            "held_out_rows": len(texts.held_out),
-            "held_out_accuracy": None,
-            CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)},
-            "versions": versions(),
-            **({"interrupted": True} if interrupted else {}),
-            **({"vectors": asdict(learned.vectors)} if learned.vectors else {}),
-        },
     )

@@ -23,7 +23,7 @@ from textcls.features import FeatureConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
-from textcls_training.data.vector_space import VectorSpace
+from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.vectors.word_vectors import WordVectors
 
 # Singular vectors a cluster, and the most of them.
@@ -69,16 +69,8 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
 
 
 def _means(corpus: Corpus, words: WordVectors) -> Float32:
-    """Return the mean of the vectors of each text's words [R, E], without that of all texts, and of length 1.
-
-    Vectors of frequent words are shorter (`textcls_training.vectors.build`), and so count less.
-    """
-    space = VectorSpace.of(words)
-    type_TE = space.vectors_of(space.encode(corpus).row_of_type.astype(np.int64))
-    text = np.repeat(np.arange(len(corpus)), corpus.lengths())
-    shape = len(corpus), len(corpus.types)
-    count_RT = sparse.csr_array((np.ones(len(text), np.float32), (text, corpus.token)), shape=shape)
-    mean_RE: Float32 = normalize(count_RT @ type_TE)
+    """Return the mean of the vectors of each text's words [R, E], without that of all texts, and of length 1."""
+    mean_RE = mean_vectors(corpus, words)
     centred_RE: Float32 = normalize(mean_RE - mean_RE.mean(0))
     return centred_RE
 

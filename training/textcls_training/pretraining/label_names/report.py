@@ -1,0 +1,66 @@
+"""What is told of labels that were learned from their names."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.text import named, percent, plural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelNamesReport:
+    """What came of learning labels from their names.
+
+    Attributes:
+        texts: how many texts there were.
+        learned: how many of them the model has learned from.
+        by: whose vectors say which name is near.
+        sizes: how many of the texts the model answers with each label.
+        agreement: share of the held-out texts that the model answers with the label whose name is nearest.
+        epochs: passes over those that it has learned from.
+        file_bytes: size of the model.
+        interrupted: whether somebody has ended the training early.
+        seconds: how long each step took.
+    """
+
+    texts: int
+    learned: int
+    by: str
+    sizes: Mapping[str, int]
+    agreement: float
+    epochs: int
+    file_bytes: int
+    interrupted: bool
+    seconds: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it, for programs."""
+        return {"objective": "label-names", **asdict(self)}
+
+    def show(self, console: Console, output: Path) -> None:
+        """Print the labels, how far to trust them, and what can be done next."""
+        console.print(
+            Text(
+                f"{plural(len(self.sizes), 'label')} by their names, as {self.by} knows them: learned from the "
+                f"{self.learned:,} surest of {plural(self.texts, 'text')}, {plural(self.epochs, 'epoch')}."
+            )
+        )
+        table = Table("label", box=None, pad_edge=False)
+        for column in ("texts", "share"):
+            table.add_column(column, justify="right")
+        for name, size in sorted(self.sizes.items(), key=lambda item: -item[1]):
+            table.add_row(Text(named(name)), f"{size:,}", percent(size / max(1, self.texts), 1))
+        console.print(table)
+        console.print(
+            Text(
+                f"Of held-out texts {percent(self.agreement, 1)} get the label whose name is nearest. No label was "
+                "seen: how many are right, only labelled rows can tell."
+            )
+        )
+        megabytes = f"{self.file_bytes / 1e6:.2f} MB"
+        console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --assign labelled.csv"))
