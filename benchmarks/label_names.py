@@ -32,7 +32,7 @@ from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.sentence_encoder import SentenceEncoder
-from textcls_training.studies.runner import markdown_table
+from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "ag_news": {
@@ -56,7 +56,8 @@ PACKAGES: Final = ("textcls", "sentence-transformers", "onnxruntime", "numpy")
 NOTES: Final = """\
 Accuracy on test rows in percent; no label of any row was seen. Nearest: the label whose name has the highest cosine
 with the row, both less the mean of the texts. Model: `textcls pretrain --objective label-names` on {rows:,} texts,
-answering the same rows. Names as in the data; descriptions as in the script. Encoder: {encoder}.
+answering the same rows; mean over draws of the texts, ± their standard deviation, and of the encoder one draw. Names as
+in the data; descriptions as in the script. Encoder: {encoder}.
 """
 
 
@@ -69,7 +70,10 @@ def vectors_of(texts: Sequence[str], encoder: SentenceEncoder | None) -> Float32
 
 def measure(folder: Path, cell: Cell, test_rows: int, place: str | None) -> Figures:
     """Name the test rows of a set directly, and by a model."""
-    train, test = subset(read(folder / "train.csv"), cell.rows or 0, 0), subset(read(folder / "test.csv"), test_rows, 0)
+    train, test = (
+        subset(read(folder / "train.csv"), cell.rows or 0, cell.seed),
+        subset(read(folder / "test.csv"), test_rows, 0),
+    )
     by, which = cell.model.split(", ")
     teacher = place if by == ENCODER else None
     with tempfile.TemporaryDirectory() as temporary:
@@ -92,17 +96,19 @@ def measure(folder: Path, cell: Cell, test_rows: int, place: str | None) -> Figu
         "nearest": 100 * float(np.mean([a == b for a, b in zip(nearest, test.labels, strict=True)])),
         "model": 100 * float(np.mean([a == b for a, b in zip(answers, test.labels, strict=True)])),
         "agreement": 100 * report.agreement,
-        "labels": len(descriptions),
     }
 
 
 def table(state: State) -> list[str]:
     """Return the lines of the table: one a set, what knows the words, and what the labels are called."""
+    lines: dict[tuple[str, str], list[Figures]] = {}
+    for cell, figures in state.measured():
+        lines.setdefault((cell.set, cell.model), []).append(figures)
     rows = [
-        [cell.set, f"{one['labels']:.0f}", cell.model, f"{one['nearest']:.1f}", f"{one['model']:.1f}"]
-        for cell, one in state.measured()
+        [name, model, *(mean_and_spread([one[which] for one in found]) for which in ("nearest", "model"))]
+        for (name, model), found in sorted(lines.items())
     ]
-    return markdown_table(("set", "labels", "by", "nearest", "model"), rows)
+    return markdown_table(("set", "by", "nearest", "model"), rows)
 
 
 @click.command()
@@ -110,6 +116,7 @@ def table(state: State) -> list[str]:
 @click.option("--encoder", "place", help="Folder or name of a sentence-transformers model, to measure it, too.")
 @click.option("--rows", type=click.IntRange(40), default=3000, show_default=True, help="Texts to learn from.")
 @click.option("--test-rows", type=click.IntRange(1), default=1000, show_default=True, help="Rows to answer.")
+@click.option("--draws", type=click.IntRange(1), default=3, show_default=True, help="Of texts; the encoder has one.")
 @click.option(
     "--output",
     default=ROOT / "benchmarks" / "label_names",
@@ -117,14 +124,17 @@ def table(state: State) -> list[str]:
     help="Without suffix.  [default: benchmarks/label_names]",
 )
 @RESTART
-def main(data: tuple[Path, ...], place: str | None, rows: int, test_rows: int, output: Path, restart: bool) -> None:
+def main(
+    data: tuple[Path, ...], place: str | None, rows: int, test_rows: int, draws: int, output: Path, restart: bool
+) -> None:
     """Measure how far names alone go on the data sets in DATA."""
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     state = resume(saved, about(packages=PACKAGES), restart)
     cells = [
-        Cell(name, f"{by}, {which}", 0, rows)
+        Cell(name, f"{by}, {which}", draw, rows)
+        for draw in range(draws)
         for name in sets
-        for by in (VECTORS, *([ENCODER] if place else []))
+        for by in (VECTORS, *([ENCODER] if place and not draw else []))
         for which in (NAMES, *([DESCRIPTIONS] if name in WORDS else []))
     ]
     state.run(cells, lambda cell: measure(sets[cell.set], cell, test_rows, place), saved)

@@ -37,13 +37,13 @@ def pretrain(
     """Learn from the texts of the files DATA, which need no labels; - reads standard input.
 
     What was learned is written to --output: vectors of words, for textcls train --vectors, or a model whose labels are
-    clusters, for textcls clusters. Of masked words and of clusters a twentieth of the texts is held out, on which is
-    measured how much was learned.
+    clusters, for textcls clusters, or those of --names. Of all but co-occurrence a twentieth of the texts is held out,
+    on which is measured how much was learned.
     """
     once(data)
-    check_not_an_input(output, data)
-    check_output_path(output)
     config = PretrainConfig(**settings)
+    check_not_an_input(output, [*data, *filter(None, (config.names,))])
+    check_output_path(output)
     texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)
     reading.say_skipped()

@@ -121,8 +121,8 @@ def _named(
     if words is None:
         raise InputError("The vectors know too few words of these texts to tell what names mean; give --teacher MODEL.")
     name_CE = mean_vectors(Corpus.of([*descriptions.values()], config.max_tokens), words)
-    for (label, description), known in zip(descriptions.items(), name_CE.any(1).tolist(), strict=True):
-        if not known:
+    for (label, description), name_E in zip(descriptions.items(), name_CE, strict=True):
+        if not name_E.any():
             raise InputError(
                 f"No word of {description!r}, which says what {label!r} means, has a vector; describe it by others."
             )
