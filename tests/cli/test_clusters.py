@@ -2,11 +2,12 @@
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import fail, read_rows, run, succeed, write_rows
+from tests.command_line import fail, read_rows, succeed, write_rows
 from tests.training.pretraining.topics import TOPICS, topic_texts
 from textcls import Classifier
 
@@ -170,11 +171,6 @@ def test_a_file_without_rows_is_an_error_and_nothing_is_written(topics: Path, tm
 
 
 def test_a_map_by_umap_says_what_it_needs(topics: Path, texts_path: Path) -> None:
-    try:
-        import umap  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
-    except ModuleNotFoundError:
-        result = run("clusters", topics, texts_path, "--map", "umap", "--json")
-        assert result.exit_code == 2
-        assert "pip install umap-learn" in result.stderr
-    else:
+    if find_spec("umap") is not None:
         pytest.skip("umap-learn is installed")
+    assert "pip install 'textcls[umap]'" in fail(5, "clusters", topics, texts_path, "--map", "umap", "--json")

@@ -33,6 +33,7 @@ EXTRA_OF_PACKAGE: Final = {
     "backports": "tables",
     "ijson": "tables",
     "openpyxl": "tables",
+    "umap": "umap",
 }
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry", "backports")

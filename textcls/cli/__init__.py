@@ -15,25 +15,39 @@ from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, e
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-# Commands are imported when they are called: `textcls predict` must not pay for PyTorch.
-COMMANDS: Final = {
-    "check": "textcls.cli.check:check",
-    "train": "textcls_training.cli:train",
-    "vectors": "textcls_training.cli_vectors:vectors",
-    "pretrain": "textcls_training.pretraining.cli:pretrain",
-    "evaluate": "textcls.cli.evaluate:evaluate",
-    "predict": "textcls.cli.predict:predict",
-    "explain": "textcls.cli.explain:explain",
-    "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
-    "inspect": "textcls.cli.inspect:inspect",
-    "clusters": "textcls.cli.clusters:clusters",
-    "teach": "textcls.cli.teach:teach_command",
-    "ablate": "textcls_training.studies.ablation.cli:ablate",
-    "serve": "textcls.cli.serve:serve",
-    "web": "textcls.cli.web:web",
+# By what a person wants, in the order in which they meet them. Commands are imported when they are called: `textcls
+# predict` must not pay for PyTorch.
+SECTIONS: Final = {
+    "From rows to a model": {
+        "check": "textcls.cli.check:check",
+        "train": "textcls_training.cli:train",
+        "evaluate": "textcls.cli.evaluate:evaluate",
+    },
+    "Ask the model": {
+        "predict": "textcls.cli.predict:predict",
+        "explain": "textcls.cli.explain:explain",
+        "serve": "textcls.cli.serve:serve",
+        "web": "textcls.cli.web:web",
+    },
+    "Look closer": {
+        "inspect": "textcls.cli.inspect:inspect",
+        "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
+        "ablate": "textcls_training.studies.ablation.cli:ablate",
+    },
+    "With few labels, or none": {
+        "vectors": "textcls_training.cli_vectors:vectors",
+        "pretrain": "textcls_training.pretraining.cli:pretrain",
+        "clusters": "textcls.cli.clusters:clusters",
+        "teach": "textcls.cli.teach:teach_command",
+    },
 }
+COMMANDS: Final = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
 # Of these commands another extra has all that they need.
 EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
+
+
+# Characters of a first sentence, which is shown as a whole.
+_SENTENCE: Final = 300
 
 
 class LazyGroup(click.Group):
@@ -42,6 +56,15 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order in which a person meets them."""
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by sections, each with the beginning of its help."""
+        for section, names in SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(_SENTENCE)) for name, command in commands if command]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command, or say which extra is missing."""
@@ -107,19 +130,15 @@ def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:
 def main() -> None:
     """Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
 
+    From a table with the columns text and label to a service:
+
     \u0008
     textcls check tickets.csv
     textcls train tickets.csv --output tickets.onnx
-    textcls vectors import glove.txt --output glove.vectors
-    textcls pretrain tickets.csv --output domain.vectors
     textcls evaluate tickets.onnx heldout.csv
-    textcls predict tickets.onnx new.csv --output answers.csv
     textcls explain tickets.onnx "my card was charged twice"
-    textcls explain-benchmark tickets.onnx heldout.csv
-    textcls inspect tickets.onnx
-    textcls clusters topics.onnx texts.csv --output clusters.html
-    textcls teach tickets.onnx --label refunds --examples refunds.csv
-    textcls ablate tickets.csv --mixing none,gmlp --seeds 3
+    textcls predict tickets.onnx new.csv --output answers.csv
     textcls serve tickets.onnx --port 8000
-    textcls web tickets.onnx --output site --runtime node_modules/onnxruntime-web/dist
+
+    textcls COMMAND --help shows an example and all options of each command.
     """

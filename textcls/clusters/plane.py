@@ -1,8 +1,8 @@
 """Texts as points of a plane, near to each other where a model answers them alike.
 
 By t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]`, or by UMAP
-(McInnes et al. 2018), the package umap-learn. Both are imported on use. What lies far apart, and how large a cloud is,
-means little in either.
+(McInnes et al. 2018), which comes with `textcls[umap]`. Both are imported on use. What lies far apart, and how large a
+cloud is, means little in either.
 """
 
 import warnings
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
-from textcls.errors import ConfigError
 
 Float32 = NDArray[np.float32]
 Method = Literal["tsne", "umap", "none"]
@@ -30,8 +29,7 @@ def require(method: Method) -> None:
     """Make sure that a map can be drawn.
 
     Raises:
-        MissingExtraError: scikit-learn is not installed.
-        ConfigError: umap-learn is not.
+        MissingExtraError: scikit-learn, or umap-learn, is not installed.
     """
     if method == "tsne":
         with optional_dependencies.needed_by(WHAT):
@@ -77,11 +75,6 @@ def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
 
 
 def _umap() -> Any:
-    try:
-        from umap import UMAP  # type: ignore[import-not-found,unused-ignore]
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "The map by UMAP needs the package 'umap-learn', which is not installed; type: pip install umap-learn, or "
-            "leave --map out for t-SNE."
-        ) from error
+    with optional_dependencies.needed_by("The map by UMAP"):
+        from umap import UMAP
     return UMAP
