@@ -38,8 +38,8 @@ def test_a_worker_that_is_killed_is_replaced_and_only_its_own_requests_fail(mode
         assert set(load.statuses) == {200}
         with client_of(url) as client:
             found = until(lambda: (n := numbers(client))["textcls_workers"] == 2 and n)
-        # What the dead worker had answered is still counted, but for an answer of the very moment to each client.
-        assert found['textcls_requests_total{route="/v1/classify",status="200"}'] >= len(load.statuses) - 4
+        # What the dead worker had answered is still counted.
+        assert found['textcls_requests_total{route="/v1/classify",status="200"}'] >= len(load.statuses)
 
 
 def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> None:
