@@ -208,7 +208,7 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
-    ("errors", "_unicode", "contrast", "prototypes"),
+    ("errors", "_unicode", "contrast", "prototypes", "units"),
     ("_util", "labels", "sequences", "tokenizer"),
     ("features", "explanation", "label_sets"),
     ("artifact", "data", "prediction", "sub_token_attribution"),

@@ -1,6 +1,7 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from textcls.display.terminal import explanation as terminal_explanation
 from textcls.display.terminal.console import show
 from textcls.display.text import named, percent
 from textcls.errors import InputError
+from textcls.units import UNITS, Unit
 
 
 @click.command(
@@ -44,6 +46,13 @@ from textcls.errors import InputError
 @click.option(
     "--parts", "with_parts", is_flag=True, help="Also list words, pairs of words, and pieces of unknown words."
 )
+@click.option(
+    "--unit",
+    type=click.Choice(UNITS),
+    default="token",
+    show_default=True,
+    help="Add up and average contributions over phrases or sentences; in long texts sentences read best.",
+)
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 @html_option
@@ -54,6 +63,7 @@ def explain(
     against: str | None,
     top: int | None,
     with_parts: bool,
+    unit: Unit,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -71,18 +81,25 @@ def explain(
     explanation = prediction.explanation
     assert explanation is not None
     explained, left_out = explained_labels(prediction, label, against)
-    attributions = [explanation.attribution(one, against) for one in explained]
+    shown_by = explanation.grouped(unit)
+    attributions = [shown_by.attribution(one, against) for one in explained]
     attribution = attributions[0]
     sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if html is not None:
         fragment = html_explanation.prediction_fragment(
-            prediction, label=label, against=against, top=top or html_explanation.SHOWN_TOKENS, sub_tokens=sub_tokens
+            replace(prediction, explanation=shown_by),
+            label=label,
+            against=against,
+            top=top or html_explanation.SHOWN_TOKENS,
+            sub_tokens=sub_tokens,
         )
         with atomic_write(html) as file:
             file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
     if as_json:
         temperature = classifier.info.temperature
-        click.echo(json_line(explanation_json(prediction, explanation, attributions, temperature, sub_tokens)))
+        by_token = [explanation.attribution(one, against) for one in explained]
+        by_unit = None if unit == "token" else shown_by
+        click.echo(json_line(explanation_json(prediction, explanation, by_token, temperature, sub_tokens, by_unit)))
     elif html is not None:
         score = percent(terminal_explanation.score_of(prediction, attribution.label))
         click.echo(f"{named(attribution.label)} {score} -> {html}")
@@ -90,9 +107,9 @@ def explain(
         shown = top or terminal_explanation.SHOWN_TOKENS
         report = terminal_explanation
         if prediction.several:
-            show(report.label_set_explanation_report(prediction, explanation, attributions, shown, sub_tokens))
+            show(report.label_set_explanation_report(prediction, shown_by, attributions, shown, sub_tokens))
         else:
-            show(report.explanation_report(prediction, explanation, attribution, shown, sub_tokens))
+            show(report.explanation_report(prediction, shown_by, attribution, shown, sub_tokens))
         if left_out:
             show([left_out_line(left_out)])
 

@@ -37,7 +37,7 @@ def left_out_line(labels: Sequence[str]) -> str:
 def completeness_line(explanation: Explanation) -> str:
     """Return in one line that the contributions add up, and how exactly."""
     error = explanation.completeness_error
-    return "bias + tokens = logit, " + (f"to {error:.0e}" if error else "exactly")
+    return f"bias + {explanation.unit}s = logit, " + (f"to {error:.0e}" if error else "exactly")
 
 
 def token_remarks(explanation: Explanation, attribution: Attribution, shown: int) -> list[str]:
@@ -45,7 +45,7 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
     found = []
     if shown < len(attribution.values):
         share = attribution.share(attribution.strongest(shown))
-        found.append(f"The {shown:,} tokens shown carry {percent(share)} of the evidence.")
+        found.append(f"The {shown:,} {explanation.unit}s shown carry {percent(share)} of the evidence.")
     if nearest := explanation.nearest(attribution.label):
         found.append(f"Nearest to {named(attribution.label)}: {'; '.join(map(support_phrase, nearest))}.")
     unknown = explanation.unknown
