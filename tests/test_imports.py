@@ -208,13 +208,14 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
-    ("errors", "_unicode", "contrast", "prototypes", "units"),
-    ("_util", "labels", "sequences", "tokenizer"),
+    ("errors", "_unicode", "contrast", "prototypes", "units", "excerpts"),
+    ("_util", "intervention", "labels", "sequences", "tokenizer"),
     ("features", "explanation", "label_sets"),
     ("artifact", "data", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
+    ("shortcuts",),
     ("batch", "global_explanation", "reading", "teaching", "training"),
     ("evaluation", "clusters"),
     ("display",),

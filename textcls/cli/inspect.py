@@ -15,6 +15,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.terminal.model_info import model_table, threshold_table
+from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
@@ -111,7 +112,8 @@ def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: P
     if as_json:
         click.echo(json_line(found.as_json()))
     elif html is not None:
-        click.echo(f"{found.texts:,} texts, {len(found.shortcuts):,} shortcuts -> {html}")
+        shortcuts = 0 if found.audit is None else len(found.audit.shortcuts)
+        click.echo(f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')} -> {html}")
     else:
         console = stdout_console()
         show(global_explanation_report(found, console.width), console)

@@ -10,6 +10,7 @@ from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
 from textcls.prototypes import SupportWeight
+from textcls.shortcuts.audit import Shortcut, ShortcutAudit
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3
@@ -78,10 +79,32 @@ def summary_line(report: GlobalExplanation) -> str:
     return f"{line}.{dropped}"
 
 
-def no_shortcut_line(report: GlobalExplanation) -> str:
-    """Return what is to be said if no shortcuts were found."""
-    share = percent(report.shortcut_share, None)
-    return f"No shortcuts: no word alone decides more than {share} of a label's answers."
+def nothing_decides_line(report: GlobalExplanation) -> str:
+    """Return what is to be said if no word decides many answers."""
+    share = percent(report.deciding_share, None)
+    return f"No word alone decides more than {share} of a label's answers."
+
+
+def shortcut_lines(audit: ShortcutAudit) -> list[str]:
+    """Return what an audit could have found, and first, if it did not, that it found nothing."""
+    if not audit.could_find:
+        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} are too few to tell of any."]
+    of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
+    answers = "" if audit.labels_from == "file" else ", by the model's answers as the file has no labels"
+    length = ", and at the length of texts" if audit.lengths else ""
+    looked = (
+        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}. Found "
+        f"is what stands in at least {audit.least_texts:,} texts of a label, tells it nine times in ten, stands where "
+        "nothing around it calls for it, as signatures, names, tags and marks do, and moves the model's answers. Not "
+        "found is what is rarer, what is part of what the texts say, and what lies in several places."
+    )
+    return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
+
+
+def reliance_phrase(found: Shortcut) -> str:
+    """Return in a few words what a shortcut does to answers."""
+    phrase = f"put into others {found.put_in_changed:,} of {found.put_in:,}"
+    return phrase if not found.taken_out else f"{phrase}, taken out {found.taken_out_changed:,} of {found.taken_out:,}"
 
 
 def labels_shown(report: GlobalExplanation) -> Sequence[LabelExplanation]:

@@ -7,11 +7,12 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.remarks import labels_shown, mirror_line, no_shortcut_line, summary_line
+from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
 from textcls.display.terminal.console import coloured
 from textcls.display.text import named, one_line, percent
-from textcls.global_explanation.excerpts import Excerpt, marked
+from textcls.excerpts import Excerpt, marked
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.shortcuts.audit import ShortcutAudit
 
 NARROWEST_EXAMPLE: Final = 16
 
@@ -20,11 +21,18 @@ def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[
     """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label."""
     yield Text(summary_line(found))
     yield Text()
-    if found.shortcuts:
-        yield Text("Shortcuts: words that alone decide many answers of a label", style="bold")
-        yield _shortcut_table(found, width)
+    if found.audit is not None:
+        if found.audit.shortcuts:
+            yield Text("Shortcuts: what tells a label and is not part of what is said", style="bold")
+            yield _shortcut_table(found.audit, width)
+        for line in shortcut_lines(found.audit):
+            yield Text(line, style="dim" if line.startswith("Looked") else "")
+        yield Text()
+    if found.deciding:
+        yield Text("Words that alone decide many answers of a label", style="bold")
+        yield _deciding_table(found, width)
     else:
-        yield Text(no_shortcut_line(found))
+        yield Text(nothing_decides_line(found))
     for label in labels_shown(found):
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
@@ -33,9 +41,27 @@ def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[
         yield Text("\n" + mirror_line(found))
 
 
-def _shortcut_table(found: GlobalExplanation, width: int) -> Table:
+def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
+    """A table of shortcuts: in how many texts they stand, and how many answers change with and without them."""
+    rows = [
+        (
+            Text(named(s.text)),
+            Text(named(s.label)),
+            Text("" if s.kind == "length" else s.place),
+            Text(f"{s.texts:,}"),
+            Text(percent(s.of_label / s.texts)),
+            Text(f"{s.put_in_changed:,}/{s.put_in:,}"),
+            Text(f"{s.taken_out_changed:,}/{s.taken_out:,}" if s.taken_out else ""),
+            s.example or Excerpt("", 0, 0),
+        )
+        for s in audit.shortcuts
+    ]
+    return _example_table(("shortcut", "label", "stands", "texts", "of label", "put in", "taken out"), rows, 3, width)
+
+
+def _deciding_table(found: GlobalExplanation, width: int) -> Table:
     rows = []
-    for s in found.shortcuts:
+    for s in found.deciding:
         wrong = "" if s.wrong is None else f"{s.wrong:,}"
         cells = (named(s.text), named(s.label), f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", percent(s.share))
         rows.append((*map(Text, (*cells, wrong)), s.example))
@@ -88,6 +114,6 @@ def _cut(excerpt: Excerpt, width: int) -> Text:
         most = max(room // 2, room - cell_len(behind))
         while cell_len(before) > most:
             before = "\u2026" + before[2:] if len(before) > 1 else ""
-    text = Text.assemble((before, "dim"), f"[{term}]", (behind, "dim"))
+    text = Text.assemble((before, "dim"), f"[{term}]" if term else "", (behind, "dim"))
     text.truncate(width, overflow="ellipsis")
     return text
