@@ -26,6 +26,10 @@ PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
 
+# A token, and what replaces it: None for nothing.
+Option = tuple[int, str | None]
+Options = tuple[Option, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -88,11 +92,13 @@ class Search:
     """What was looked for, and what was found.
 
     Attributes:
+        text: what was read of the text.
         found: the smallest change found; None where there is none within the search.
         tokens: how many tokens were tried by themselves.
         asked: about how many texts the model was asked.
     """
 
+    text: str
     found: Counterfactual | None
     tokens: int
     asked: int
@@ -152,7 +158,7 @@ class _Searching:
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
         self.values = explanation.attribution(before, against).values
         strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
-        self.options: list[tuple[int, str | None]] = [(i, None) for i in strongest]
+        self.options: list[Option] = [(i, None) for i in strongest]
         self.options += [(i, word) for i in strongest for word in _others(self.text, self.spans[i], groups)]
         self.tokens, self.asked = len(strongest), 0
 
@@ -164,11 +170,11 @@ class _Searching:
             found = self._told((ranked[0],), smallest=self.tokens == len(self.spans))
         elif margins:
             found = self._more(ranked[:PAIRED])
-        return Search(found, self.tokens, self.asked)
+        return Search(self.text, found, self.tokens, self.asked)
 
-    def _more(self, strongest: Sequence[tuple[int, str | None]]) -> Counterfactual | None:
+    def _more(self, strongest: Sequence[Option]) -> Counterfactual | None:
         """Try two changes at once, then a few more."""
-        sets = [pair for pair in combinations(strongest, 2) if pair[0][0] != pair[1][0]]
+        sets: list[Options] = [pair for pair in combinations(strongest, 2) if pair[0][0] != pair[1][0]]
         for size in range(2, MOST_CHANGES + 1):
             margins = self._ask(sets)
             if not margins:
@@ -179,10 +185,8 @@ class _Searching:
             sets = self._longer([sets[i] for i in best[:BEAM]], strongest)
         return None
 
-    def _longer(
-        self, sets: Sequence[tuple[tuple[int, str | None], ...]], strongest: Sequence[tuple[int, str | None]]
-    ) -> list[tuple[tuple[int, str | None], ...]]:
-        found = {}
+    def _longer(self, sets: Sequence[Options], strongest: Sequence[Option]) -> list[Options]:
+        found: dict[Options, None] = {}
         for some in sets:
             for option in strongest:
                 if option[0] not in {token for token, _ in some}:
@@ -190,12 +194,12 @@ class _Searching:
                     found[longer] = None
         return list(found)
 
-    def _ask(self, sets: Sequence[tuple[tuple[int, str | None], ...]]) -> list[float]:
+    def _ask(self, sets: Sequence[Options]) -> list[float]:
         """Return how far each changed text is from another answer; below 0 it has it."""
         self.asked += len(sets)
         return [self._margin(answer) for answer in self.classifier.predict([self._changed(some) for some in sets])]
 
-    def _changed(self, some: Sequence[tuple[int, str | None]]) -> str:
+    def _changed(self, some: Options) -> str:
         by = {token: word if word is not None else _blank(self.spans[token]) for token, word in some}
         return exchange(self.text, self.spans, by)
 
@@ -210,7 +214,7 @@ class _Searching:
             return float(rest.max(initial=-np.inf)) - other
         return own - float(np.delete(scores, names.index(self.before)).max(initial=-np.inf))
 
-    def _told(self, some: Sequence[tuple[int, str | None]], *, smallest: bool) -> Counterfactual:
+    def _told(self, some: Options, *, smallest: bool) -> Counterfactual:
         text = self._changed(some)
         answer = self.classifier.predict(text)
         changes = tuple(

@@ -36,8 +36,8 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
         terms = tuple(dict.fromkeys(term for word in meant.split(",") if (term := tuple(tokenizer.tokenize(word)))))
         if not 2 <= len(terms) <= MOST_IN_GROUP:
             raise InputError(
-                f"{path}, line {number}: {len(terms)} words; write 2 to {MOST_IN_GROUP} different ones with commas between "
-                "them, as in: he, she"
+                f"{path}, line {number}: {len(terms)} words; write 2 to {MOST_IN_GROUP} different ones with commas "
+                "between them, as in: he, she"
             )
         groups.append(terms)
     if not groups:

@@ -8,16 +8,19 @@ import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import html_option, model_argument, threshold_option
+from textcls.cli.options import exchange_option, html_option, model_argument, threshold_option
+from textcls.counterfactual import counterfactual
 from textcls.display.html import explanation as html_explanation
 from textcls.display.html.fragments import document
 from textcls.display.plain_data import explanation_json, json_line
 from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
 from textcls.display.terminal.console import show
+from textcls.display.terminal.counterfactual import change_report
 from textcls.display.text import named, percent
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls.units import UNITS, Unit
+from textcls.word_groups import read_groups
 
 
 @click.command(
@@ -53,6 +56,13 @@ from textcls.units import UNITS, Unit
     show_default=True,
     help="Add up and average contributions over phrases or sentences; in long texts sentences read best.",
 )
+@click.option(
+    "--counterfactual",
+    "with_change",
+    is_flag=True,
+    help="Also search the fewest tokens without which the answer is another, or with --contrast that one.",
+)
+@exchange_option
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 @html_option
@@ -64,6 +74,8 @@ def explain(
     top: int | None,
     with_parts: bool,
     unit: Unit,
+    with_change: bool,
+    groups: Path | None,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -73,6 +85,9 @@ def explain(
     Blue tokens speak for the winning label, orange ones against it. The numbers add up to the logit. Where a text may
     have several labels, each of those assigned is explained by itself.
     """
+    if groups is not None and not with_change:
+        raise ConfigError("--exchange needs --counterfactual, which then tries the words of a line for each other.")
+    exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
     if html is not None:
         check_not_an_input(html, [model])
@@ -85,6 +100,10 @@ def explain(
     attributions = [shown_by.attribution(one, against) for one in explained]
     attribution = attributions[0]
     sub_tokens = classifier.parts(explanation.text) if with_parts else None
+    search = None
+    if with_change:
+        one = attributions[0].label if prediction.several else None
+        search = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
     if html is not None:
         fragment = html_explanation.prediction_fragment(
             replace(prediction, explanation=shown_by),
@@ -92,6 +111,7 @@ def explain(
             against=against,
             top=top or html_explanation.SHOWN_TOKENS,
             sub_tokens=sub_tokens,
+            change=search,
         )
         with atomic_write(html) as file:
             file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
@@ -99,7 +119,8 @@ def explain(
         temperature = classifier.info.temperature
         by_token = [explanation.attribution(one, against) for one in explained]
         by_unit = None if unit == "token" else shown_by
-        click.echo(json_line(explanation_json(prediction, explanation, by_token, temperature, sub_tokens, by_unit)))
+        found = explanation_json(prediction, explanation, by_token, temperature, sub_tokens, by_unit)
+        click.echo(json_line(found if search is None else {**found, "counterfactual": search.as_json()}))
     elif html is not None:
         score = percent(terminal_explanation.score_of(prediction, attribution.label))
         click.echo(f"{named(attribution.label)} {score} -> {html}")
@@ -110,6 +131,8 @@ def explain(
             show(report.label_set_explanation_report(prediction, shown_by, attributions, shown, sub_tokens))
         else:
             show(report.explanation_report(prediction, shown_by, attribution, shown, sub_tokens))
+        if search is not None:
+            show(change_report(search))
         if left_out:
             show([left_out_line(left_out)])
 

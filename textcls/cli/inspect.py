@@ -8,23 +8,36 @@ from click.core import ParameterSource
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, html_option, model_argument, reading_options, text_column_option
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    exchange_option,
+    html_option,
+    model_argument,
+    reading_options,
+    text_column_option,
+)
+from textcls.display.html.exchanges import exchange_fragment
 from textcls.display.html.fragments import document
 from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.plain_data import json_line
+from textcls.display.remarks import exchange_line
 from textcls.display.terminal.console import show, stdout_console
+from textcls.display.terminal.counterfactual import exchange_report
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.terminal.model_info import model_table, threshold_table
 from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.exchanges import ExchangeReport, compare_exchanged
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.labels import label_number
+from textcls.word_groups import read_groups
 
 LISTED: Final = 10
 # Options that need --evidence.
 _OF_EVIDENCE: Final = (
-    *("text_columns", "label_column", "only", "top", "html"),
+    *("groups", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
 
@@ -32,7 +45,9 @@ _OF_EVIDENCE: Final = (
 @click.command(
     epilog="""Example: textcls inspect tickets.onnx
 
-    Example: textcls inspect tickets.onnx --evidence heldout.csv"""
+    Example: textcls inspect tickets.onnx --evidence heldout.csv
+
+    Example: textcls inspect tickets.onnx --evidence heldout.csv --exchange names.txt"""
 )
 @model_argument
 @click.option(
@@ -42,6 +57,7 @@ _OF_EVIDENCE: Final = (
     metavar="DATA",
     help="Show what speaks for and against each label over the texts of a file, and shortcuts.",
 )
+@exchange_option
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
 @click.option(
@@ -61,6 +77,7 @@ _OF_EVIDENCE: Final = (
 def inspect(
     model: Path,
     data: Path | None,
+    groups: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
     only: tuple[str, ...],
@@ -82,10 +99,17 @@ def inspect(
         check_output_path(html)
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
+    exchanged = [] if groups is None else read_groups(groups)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
-        found = explain_globally(classifier, rows, top=top or LISTED, labels=only or None)
+        if exchanged:
+            report = compare_exchanged(classifier, (text for text, _ in rows), exchanged)
+        else:
+            found = explain_globally(classifier, rows, top=top or LISTED, labels=only or None)
     reading.say_skipped()
-    _show_evidence(model, found, as_json, html)
+    if exchanged:
+        _show_exchanges(model, report, as_json, html)
+    else:
+        _show_evidence(model, found, as_json, html)
 
 
 def _given(*names: str) -> list[str]:
@@ -102,6 +126,20 @@ def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: boo
         show([model_table(model, classifier.info, verbose=verbose)])
         if classifier.info.several:
             show(threshold_table(classifier.info))
+
+
+def _show_exchanges(model: Path, report: ExchangeReport, as_json: bool, html: Path | None) -> None:
+    if html is not None:
+        title = f"{model.stem}: words exchanged"
+        with atomic_write(html) as file:
+            file.write(document(title, exchange_fragment(title, report)).encode())
+    if as_json:
+        click.echo(json_line(report.as_json()))
+    elif html is not None:
+        click.echo(f"{exchange_line(report)} -> {html}")
+    else:
+        console = stdout_console()
+        show(exchange_report(report, console.width), console)
 
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None) -> None:

@@ -52,6 +52,13 @@ text_column_option = click.option(
     metavar="NAME",
     help="Column of the text; give it several times to join columns.  [default: those of the training]",
 )
+exchange_option = click.option(
+    "--exchange",
+    "groups",
+    type=PATH,
+    metavar="FILE",
+    help="Words that may stand for each other, a group a line, with commas between them: he, she",
+)
 html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")
 label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]"

@@ -5,7 +5,9 @@ from typing import Final
 
 from textcls.clusters.agreement import Agreement
 from textcls.clusters.survey import Cluster, ClusterSurvey
+from textcls.counterfactual import Search
 from textcls.display.text import MOST_NAMED, named, percent, plural
+from textcls.exchanges import ExchangeReport
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
@@ -105,6 +107,43 @@ def reliance_phrase(found: Shortcut) -> str:
     """Return in a few words what a shortcut does to answers."""
     phrase = f"put into others {found.put_in_changed:,} of {found.put_in:,}"
     return phrase if not found.taken_out else f"{phrase}, taken out {found.taken_out_changed:,} of {found.taken_out:,}"
+
+
+def change_line(search: Search) -> str:
+    """Return in one line what would change the answer."""
+    if search.found is None:
+        return "No small change of the text changes the answer."
+    found = search.found
+    left_out = [named(change.text) for change in found.changes if change.by is None]
+    exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
+    ways = (("without", left_out), ("with", exchanged))
+    how = " and ".join(f"{way} {' and '.join(words)}" for way, words in ways if words)
+    return f"{how[0].upper()}{how[1:]}, it would be {named(found.label)}, {percent(found.score)}."
+
+
+def search_line(search: Search) -> str:
+    """Return in one line what was searched, and whether there is no smaller change."""
+    smallest = search.found is not None and search.found.smallest
+    end = "; there is no smaller one among them" if smallest else ""
+    return (
+        f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
+        f"them, {plural(search.asked, 'text')} in all{end}. It is what changes this model's answer, not what is true."
+    )
+
+
+def exchange_line(report: ExchangeReport) -> str:
+    """Return in one line what exchanged words do to answers."""
+    if not report.exchanges:
+        return f"None of the words to exchange stands in {plural(report.texts, 'text')}."
+    changed, asked = sum(one.changed for one in report.exchanges), sum(one.texts for one in report.exchanges)
+    return f"Words exchanged: {changed:,} of {asked:,} answers change."
+
+
+def absent_line(report: ExchangeReport) -> str:
+    """Return in one line which words stand in no text."""
+    names = [named(word) for word in report.absent]
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"In no text: {', '.join(names[:MOST_NAMED])}{more}."
 
 
 def labels_shown(report: GlobalExplanation) -> Sequence[LabelExplanation]:

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.counterfactual import Search
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
-from textcls.display.remarks import completeness_line, token_remarks
+from textcls.display.remarks import change_line, completeness_line, search_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
 from textcls.display.token_table import SubTokenTable, TokenTable, sub_token_table, tints, token_table
 from textcls.explanation import Attribution, Explanation
@@ -35,6 +36,7 @@ def prediction_fragment(
     against: str | None = None,
     top: int = SHOWN_TOKENS,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
+    change: Search | None = None,
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
 
@@ -51,6 +53,8 @@ def prediction_fragment(
         if label is None and len(answers) > SHOWN_ANSWERS:
             more = len(answers) - SHOWN_ANSWERS
             found.append(f'<p class="note">{more:,} more assigned; name a label to see why it is.</p>')
+    if change is not None:
+        found.append(_change(change))
     return fragment(found)
 
 
@@ -136,6 +140,21 @@ def _explanation(
         "This is exact accounting of this model's answer, not a claim about causes.</p>"
     )
     return "\n".join(found)
+
+
+def _change(search: Search) -> str:
+    """Return what would change the answer: the text with what is left out struck through."""
+    found, at = search.found, 0
+    pieces: list[str] = []
+    for change in found.changes if found is not None else ():
+        by = "" if change.by is None else f" <ins>{shown(change.by)}</ins>"
+        pieces += escape(visible(search.text[at : change.start])), f"<del>{shown(change.text)}</del>{by}"
+        at = change.end
+    text = f'<div class="text" dir="auto">{"".join(pieces)}{escape(visible(search.text[at:]))}</div>' if pieces else ""
+    return (
+        f"<h3>What would change it</h3><p>{shown(change_line(search))}</p>{text}"
+        f'<p class="note">{shown(search_line(search))}</p>'
+    )
 
 
 def _levels(attribution: Attribution) -> list[int]:

@@ -52,7 +52,7 @@ def _shortcuts(audit: ShortcutAudit) -> str:
         f'<td class="left">{"" if s.kind == "length" else s.place}</td><td>{s.texts:,}</td>'
         f"<td>{percent(s.of_label / s.texts)}</td><td>{s.put_in_changed:,} of {s.put_in:,}</td>"
         f"<td>{f'{s.taken_out_changed:,} of {s.taken_out:,}' if s.taken_out else ''}</td>"
-        f"{'<td></td>' if s.example is None else _example(s.example)}</tr>"
+        f"{'<td></td>' if s.example is None else example(s.example)}</tr>"
         for s in audit.shortcuts
     ]
     return (
@@ -71,7 +71,7 @@ def _deciding(report: GlobalExplanation) -> str:
     rows = [
         f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
         f"<td>{s.decided:,} of {s.answers:,}</td><td>{percent(s.share)}</td>"
-        f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{_example(s.example)}</tr>"
+        f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{example(s.example)}</tr>"
         for s in report.deciding
     ]
     otherwise = "it would not have been assigned" if report.several else "another label would have been answered"
@@ -93,11 +93,12 @@ def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
     )
     return heads + "".join(
         f'<tr><th scope="row">{name(f.text)}</th>{bar(f.evidence / strongest, 0)}<td>{signed(f.evidence, 1)}</td>'
-        f"<td>{signed(f.mean)}</td><td>{f.count:,}</td>{_example(f.example)}</tr>"
+        f"<td>{signed(f.mean)}</td><td>{f.count:,}</td>{example(f.example)}</tr>"
         for f in terms
     )
 
 
-def _example(example: Excerpt) -> str:
-    before, meant, behind = (escape(one_line(part)) for part in marked(example))
+def example(found: Excerpt) -> str:
+    """Return a cell with what stands around a word, which is marked."""
+    before, meant, behind = (escape(one_line(part)) for part in marked(found))
     return f'<td class="example" dir="auto">{before}<mark>{meant}</mark>{behind}</td>'

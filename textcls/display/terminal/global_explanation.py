@@ -1,20 +1,17 @@
 """What a model goes by over many texts, for the terminal."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
 
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
 from textcls.display.terminal.console import coloured
-from textcls.display.text import named, one_line, percent
-from textcls.excerpts import Excerpt, marked
+from textcls.display.terminal.examples import example_table
+from textcls.display.text import named, percent
+from textcls.excerpts import Excerpt
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.shortcuts.audit import ShortcutAudit
-
-NARROWEST_EXAMPLE: Final = 16
 
 
 def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[Table | Text]:
@@ -56,7 +53,7 @@ def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
         )
         for s in audit.shortcuts
     ]
-    return _example_table(("shortcut", "label", "stands", "texts", "of label", "put in", "taken out"), rows, 3, width)
+    return example_table(("shortcut", "label", "stands", "texts", "of label", "put in", "taken out"), rows, 3, width)
 
 
 def _deciding_table(found: GlobalExplanation, width: int) -> Table:
@@ -66,7 +63,7 @@ def _deciding_table(found: GlobalExplanation, width: int) -> Table:
         cells = (named(s.text), named(s.label), f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", percent(s.share))
         rows.append((*map(Text, (*cells, wrong)), s.example))
     heads = ("word", "label", "decides", "in", "of answers", "share", "wrong")
-    return _example_table(heads, rows, 2, width)
+    return example_table(heads, rows, 2, width)
 
 
 def _term_table(label: LabelExplanation, width: int) -> Table:
@@ -88,32 +85,4 @@ def _term_table(label: LabelExplanation, width: int) -> Table:
         for side, terms in sides
         for i, term in enumerate(terms)
     ]
-    return _example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)
-
-
-def _example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
-    """A table with an example at the end of each row, which gives way where the lines are too long.
-
-    The first `names` columns stand to the left, the numbers behind them to the right.
-    """
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
-    table.add_column("example", no_wrap=True)
-    taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
-    for *cells, example in rows:
-        table.add_row(*cells, _cut(example, max(NARROWEST_EXAMPLE, width - taken)))
-    return table
-
-
-def _cut(excerpt: Excerpt, width: int) -> Text:
-    before, term, behind = (one_line(part) for part in marked(excerpt))
-    room = max(0, width - cell_len(term) - 2)
-    if cell_len(before) + cell_len(behind) > room:
-        # The term itself has to stay in sight.
-        most = max(room // 2, room - cell_len(behind))
-        while cell_len(before) > most:
-            before = "\u2026" + before[2:] if len(before) > 1 else ""
-    text = Text.assemble((before, "dim"), f"[{term}]" if term else "", (behind, "dim"))
-    text.truncate(width, overflow="ellipsis")
-    return text
+    return example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)
