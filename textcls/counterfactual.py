@@ -25,6 +25,8 @@ SINGLY: Final = 200
 PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
+# So often the model is asked at the most if nothing is exchanged.
+MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED
 
 # A token, and what replaces it: None for nothing.
 Option = tuple[int, str | None]
