@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from textcls import tokenizer
 from textcls.classifier import Classifier
+from textcls.cost import CALL_BYTES, Cost
 from textcls.counterfactual import MOST_ASKED, counterfactual
 from textcls.errors import ConfigError, InputError, TooLargeError
 from textcls.labels import label_number
