@@ -8,7 +8,7 @@ settings and audited on the very file that it was trained on. A plant is found i
 whole or in part; whatever else is called out is a false alarm. Beside it: words that alone decide more than a tenth of
 the answers of a label, which is all that was told before there was an audit.
 
-Written are shortcuts.json and shortcuts.md; a set that stands in the .json already is not measured again.
+Written are shortcuts.json and shortcuts.md; what stands in the .json already is not measured again.
 """
 
 import json
@@ -123,11 +123,13 @@ def trained(data: Labelled) -> Classifier:
         return Classifier.load(path)
 
 
-def measure(name: str, data: Labelled, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield figures for the clean set, and for each plant in it."""
+def measure(name: str, data: Labelled, seed: int, done: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield figures for the clean set, and for each plant in it that is not among those `done`."""
     labels = sorted(set(data.labels))
     label = labels[seed % len(labels)]
     for plant in (None, *plants(seed)):
+        if ("none" if plant is None else plant.name) in done:
+            continue
         rows = data if plant is None else Labelled(planted(data, plant, label, seed), data.labels)
         audit, before = examined(trained(rows), rows)
         signs = () if plant is None else plant.signs
@@ -174,8 +176,9 @@ def main(data: tuple[Path, ...], seeds: int) -> None:
     done: dict[str, list[dict[str, Any]]] = kept.get("rows", {})
     for name, folder in data_sets(data).items():
         for seed in range(seeds):
-            if f"{name}, {seed}" not in done:
-                done[f"{name}, {seed}"] = list(measure(name, read(folder / "train.csv"), seed))
+            rows = done.setdefault(f"{name}, {seed}", [])
+            for row in measure(name, read(folder / "train.csv"), seed, [row["plant"] for row in rows]):
+                rows.append(row)
                 kept = {**about(), "rows": done}
                 RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     assert __doc__

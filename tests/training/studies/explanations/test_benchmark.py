@@ -28,7 +28,7 @@ def test_every_method_has_every_figure(result: BenchmarkResult) -> None:
         assert {group: len(figures) for group, figures in method.figures.items()} == {
             "delete": 7,
             "mask": 7,
-            "plausibility": 4,
+            "plausibility": 12,
             "robustness": 4,
         }
         assert all(len(curve) == 5 for curves in method.curves.values() for curve in curves.values())
