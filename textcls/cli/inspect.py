@@ -66,7 +66,8 @@ _OF_EVIDENCE: Final = (
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
+    help="List so many words, and pairs, for and against each label, with numbers and examples.  "
+    f"[default: an overview; in JSON and pages {LISTED}]",
 )
 @click.option(
     "--verbose", "-v", is_flag=True, help="Also show the network, the seed and the versions it was made with."
@@ -109,7 +110,7 @@ def inspect(
     if exchanged:
         _show_exchanges(model, report, as_json, html)
     else:
-        _show_evidence(model, found, as_json, html)
+        _show_evidence(model, found, as_json, html, compact=top is None)
 
 
 def _given(*names: str) -> list[str]:
@@ -142,7 +143,7 @@ def _show_exchanges(model: Path, report: ExchangeReport, as_json: bool, html: Pa
         show(exchange_report(report, console.width), console)
 
 
-def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None) -> None:
+def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None, *, compact: bool) -> None:
     if html is not None:
         title = f"What {model.stem} goes by"
         with atomic_write(html) as file:
@@ -154,4 +155,4 @@ def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: P
         click.echo(f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')} -> {html}")
     else:
         console = stdout_console()
-        show(global_explanation_report(found, console.width), console)
+        show(global_explanation_report(found, console.width, compact=compact), console)

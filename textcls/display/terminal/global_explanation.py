@@ -1,21 +1,32 @@
 """What a model goes by over many texts, for the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
-from textcls.display.terminal.console import coloured
+from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.terminal.examples import example_table
 from textcls.display.text import named, percent
 from textcls.excerpts import Excerpt
-from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
 from textcls.shortcuts.audit import ShortcutAudit
 
+# Of a pipe, which has no width, lines of an overview are no longer than this.
+WIDEST: Final = 160
 
-def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[Table | Text]:
-    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label."""
+
+def global_explanation_report(found: GlobalExplanation, width: int, *, compact: bool = False) -> Iterator[Table | Text]:
+    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label.
+
+    Args:
+        found: what was found.
+        width: of a line.
+        compact: whether each label has a line, so that all fits a screen; or else tables with numbers and examples.
+    """
     yield Text(summary_line(found))
     yield Text()
     if found.audit is not None:
@@ -30,12 +41,42 @@ def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[
         yield _deciding_table(found, width)
     else:
         yield Text(nothing_decides_line(found))
+    if compact:
+        yield Text()
+        yield _overview(found, width)
+        yield Text("With --top 10: sums, means, counts and examples of ten each.", style="dim")
+        return
     for label in labels_shown(found):
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
         yield _term_table(label, width)
     if found.mirrored:
         yield Text("\n" + mirror_line(found))
+
+
+def _overview(found: GlobalExplanation, width: int) -> Table:
+    """A table with the strongest words and pairs for and against each label, as many as a line holds."""
+    table = Table(box=None, pad_edge=False)
+    for head, justify in (("label", "left"), ("answers", "right"), ("for", "left"), ("against", "left")):
+        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    names = max(cell_len(named(label.label)) for label in found.labels) if found.labels else 0
+    room = max(24, (min(width, WIDEST) - max(names, 5) - 15) // 2)
+    for label in found.labels:
+        sides = ((label.words_for, label.pairs_for, FOR), (label.words_against, label.pairs_against, AGAINST))
+        cells = [Text(_listed(words, pairs, room), style=style) for words, pairs, style in sides]
+        table.add_row(Text(named(label.label), style="bold"), f"{label.answers:,}", *cells)
+    return table
+
+
+def _listed(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution], room: int) -> str:
+    """Return the strongest of words and pairs, strongest first, as many as there is room for."""
+    line = ""
+    for term in sorted((*words, *pairs), key=lambda term: -abs(term.evidence)):
+        more = f", {named(term.text)}" if line else named(term.text)
+        if cell_len(line + more) > room:
+            break
+        line += more
+    return line
 
 
 def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
