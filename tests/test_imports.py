@@ -215,7 +215,7 @@ LAYERS_OF_TEXTCLS = (
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
-    ("shortcuts", "counterfactual", "exchanges"),
+    ("shortcuts", "counterfactual", "exchanges", "lexicon"),
     ("batch", "global_explanation", "reading", "teaching", "training"),
     ("evaluation", "clusters"),
     ("display",),

@@ -66,7 +66,7 @@ def test_inspect_shows_what_speaks_for_each_label_over_a_file(
 
 def test_inspect_tells_of_the_labels_asked_for(model_path: Path, table: Path) -> None:
     every = json.loads(succeed("inspect", model_path, "--evidence", table, "--json"))
-    asked = ["--label", "sales", "--label", "billing"]
+    asked = ["--label", "sales", "--label", "billing", "--top", "10"]
     found = json.loads(succeed("inspect", model_path, "--evidence", table, "--json", *asked))
     by_name = {label["label"]: label for label in every["labels"]}
     assert found["labels"] == [by_name["sales"], by_name["billing"]]

@@ -11,7 +11,7 @@ from textcls.classifier import Classifier
 from textcls.cli.options import exchange_option, html_option, model_argument, threshold_option
 from textcls.counterfactual import counterfactual
 from textcls.display.html import explanation as html_explanation
-from textcls.display.html.fragments import document
+from textcls.display.html.fragments import document, made_of
 from textcls.display.plain_data import explanation_json, json_line
 from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
@@ -114,7 +114,8 @@ def explain(
             change=search,
         )
         with atomic_write(html) as file:
-            file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
+            page = document(f"{named(attribution.label)} - {model.stem}", fragment, about=made_of(model))
+            file.write(page.encode())
     if as_json:
         temperature = classifier.info.temperature
         by_token = [explanation.attribution(one, against) for one in explained]

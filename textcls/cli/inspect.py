@@ -18,7 +18,7 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.display.html.exchanges import exchange_fragment
-from textcls.display.html.fragments import document
+from textcls.display.html.fragments import document, made_of
 from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.plain_data import json_line
 from textcls.display.remarks import exchange_line
@@ -32,12 +32,13 @@ from textcls.exchanges import ExchangeReport, compare_exchanged
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.labels import label_number
+from textcls.lexicon import Lexicon, lexicon
 from textcls.word_groups import read_groups
 
 LISTED: Final = 10
 # Options that need --evidence.
 _OF_EVIDENCE: Final = (
-    *("groups", "text_columns", "label_column", "only", "top", "html"),
+    *("groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
 
@@ -58,6 +59,13 @@ _OF_EVIDENCE: Final = (
     help="Show what speaks for and against each label over the texts of a file, and shortcuts.",
 )
 @exchange_option
+@click.option(
+    "--lexicon",
+    "lexicon_path",
+    type=PATH,
+    metavar="FILE",
+    help="Write what the model says of each word and pair of the texts, for every label, as CSV or .json.",
+)
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
 @click.option(
@@ -79,6 +87,7 @@ def inspect(
     model: Path,
     data: Path | None,
     groups: Path | None,
+    lexicon_path: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
     only: tuple[str, ...],
@@ -95,22 +104,34 @@ def inspect(
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
-    if html is not None:
-        check_not_an_input(html, [model, data])
-        check_output_path(html)
+    _check_outputs([model, data], html, lexicon_path)
+    if groups is not None and lexicon_path is not None:
+        raise ConfigError("--exchange and --lexicon are told one at a time; give one of them.")
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
     exchanged = [] if groups is None else read_groups(groups)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
-        if exchanged:
+        if lexicon_path is not None:
+            _write_lexicon(lexicon_path, lexicon(classifier, (text for text, _ in rows)))
+        elif exchanged:
             report = compare_exchanged(classifier, (text for text, _ in rows), exchanged)
         else:
             found = explain_globally(classifier, rows, top=top or LISTED, labels=only or None)
     reading.say_skipped()
+    if lexicon_path is not None:
+        return
     if exchanged:
         _show_exchanges(model, report, as_json, html)
     else:
         _show_evidence(model, found, as_json, html, compact=top is None)
+
+
+def _check_outputs(inputs: list[Path], *outputs: Path | None) -> None:
+    """Refuse what cannot be written, or would overwrite what is read, before the work."""
+    for path in outputs:
+        if path is not None:
+            check_not_an_input(path, inputs)
+            check_output_path(path)
 
 
 def _given(*names: str) -> list[str]:
@@ -129,11 +150,19 @@ def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: boo
             show(threshold_table(classifier.info))
 
 
+def _write_lexicon(path: Path, found: Lexicon) -> None:
+    with atomic_write(path) as file:
+        file.write((found.as_json() if path.suffix.lower() == ".json" else found.as_csv()).encode())
+    rest = f"; {found.unknown:,} more of the texts are unknown to the model" if found.unknown else ""
+    dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
+    click.echo(f"{len(found.terms):,} words and pairs -> {path}{rest}{dropped}.")
+
+
 def _show_exchanges(model: Path, report: ExchangeReport, as_json: bool, html: Path | None) -> None:
     if html is not None:
         title = f"{model.stem}: words exchanged"
         with atomic_write(html) as file:
-            file.write(document(title, exchange_fragment(title, report)).encode())
+            file.write(document(title, exchange_fragment(title, report), about=made_of(model)).encode())
     if as_json:
         click.echo(json_line(report.as_json()))
     elif html is not None:
@@ -147,7 +176,7 @@ def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: P
     if html is not None:
         title = f"What {model.stem} goes by"
         with atomic_write(html) as file:
-            file.write(document(title, global_explanation_fragment(title, found)).encode())
+            file.write(document(title, global_explanation_fragment(title, found), about=made_of(model)).encode())
     if as_json:
         click.echo(json_line(found.as_json()))
     elif html is not None:

@@ -1,8 +1,11 @@
 """What all fragments are made of: the style they share, escaped texts, bars."""
 
+import hashlib
 from collections.abc import Iterable
+from datetime import date
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +25,15 @@ def style() -> str:
     return "".join(rules)
 
 
-def document(title: str, *fragments: str) -> str:
-    """Return a page of its own that shows the fragments."""
+def document(title: str, *fragments: str, about: str = "") -> str:
+    """Return a page of its own that shows the fragments.
+
+    Args:
+        title: of the page.
+        fragments: what is on it.
+        about: of which model it is and when it was made, in one line; empty for nothing.
+    """
+    header = f'<header class="textcls"><p class="note">{shown(about)}</p></header>\n' if about else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         # Whatever a text holds, a browser will neither run nor fetch anything.
@@ -31,6 +41,7 @@ def document(title: str, *fragments: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{shown(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        + header
         + "\n".join(fragments)
         + "\n</body>\n</html>\n"
     )
@@ -41,6 +52,12 @@ def fragment(parts: Iterable[str]) -> str:
     system is light.
     """
     return f'<div class="textcls">\n<style>{style()}</style>\n' + "\n".join(parts) + "\n</div>"
+
+
+def made_of(model: Path) -> str:
+    """Return of which file a page tells, its version as services name it, what made the page, and the day."""
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+    return f"{model.name} ({digest}), told by textcls {version('textcls')} on {date.today().isoformat()}"
 
 
 def shown(text: str) -> str:
