@@ -89,7 +89,8 @@ def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TE
             f"{classifier.path} has no weights of words: tokens are mixed, or labels are prototypes, or seeds are many."
         )
     words, pairs, dropped = _counted(classifier, texts, most)
-    kinds: list[Kind] = [*(("word",) * len(words)), *(("pair",) * len(pairs))]
+    kinds: list[Kind] = ["word" for _ in words]
+    kinds += ["pair" for _ in pairs]
     terms: list[tuple[str, ...]] = [*((word,) for word in words), *pairs]
     weights_WC = np.concatenate([_weights(classifier, terms[: len(words)]), _weights(classifier, terms[len(words) :])])
     counts = [*words.values(), *pairs.values()]
