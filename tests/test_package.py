@@ -102,7 +102,7 @@ def test_all_three_packages_are_typed() -> None:
 
 def test_the_program_is_an_entry_point(contents: dict[str, bytes]) -> None:
     points = contents[f"textcls-{textcls.__version__}.dist-info/entry_points.txt"].decode()
-    assert "[console_scripts]\ntextcls = textcls.cli:main" in points
+    assert "[console_scripts]\ntextcls = textcls.__main__:run" in points
 
 
 # Its metadata
