@@ -21,11 +21,12 @@ def exact(text: str) -> int:
 
 def near(text: str) -> int:
     """Return a number that is the same for near copies; a text of nothing but signs is copied by itself alone."""
-    if text.isascii():  # In a tenth of the time.
-        kept = text.encode().translate(_LOWER, _ASCII_OTHER).decode()
-    else:
-        kept = _OTHER.sub("", text).casefold()
-    return hash(kept or text)
+    return hash((_ascii_left(text) if text.isascii() else _OTHER.sub("", text).casefold()) or text)
+
+
+def _ascii_left(text: str) -> str:
+    """Return what the general rule leaves of ASCII, in a tenth of its time."""
+    return text.encode().translate(_LOWER, _ASCII_OTHER).decode()
 
 
 def groups(keys: Int64) -> Iterator[Int64]:
