@@ -99,7 +99,7 @@ class CompiledTrainer(AnyTrainer):
         return means
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
-        """Yield what jobs of different views come to, which share nothing: all at once, the first one in this thread."""
+        """Yield what jobs of views come to, which share nothing: all at once, the first one in this thread."""
         others = [self._threads.submit(job) for job in jobs[1:]]
         yield jobs[0]()
         for other in others:
