@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from textcls.data import folders, formats
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
+from textcls.data.patterns import matching
 from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.errors import InputError
@@ -85,7 +86,8 @@ def open_table(path: Readable, options: ReadOptions | None = None, bad: BadRows 
 def open_tables(
     paths: Sequence[Readable], options: ReadOptions | None = None, bad: BadRows | None = None
 ) -> Iterator[Table]:
-    """Open the files at `paths`, `-` being standard input; of a folder its files, or its class folders.
+    """Open the files at `paths`, `-` being standard input; of a folder its files, or its class folders; of a pattern
+    such as part-*.parquet the files that it matches.
 
     Raises:
         InputError: a file is not there or cannot be read; also while rows are read, if `bad` skips none.
@@ -95,7 +97,8 @@ def open_tables(
     options, bad = options or ReadOptions(), bad or BadRows()
     with ExitStack() as stack:
         names, contents = [], []
-        for path in paths:
+        named = [one for path in paths for one in (matching(path) if isinstance(path, Path) else [path])]
+        for path in named:
             for name, content in _contents(path, options, stack):
                 _check_names(name, content.columns)
                 names.append(name)

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.tokenizer import tokenize
-from textcls_training.config.resolve import FEW_ROWS
+from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
 from textcls_training.data.arrays import Int64
 
 SPLIT_SEED = 2021
 # One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
+# More validation rows than this tell no more, and take time after each epoch.
+MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
 
 
 def hash_of(text: str) -> int:
@@ -25,7 +27,7 @@ def hash_of(text: str) -> int:
 
 def hashes_of(texts: Sequence[str]) -> Int64:
     """Return the hash of each text."""
-    return np.array([hash_of(text) for text in texts], np.int64)
+    return np.fromiter(map(hash_of, texts), np.int64, len(texts))
 
 
 def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
@@ -55,7 +57,7 @@ def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
     A row is never held out when no other row would be left to teach its label.
     """
     few = len(hashes) < CROSS_FIT_BELOW
-    parts = CROSS_FIT_PARTS if few else PARTS
+    parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
