@@ -129,9 +129,10 @@ class _Numbering:
     def _forget(self) -> None:
         self._forgets = True
         number = np.fromiter(self.number.values(), np.int64, len(self.number))
-        order = np.argsort(-self._count[number], kind="stable")[: MOST_TYPES // 2]
+        # Of equal counts the later ones stay: they have had less time.
+        order = np.argsort(self._count[number], kind="stable")
         kept = np.zeros(len(number), np.bool_)
-        kept[order] = True
+        kept[order[-(MOST_TYPES // 2) :]] = True
         pairs = [pair for pair, stays in zip(self.number.items(), kept.tolist(), strict=True) if stays]
         self.number = defaultdict(self._next.__next__, pairs)
 
