@@ -23,7 +23,7 @@ from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import validation_masks
+from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
@@ -200,7 +200,7 @@ def _datasets(
         raise InputError("No training text holds a single word or sign; is the text column the right one?")
     if validation is not None:
         return dataset, [Split(dataset, validation)]
-    return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
+    return dataset, [dataset.split(mask) for mask in masks_of(dataset.corpus.hash, dataset.labels)]
 
 
 def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:

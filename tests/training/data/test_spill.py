@@ -78,7 +78,14 @@ def test_a_corpus_on_disk_is_that_in_memory_and_so_are_its_selections_and_rows(t
             corpus = Corpus.of(texts, 5, spill)
             space = FeatureSpace.fit(corpus, config)
             chosen = corpus.select(which)
-            arrays = (corpus.token, chosen.token, chosen.start, space.weight, space.encode(chosen).bigram_row)
+            arrays = (
+                corpus.token,
+                chosen.token,
+                chosen.hash,
+                chosen.start,
+                space.weight,
+                space.encode(chosen).bigram_row,
+            )
             found.append((corpus.types, *(array.tolist() for array in arrays)))
     assert found[0] == found[1]
 

@@ -12,6 +12,7 @@ import numpy as np
 from textcls import tokenizer
 from textcls._util.spill import IN_MEMORY, Spill
 from textcls_training.data.arrays import Bools, Int32, Int64, blocks, ranges, starts
+from textcls_training.data.split import hash_of_tokens
 
 # Of more types the more frequent half is kept.
 MOST_TYPES: Final = 2**21
@@ -25,6 +26,7 @@ BLOCK: Final = 1 << 20
 class Corpus:
     """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit.
 
+    `hash` is that of each text's tokens, cut off or not (`textcls_training.data.split`): it is the same for copies.
     Of more than `MOST_TYPES` types the rarer ones become `RARE`, which is then type 0. `of_types` is what somebody has
     found out of the types, by whatever they call it: selections share it. Arrays of one number a token lie where
     `spill` says.
@@ -34,6 +36,7 @@ class Corpus:
     token: Int32
     start: Int64
     full: Bools
+    hash: Int64
     of_types: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
     spill: Spill = field(default=IN_MEMORY, compare=False, repr=False)
 
@@ -48,10 +51,11 @@ class Corpus:
     def of(cls, texts: Sequence[str], max_tokens: int, spill: Spill = IN_MEMORY) -> "Corpus":
         """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
         numbering = _Numbering()
-        found, flat, block = array("i"), spill.growing(np.int32), array("i")
+        found, hashes, flat, block = array("i"), array("q"), spill.growing(np.int32), array("i")
         for text in texts:
             tokens = tokenizer.tokenize(text)
             found.append(len(tokens))
+            hashes.append(hash_of_tokens(tokens))
             block.extend(map(numbering.number.__getitem__, tokens[:max_tokens]))
             if len(block) >= BLOCK:
                 flat.extend(numbering.count(block))
@@ -60,7 +64,7 @@ class Corpus:
         lengths = np.array(found, np.int64)
         start = starts(np.minimum(lengths, max_tokens))
         types, token = numbering.types(flat.array())
-        return cls(types, token, start, lengths >= max_tokens, spill=spill)
+        return cls(types, token, start, lengths >= max_tokens, np.array(hashes, np.int64), spill=spill)
 
     @property
     def has_rare(self) -> bool:
@@ -83,6 +87,7 @@ class Corpus:
                 self.token[begin:end],
                 self.start[first : last + 1] - begin,
                 self.full[first:last],
+                self.hash[first:last],
                 self.of_types,
                 self.spill,
             )
@@ -99,7 +104,7 @@ class Corpus:
         for first, last in blocks(start):
             places = ranges(self.start[which[first:last]], lengths[first:last])
             token[start[first] : start[last]] = self.token[places]
-        return Corpus(self.types, token, start, self.full[which], self.of_types, self.spill)
+        return Corpus(self.types, token, start, self.full[which], self.hash[which], self.of_types, self.spill)
 
 
 class _Numbering:

@@ -14,7 +14,7 @@ from textcls import features
 from textcls.features import FeatureConfig
 from textcls_training.compiling import compiled
 from textcls_training.config.resolve import LEAST_BUCKETS
-from textcls_training.data.arrays import Float32, Int32, Int64, starts
+from textcls_training.data.arrays import Bools, Int32, Int64, starts
 from textcls_training.data.corpus import Corpus
 
 # Buckets a feature, so that almost every one has a bucket of its own, and the most that there are.
@@ -68,22 +68,21 @@ class FeatureSpace:
         ngram, word = hashes.ngram[has_ngram], hashes.word[occurs]
         buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.bigrams + len(word)))
         count = np.zeros(buckets, np.int32)
-        factor = np.zeros(buckets, np.float32)
+        shared = np.zeros(buckets, np.bool_)
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
-        _count(ngram, np.repeat(type_count, has_ngram.sum(1)), np.float32(1), count, factor)
+        _count(ngram, np.repeat(type_count, has_ngram.sum(1)), False, count, shared)
         for _, bigram in hashes.bigram_parts():
-            _count(bigram, np.ones(len(bigram), np.int64), np.float32(0.5), count, factor)
-        _count(word, type_count[occurs], np.float32(1), count, factor)
+            _count(bigram, np.ones(len(bigram), np.int64), True, count, shared)
+        _count(word, type_count[occurs], False, count, shared)
         count[0] = 0  # Bucket 0 stands for no feature.
-        seen = np.flatnonzero(count >= _least_count(count, MOST_ROWS))
-        row_of_bucket = np.zeros(buckets, np.int32)
-        row_of_bucket[seen] = np.arange(1, len(seen) + 1)
+        least = _least_count(count, MOST_ROWS)
+        rows = int(np.count_nonzero(count >= least))
+        count_V, shared_V = np.zeros(rows + 1, np.int64), np.zeros(rows + 1, np.bool_)
+        _number_rows(count, shared, least, count_V, shared_V)
         # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
-        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count[seen], len(corpus)))) + 1
-        weight = idf / idf.max(initial=1.0) * factor[seen]
-        return cls(
-            config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
-        )
+        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count_V[1:], len(corpus)))) + 1
+        weight = idf / idf.max(initial=1.0) * np.where(shared_V[1:], 0.5, 1.0)
+        return cls(config, count, count_V, np.append(0, weight).astype(np.float32))
 
     @property
     def buckets(self) -> int:
@@ -161,19 +160,37 @@ def bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
 
 
 @compiled
-def _count(hash_N: features.Uint32, times_N: Int64, kind_factor: np.float32, count_B: Int32, factor_B: Float32) -> None:
-    """Add to the counts of the buckets of some hashes, and let the factor of their kind be that of the buckets."""
+def _count(hash_N: features.Uint32, times_N: Int64, shared: bool, count_B: Int32, shared_B: Bools) -> None:
+    """Add to the counts of the buckets of some hashes, and note whether two tokens share what is in these buckets."""
     last = np.uint32(len(count_B) - 1)
     for n in range(len(hash_N)):
         bucket = hash_N[n] & last
         count_B[bucket] += times_N[n]
-        factor_B[bucket] = kind_factor
+        shared_B[bucket] = shared
+
+
+@compiled
+def _number_rows(count_B: Int32, shared_B: Bools, least: int, count_V: Int64, shared_V: Bools) -> None:
+    """Number the buckets of at least so many occurrences from 1 on, in place of their counts, and all others 0.
+
+    Written besides: what was noted of each row. No other array is as large as the buckets: new pages cost most here.
+    """
+    row = 0
+    for b in range(len(count_B)):
+        if count_B[b] >= least:
+            row += 1
+            count_V[row], shared_V[row] = count_B[b], shared_B[b]
+            count_B[b] = row
+        else:
+            count_B[b] = 0
 
 
 def _least_count(count_B: Int32, most: int) -> int:
     """Return how often a feature must come to be among the `most` frequent, or fewer where many come as often."""
+    if np.count_nonzero(count_B) <= most:
+        return 1
     seen = count_B[count_B > 0]
-    return int(np.partition(seen, len(seen) - most - 1)[len(seen) - most - 1]) + 1 if len(seen) > most else 1
+    return int(np.partition(seen, len(seen) - most - 1)[len(seen) - most - 1]) + 1
 
 
 def _enough_buckets(features: int) -> int:

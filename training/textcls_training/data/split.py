@@ -22,7 +22,12 @@ MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
 
 def hash_of(text: str) -> int:
     """Return 32 bits of a text. Texts are copies when their tokens are the same."""
-    return mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False)
+    return hash_of_tokens(tokenize(text))
+
+
+def hash_of_tokens(tokens: Sequence[str]) -> int:
+    """Return the hash of a text that has these tokens."""
+    return mmh3.hash(" ".join(tokens), SPLIT_SEED, signed=False)
 
 
 def hashes_of(texts: Sequence[str]) -> Int64:
@@ -46,13 +51,8 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
     return part[row]
 
 
-def validation_masks(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows, as `masks_of` does of their hashes."""
-    yield from masks_of(hashes_of(texts), labels)
-
-
 def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows: one mask, or several when rows are few.
+    """Yield masks of validation rows by the hash of each text: one mask, or several when rows are few.
 
     A row is never held out when no other row would be left to teach its label.
     """
