@@ -206,6 +206,14 @@ def test_without_labels_the_answers_of_the_model_stand_in(
     assert [shortcut.text for shortcut in found.shortcuts] == ["quilt"]
 
 
+def test_a_few_labels_among_many_texts_do_not_count(classifier: Classifier) -> None:
+    auditor = ShortcutAuditor(classifier)
+    for i in range(300):
+        auditor.add("my card", "billing" if i % 10 == 0 else None, i % 2)
+    found = auditor.audit()
+    assert (found.labels_from, found.of_texts) == ("answers", 270)
+
+
 def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:
     auditor = ShortcutAuditor(classifier)
     for _ in range(99):

@@ -97,7 +97,7 @@ class ShortcutAuditor:
         number = None if label is None else self._number.get(label)
         if number is not None:
             self._labelled.add(text, number)
-        elif not self._labelled.rows:
+        else:
             self._answered.add(text, answer)
 
     def audit(self) -> ShortcutAudit:
