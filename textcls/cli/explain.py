@@ -114,7 +114,12 @@ def explain(
             change=search,
         )
         with atomic_write(html) as file:
-            page = document(f"{named(attribution.label)} - {model.stem}", fragment, about=made_of(model))
+            page = document(
+                f"{named(attribution.label)} - {model.stem}",
+                fragment,
+                about=made_of(model),
+                heading=f"An answer of {model.stem}",
+            )
             file.write(page.encode())
     if as_json:
         temperature = classifier.info.temperature

@@ -256,7 +256,8 @@ def _table(table: TokenTable) -> str:
         rows.append(_sum_row(f"{table.others:,} others", table.rest))
     rows.append(_sum_row("bias", table.bias))
     rows.append(_sum_row("= logit", table.total, ' class="total"'))
-    return f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+    wide = "" if table.unit == "token" else " units"
+    return f'<div class="wide"><table class="tokens{wide}">{"".join(rows)}</table></div>'
 
 
 def _sub_tokens(table: SubTokenTable, kind: str) -> str:

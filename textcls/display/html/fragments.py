@@ -14,6 +14,7 @@ from textcls.display.text import named, visible
 ASSETS: Final = Path(__file__).parent / "assets"
 _PAGE_STYLE: Final = (
     "body{margin:0;background:#fff}.textcls{max-width:56rem;margin:0 auto!important;padding:2rem 1.25rem!important}"
+    "header.textcls{padding-bottom:0!important}header.textcls h2{margin-top:0}header+.textcls{padding-top:0!important}"
     "@media(prefers-color-scheme:dark){body{background:#15171c}}"
 )
 
@@ -25,15 +26,17 @@ def style() -> str:
     return "".join(rules)
 
 
-def document(title: str, *fragments: str, about: str = "") -> str:
+def document(title: str, *fragments: str, about: str = "", heading: str = "") -> str:
     """Return a page of its own that shows the fragments.
 
     Args:
         title: of the page.
         fragments: what is on it.
         about: of which model it is and when it was made, in one line; empty for nothing.
+        heading: above that, for fragments that have none of their own.
     """
-    header = f'<header class="textcls"><p class="note">{shown(about)}</p></header>\n' if about else ""
+    head = f"<h2>{shown(heading)}</h2>" if heading else ""
+    header = f'<header class="textcls">{head}<p class="note">{shown(about)}</p></header>\n' if about else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         # Whatever a text holds, a browser will neither run nor fetch anything.
