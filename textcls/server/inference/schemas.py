@@ -80,7 +80,8 @@ class ClassifyRequest(StrictRequest):
         None, ge=1, description="Return this many labels of each text, best first; null: all."
     )
     explain: Explain = Field(
-        None,
+        False,
+        validate_default=True,
         description="Also say what each token added to the logit of each label returned: true, or an object that asks "
         "for more.",
     )
