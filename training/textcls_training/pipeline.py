@@ -1,6 +1,7 @@
 """A whole training run: labelled texts in, a saved model and a report of it out."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
-from textcls_training.fit.device import fuses_metric_scores
+from textcls_training.fit.device import fuses_metric_scores, resolve_device
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
@@ -37,6 +38,9 @@ from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
+from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+from textcls_training.state.folder import opened
+from textcls_training.state.identity import identity
 from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
@@ -59,9 +63,12 @@ def train(
     unlabelled: UnlabelledTexts | None = None,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    state: Path | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    return run(given, output, config, valid=valid, unlabelled=unlabelled, callback=callback, stop=stop).report
+    return run(
+        given, output, config, valid=valid, unlabelled=unlabelled, callback=callback, stop=stop, state=state
+    ).report
 
 
 def run(
@@ -73,6 +80,7 @@ def run(
     unlabelled: UnlabelledTexts | None = None,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    state: Path | None = None,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -89,15 +97,32 @@ def run(
         stop: by which somebody may end the training early. The model is then that of the first train-valid split, as
             it stands: without `valid` it has not learned from the validation rows. While unlabelled texts are at work
             it is the whole model without them.
+        state: a folder in which the training keeps its state, see `textcls_training.state.folder`. After a kill, the
+            same call goes on from there, to the same bytes.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read.
         ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, and nothing to
-            answer.
+            answer; or the folder holds the state of another training, or the state of this one cannot be kept.
         MissingExtraError: the teacher needs a package that is not installed.
-        SurroundingsError: `output` cannot be written.
+        SurroundingsError: `output` or the state cannot be written, or another process trains with this state.
         ArtifactError: the exported model does not answer as the trained one does.
     """
+    with ExitStack() as kept:
+        return _run(given, output, config, valid, unlabelled, callback, stop, state, kept)
+
+
+def _run(
+    given: LabelledTexts,
+    output: Path,
+    config: TrainConfig | None,
+    valid: LabelledTexts | None,
+    unlabelled: UnlabelledTexts | None,
+    callback: Callback,
+    stop: Stop | None,
+    state: Path | None,
+    kept: ExitStack,
+) -> TrainingRun:
     check_output_path(output)
     if given.label_sets is not None:
         metrics.require()
@@ -114,17 +139,22 @@ def run(
     dataset, splits = _datasets(given, valid, names, config.max_tokens)
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
+    checkpoints: Checkpoints = NOWHERE
+    if state is not None:
+        _check_keepable(resolved)
+        known = identity(given, valid, unlabelled, config, resolved, versions())
+        checkpoints = kept.enter_context(opened(state, known, callback.note))
     clock.lap("preparing")
     with reproducible(resolved.seed, resolved.impl):
-        selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
-    kept = resolved.vectors if model.vector_view is not None else None
-    resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
+        selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop, checkpoints)
+    vectors = resolved.vectors if model.vector_view is not None else None
+    resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted
     fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
     outcome = DistillationOutcome(fitted, None)
     if distillation is not None and whole:
-        outcome = distillation.run(given, valid, dataset, fitted, callback, stop)
+        outcome = distillation.run(given, valid, dataset, fitted, callback, stop, checkpoints)
         clock.lap("distilling")
     fitted = outcome.fitted
     if config.head == "prototypes":
@@ -135,8 +165,8 @@ def run(
         outcome = replace(outcome, fitted=fitted)
     held_out = HeldOut.of(fitted.selected, names)
     with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
-        known = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
+        vectors_report = VectorsReport.of(fitted.model, fitted.learned.corpus)
+        info = _model_info(given, names, outcome, held_out, rows, vectors_report, linear=config.head == "linear")
         tables = _save(fitted, given, info, config, output)
         clock.lap("saving")
     report = TrainReport.of(
@@ -146,11 +176,19 @@ def run(
         rows=rows,
         folds=fitted.folds,
         file_bytes=output.stat().st_size,
-        vectors=known,
+        vectors=vectors_report,
         seconds=clock.seconds,
         distillation=outcome.report,
     )
     return TrainingRun(report, fitted.model, tables)
+
+
+def _check_keepable(resolved: ResolvedConfig) -> None:
+    """Refuse to keep the state of a training whose later steps hang on more than its arrays."""
+    if resolved.impl == "reference" and resolve_device(resolved.device).type != "cpu":
+        raise ConfigError("The state of a training on a GPU cannot be kept; choose device cpu, or leave the state out.")
+    if resolved.model.draws_while_training:
+        raise ConfigError("The state of a training with dropout cannot be kept; leave one of the two out.")
 
 
 def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainConfig, output: Path) -> Tables:

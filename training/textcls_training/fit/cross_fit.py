@@ -20,9 +20,15 @@ from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
+from textcls_training.state.arrays_file import Arrays
+from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 
+# What the fit on all rows is called, as others are "split 1 of 5".
+ALL_ROWS = "all rows"
 # What is kept of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
+# In the state of a fit: how many epochs were validated, and the logits of those that are kept.
+_VALIDATED, _LOGITS = "validated", "logits"
 
 
 def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> AnyTrainer:
@@ -59,6 +65,7 @@ class ValidatedFit:
         self.trainer = make_trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
         self.parts: SplitParts | None = None
+        self._validated = 0
         self._split = split
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
@@ -66,27 +73,48 @@ class ValidatedFit:
         # Of one label a text all are kept, as ever: the epoch that they choose is part of the promise of same bytes.
         self._keeps_all = not split.train.several or an_epoch * config.epochs <= MOST_LOGITS
 
-    def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
+    def run(
+        self, name: str, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE, *, keep: bool = False
+    ) -> None:
         """Train for all epochs, or until a stop is requested, and validate each whole one.
 
         Args:
             name: what the callback is told.
             callback: told of progress.
+            checkpoint: where the state of the fit is kept, and from which it goes on.
             keep: whether this is the fit that is kept at a stop, which its first validation makes possible.
         """
         trainer = self.trainer
         callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
-        for number in range(1, trainer.config.epochs + 1):
+        self._resume(checkpoint.load(), callback)
+        trainer.keep = lambda: checkpoint.offer(self._state)
+        trainer.stop.possible |= keep and len(self._validation) > 0 and self._validated > 0
+        for number in range(self._validated + 1, trainer.config.epochs + 1):
             trainer.train_epoch(number, callback)
             if trainer.stop.requested:
                 return
             if not self._keeps_all:
                 self.logits.clear()
             self.logits.append(trainer.predict(self._encoded))
+            self._validated = number
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()
+
+    def _state(self) -> FitState:
+        """Return the state of the fit, with what has been validated."""
+        state = self.trainer.state()
+        arrays = {**state.arrays, _VALIDATED: np.array(self._validated)}
+        arrays |= {f"{_LOGITS}.{i}": logits_VRC for i, logits_VRC in enumerate(self.logits)}
+        return replace(state, arrays=arrays)
+
+    def _resume(self, arrays: Arrays | None, callback: Callback) -> None:
+        self.trainer.resume(arrays, callback)
+        if arrays is not None:
+            self._validated = int(arrays[_VALIDATED])
+            kept = sum(name.startswith(_LOGITS) for name in arrays)
+            self.logits += [arrays[f"{_LOGITS}.{i}"] for i in range(kept)]
 
     def _score(self) -> EpochScore | None:
         """Score the last epoch, each view alike."""
@@ -115,9 +143,16 @@ class CrossFit:
     """
 
     def __init__(
-        self, dataset: Dataset, splits: Sequence[Split], classes: int, config: ResolvedConfig, stop: Stop
+        self,
+        dataset: Dataset,
+        splits: Sequence[Split],
+        classes: int,
+        config: ResolvedConfig,
+        stop: Stop,
+        checkpoints: Checkpoints = NOWHERE,
     ) -> None:
         self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
+        self.checkpoints = checkpoints
         self.logits: list[list[Float32]] = [[] for _ in splits]
         self.parts: list[SplitParts | None] = [None] * len(splits)
         self.final: AnyTrainer | None = None
@@ -140,7 +175,8 @@ class CrossFit:
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.final is None or selected.epochs != self.config.epochs:
-            self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
+            checkpoint = self.checkpoints.of(f"{ALL_ROWS} to epoch {selected.epochs}")
+            self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
 
     def _select(self, validation: Validation) -> SelectionResult:
@@ -182,7 +218,7 @@ class CrossFit:
 
     def _fit_all(self) -> None:
         final = make_trainer(self.dataset, self.classes, self.config, self.stop)
-        final.train(self.config.epochs)
+        final.train(self.config.epochs, checkpoint=self.checkpoints.of(ALL_ROWS))
         self.final = final
 
     def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:
@@ -190,7 +226,8 @@ class CrossFit:
         if i == 0:
             self.kept = found
         name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
-        found.run(name, callback, keep=i == 0)
+        checkpoint = self.checkpoints.of(f"split {i + 1} of {len(self.splits)}")
+        found.run(name, callback, checkpoint, keep=i == 0)
         self.logits[i], self.parts[i] = found.logits, found.parts
 
     def _cancel(self) -> None:
@@ -210,6 +247,7 @@ def cross_fit(
     config: ResolvedConfig,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    checkpoints: Checkpoints = NOWHERE,
 ) -> tuple[SelectionResult, TrainedModel]:
     """Let the validation rows of all splits together select the epoch, and return it with the model of all rows.
 
@@ -220,7 +258,7 @@ def cross_fit(
         ConfigError: training diverged.
         KeyboardInterrupt: a stop was requested before it was possible.
     """
-    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop()).run(callback)
+    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
     return selected, trainer.trained_model(selected.calibration.ensemble_weights)
 
 
@@ -231,8 +269,9 @@ def fit(
     epochs: int,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> AnyTrainer:
     """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`."""
     trainer = make_trainer(dataset, classes, config, stop)
-    trainer.train(epochs, callback)
+    trainer.train(epochs, callback, checkpoint)
     return trainer

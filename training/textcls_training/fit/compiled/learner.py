@@ -4,8 +4,10 @@ Shapes: V rows of the table, D width, S seeds, C labels, N texts, K batches.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
@@ -41,6 +43,7 @@ class Learner:
         table: its rows.
         weights: of attention and head.
         rates: at their highest.
+        steps: how many there were.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class Learner:
             Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
             Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
         )
-        self._steps = 0
+        self.steps = 0
 
     @classmethod
     def of_features(
@@ -116,11 +119,17 @@ class Learner:
             factor_K: of the rates.
         """
         norm, moments = self.config.attention == "norm", self._moments
-        steps = self._steps, factor_K
-        self._steps += len(factor_K)
+        steps = self.steps, factor_K
+        self.steps += len(factor_K)
         return train_batches(
             encoded.texts, self.table, self.weights, moments, targets, self.rates, norm, scratch, batches, steps
         )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name: of rows, where these learn, and of the dense weights."""
+        mean, square = self._moments
+        dense = {"dense": self.weights.flat, "mean": mean.flat, "square": square.flat}
+        return {"row": self.table.row_VD, "sum": self.table.sum_V, **dense} if len(self.table.sum_V) else dense
 
     def predict(self, encoded: Encoded) -> Float32:
         """Return the logits [N, C] of texts."""

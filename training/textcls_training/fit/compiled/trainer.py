@@ -6,13 +6,13 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64, starts
-from textcls_training.data.batches import epoch_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
@@ -23,6 +23,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.models.ensemble import VECTORS, TrainedModel
+from textcls_training.state.arrays_file import Arrays
 
 # Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
 STEPS_AT_ONCE: Final = 32
@@ -67,12 +68,12 @@ class CompiledTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
-        rng = np.random.default_rng([self.config.seed, number])
-        for batches in _some(epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)):
+        for batches in _some(self.batches(number)):
             if self.stop.requested:
                 return
             for text_B, loss in zip(batches, self._train(batches), strict=True):
                 callback.step(len(text_B), loss)
+            self.keep()
         self.epochs = number
 
     def _train(self, batches: Sequence[Int64]) -> list[float]:
@@ -90,6 +91,16 @@ class CompiledTrainer(AnyTrainer):
             if not math.isfinite(mean):
                 raise diverged(f" at step {first + k}: the loss is not finite")
         return means
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name."""
+        return {f"{i}.{name}": array for i, one in enumerate(self.learners) for name, array in one.arrays().items()}
+
+    def resume(self, arrays: Arrays | None, callback: Callback = NOBODY) -> None:
+        """Go on from the arrays of a state; from the start without any."""
+        super().resume(arrays, callback)
+        for learner in self.learners:
+            learner.steps = self.step_number
 
     def predict(self, encoded_V: Sequence[Encoded]) -> Float32:
         """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
