@@ -18,6 +18,8 @@ from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.clock import Clock
 from textcls_training.config.resolve import LabelWeights, ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
+from textcls_training.continuing import Continuation, keep
+from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -39,8 +41,10 @@ from textcls_training.models.calibration import AnyCalibration, LabelSetCalibrat
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+from textcls_training.state.finished import Finished
 from textcls_training.state.folder import opened
 from textcls_training.state.identity import identity
+from textcls_training.state.rehearsal import NO_PART
 from textcls_training.training_report import HeldOut, TrainReport
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
@@ -64,11 +68,11 @@ def train(
     callback: Callback = NOBODY,
     stop: Stop | None = None,
     state: Path | None = None,
+    from_state: Path | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    return run(
-        given, output, config, valid=valid, unlabelled=unlabelled, callback=callback, stop=stop, state=state
-    ).report
+    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
+    return run(given, output, config, valid=valid, unlabelled=unlabelled, **told).report
 
 
 def run(
@@ -81,6 +85,7 @@ def run(
     callback: Callback = NOBODY,
     stop: Stop | None = None,
     state: Path | None = None,
+    from_state: Path | None = None,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -99,17 +104,29 @@ def run(
             it is the whole model without them.
         state: a folder in which the training keeps its state, see `textcls_training.state.folder`. After a kill, the
             same call goes on from there, to the same bytes.
+        from_state: such a folder of a training that has finished, to which `given` are new rows; see
+            `textcls_training.continuing`.
 
     Raises:
-        InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read.
+        InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
+            training can go on from that state.
         ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, and nothing to
             answer; or the folder holds the state of another training, or the state of this one cannot be kept.
         MissingExtraError: the teacher needs a package that is not installed.
         SurroundingsError: `output` or the state cannot be written, or another process trains with this state.
         ArtifactError: the exported model does not answer as the trained one does.
     """
+    earlier = None
+    if from_state is not None:
+        if state is not None and state.resolve() == from_state.resolve():
+            raise ConfigError(f"{state} is to be gone on from, and written to; name another folder for the new state.")
+        if unlabelled is not None:
+            raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
+        earlier = Continuation(Finished.load(from_state), given, config or TrainConfig())
+        callback.note(earlier.sentence())
+        given, config = earlier.given, earlier.config
     with ExitStack() as kept:
-        return _run(given, output, config, valid, unlabelled, callback, stop, state, kept)
+        return _run(given, output, config, valid, unlabelled, callback, stop, state, earlier, kept)
 
 
 def _run(
@@ -121,29 +138,27 @@ def _run(
     callback: Callback,
     stop: Stop | None,
     state: Path | None,
+    earlier: Continuation | None,
     kept: ExitStack,
 ) -> TrainingRun:
     check_output_path(output)
-    if given.label_sets is not None:
-        metrics.require()
     clock = Clock()
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
-    if config.head == "prototypes" and given.label_sets is not None:
-        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
-    names = given.label_names()
-    if config.head == "prototypes":
-        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
-
-        check_support_rows(given.labels)
-    dataset, splits = _datasets(given, valid, names, config.max_tokens)
+    learned = earlier if earlier is not None and not earlier.anew else None
     answered = distillation is not None and distillation.answered
-    resolved = _resolved(config, given, dataset, names, answered=answered)
-    checkpoints: Checkpoints = NOWHERE
+    names, dataset, splits, part, resolved = _prepared(config, given, valid, learned, answered=answered)
+    keep_fits = learned is not None or len(given.texts) > config.rehearsal_rows
+    folder = None
     if state is not None:
         _check_keepable(resolved)
-        known = identity(given, valid, unlabelled, config, resolved, versions())
-        checkpoints = kept.enter_context(opened(state, known, callback.note))
+        before = None if earlier is None else earlier.finished.sha256
+        teacher = None if distillation is None else distillation.teacher_sha256
+        known = identity(given, valid, unlabelled, config, resolved, versions(), before, teacher)
+        folder = kept.enter_context(opened(state, known, callback.note, keep_fits=keep_fits))
+    checkpoints: Checkpoints = folder or NOWHERE
+    if learned is not None:
+        checkpoints = learned.checkpoints(checkpoints)
     clock.lap("preparing")
     with reproducible(resolved.seed, resolved.impl):
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop, checkpoints)
@@ -166,9 +181,26 @@ def _run(
     held_out = HeldOut.of(fitted.selected, names)
     with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
         vectors_report = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(given, names, outcome, held_out, rows, vectors_report, linear=config.head == "linear")
+        info = _model_info(
+            given, names, outcome, held_out, rows, vectors_report, linear=config.head == "linear", learned=learned
+        )
         tables = _save(fitted, given, info, config, output)
         clock.lap("saving")
+    if folder is not None and whole and not fitted.selected.interrupted:
+        keep(
+            folder,
+            given,
+            dataset,
+            part,
+            names,
+            config,
+            resolved,
+            splits=len(splits),
+            epochs=selected.epochs,
+            rows=len(given.texts) if earlier is None else earlier.rows,
+            alone=_alone(given, unlabelled, config, resolved, keep_fits),
+        )
+        clock.lap("keeping")
     report = TrainReport.of(
         fitted.model,
         fitted.selected,
@@ -181,6 +213,46 @@ def _run(
         distillation=outcome.report,
     )
     return TrainingRun(report, fitted.model, tables)
+
+
+class Prepared(NamedTuple):
+    """What a training begins with.
+
+    Attributes:
+        names: the labels, in the order of their numbers.
+        dataset: all rows.
+        splits: the train-valid splits.
+        part: which of these holds out each row.
+        resolved: how it is trained.
+    """
+
+    names: Sequence[str]
+    dataset: Dataset
+    splits: Sequence[Split]
+    part: Int64
+    resolved: ResolvedConfig
+
+
+def _prepared(
+    config: TrainConfig,
+    given: LabelledTexts,
+    valid: LabelledTexts | None,
+    learned: Continuation | None,
+    *,
+    answered: bool,
+) -> Prepared:
+    if given.label_sets is not None:
+        metrics.require()
+    if config.head == "prototypes" and given.label_sets is not None:
+        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
+    names = given.label_names() if learned is None else learned.names
+    if config.head == "prototypes":
+        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
+
+        check_support_rows(given.labels)
+    rows = _datasets(given, valid, names, config.max_tokens) if learned is None else learned.datasets(valid)
+    resolved = _resolved(config, given, rows[0], names, answered=answered)
+    return Prepared(names, *rows, resolved if learned is None else learned.resolved(resolved, rows[0]))
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:
@@ -222,17 +294,42 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
 
+def _alone(
+    given: LabelledTexts,
+    unlabelled: UnlabelledTexts | None,
+    config: TrainConfig,
+    resolved: ResolvedConfig,
+    keeps_fits: bool,
+) -> str | None:
+    """Return why no other training can go on from this one; None if one can."""
+    if unlabelled is not None:
+        return "it has learned from unlabelled texts"
+    if given.rationales is not None:
+        return "it has learned from rationales"
+    if config.model is not None or config.optim is not None:
+        return "its model was given as a whole"
+    if keeps_fits and resolved.impl == "reference":
+        return "it was trained by the reference, and holds a sample of its rows; --rehearsal-rows holds more"
+    return None
+
+
 def _datasets(
     given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int
-) -> tuple[Dataset, list[Split]]:
-    """Return all training rows, and the train-valid splits: one with `valid`, or else parts of the training rows."""
+) -> tuple[Dataset, list[Split], Int64]:
+    """Return all training rows; the train-valid splits: one with `valid`, or else parts of the training rows; and which
+    split holds out each row.
+    """
     validation = None if valid is None else Dataset.of(valid, names, max_tokens)
     dataset = Dataset.of(given, names, max_tokens)
     if not len(dataset.corpus.token):
         raise InputError("No training text holds a single word or sign; is the text column the right one?")
+    part = np.full(len(given.texts), NO_PART)
     if validation is not None:
-        return dataset, [Split(dataset, validation)]
-    return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
+        return dataset, [Split(dataset, validation)], part
+    masks = list(validation_masks(given.texts, dataset.labels))
+    for i, mask in enumerate(masks):
+        part[mask] = i
+    return dataset, [dataset.split(mask) for mask in masks], part
 
 
 def _resolved(
@@ -316,6 +413,7 @@ def _model_info(
     vectors: VectorsReport | None,
     *,
     linear: bool,
+    learned: Continuation | None = None,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
@@ -345,6 +443,7 @@ def _model_info(
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
             "versions": versions(),
             **({"interrupted": True} if selected.interrupted else {}),
+            **({"continued": learned.metadata()} if learned is not None else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
             **({"parts": _parts(selected.calibration)} if not linear else {}),

@@ -10,19 +10,22 @@ import numpy as np
 
 from textcls import tokenizer
 from textcls_training.data.arrays import Bools, Int32, Int64, ranges, starts
+from textcls_training.data.earlier_counts import EarlierCounts
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit.
 
-    `of_types` is what somebody has found out of the types, by whatever they call it: selections share it.
+    `earlier` is what is known of texts that are not here; their types come first. `of_types` is what somebody has found
+    out of the types, by whatever they call it: selections share it.
     """
 
     types: list[str]
     token: Int32
     start: Int64
     full: Bools
+    earlier: EarlierCounts | None = None
     of_types: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
@@ -33,9 +36,9 @@ class Corpus:
         return np.diff(self.start)
 
     @classmethod
-    def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
-        """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
-        number: defaultdict[str, int] = defaultdict()
+    def of(cls, texts: Sequence[str], max_tokens: int, types: Sequence[str] = ()) -> "Corpus":
+        """Tokenise `texts`; of each, the first `max_tokens` tokens are read. Tokens are numbered from `types` on."""
+        number: defaultdict[str, int] = defaultdict(None, zip(types, range(len(types)), strict=True))
         number.default_factory = number.__len__  # A new token has the next number.
         found, flat = [], array("i")
         for text in texts:
@@ -53,5 +56,17 @@ class Corpus:
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
         return Corpus(
-            self.types, self.token[self.places(which)], starts(self.lengths()[which]), self.full[which], self.of_types
+            self.types,
+            self.token[self.places(which)],
+            starts(self.lengths()[which]),
+            self.full[which],
+            self.earlier,
+            self.of_types,
         )
+
+    def type_count(self) -> Int64:
+        """Return how often each type occurs, in earlier texts, too."""
+        count = np.bincount(self.token, minlength=len(self.types))
+        if self.earlier is not None:
+            count[: len(self.earlier.count)] += self.earlier.count
+        return count

@@ -41,13 +41,14 @@ class Dataset(NamedTuple):
     sets: LabelMatrix | None = None
 
     @classmethod
-    def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int) -> "Dataset":
+    def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int, types: Sequence[str] = ()) -> "Dataset":
         """Tokenise texts and number their labels.
 
         Args:
             given: the texts.
             names: the labels of the training rows, in the order of their numbers.
             max_tokens: tokens of a text that are read.
+            types: tokens that have the first numbers, whether they occur or not.
 
         Raises:
             InputError: a label is none of `names`.
@@ -55,7 +56,7 @@ class Dataset(NamedTuple):
         strangers = sorted(given.labels_in_use() - set(names))
         if strangers:
             raise InputError(f"The validation rows have the label {strangers[0]!r}, which no training row has.")
-        corpus = Corpus.of(given.texts, max_tokens)
+        corpus = Corpus.of(given.texts, max_tokens, types)
         flags = None
         if given.rationales is not None:
             flags = rationales.token_flags(given.texts, given.rationales, max_tokens)

@@ -59,13 +59,20 @@ class FeatureSpace:
                 closer are the answers to validation rows to what the saved model would say.
         """
         hashes = _Hashes(corpus, config)
-        type_count = np.bincount(corpus.token, minlength=len(corpus.types))
+        type_count, texts = corpus.type_count(), len(corpus)
+        pair, pair_times = hashes.bigram, np.ones(len(hashes.bigram), np.int64)
+        if corpus.earlier is not None:
+            texts += corpus.earlier.texts
+            if config.bigrams:
+                counted = corpus.earlier.pair_count > 0
+                pair = np.append(pair, corpus.earlier.pair[counted])
+                pair_times = np.append(pair_times, corpus.earlier.pair_count[counted])
         occurs = type_count > 0
         has_ngram = hashes.has_ngram & occurs[:, None]
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
         kinds = (
             (1.0, hashes.ngram[has_ngram], np.repeat(type_count, has_ngram.sum(1))),
-            (0.5, hashes.bigram, np.ones(len(hashes.bigram), np.int64)),
+            (0.5, pair, pair_times),
             (1.0, hashes.word[occurs], type_count[occurs]),
         )
         buckets = max(least_buckets, _enough_buckets(sum(len(found) for _, found, _ in kinds)))
@@ -78,7 +85,7 @@ class FeatureSpace:
         row_of_bucket = np.zeros(buckets, np.int32)
         row_of_bucket[seen] = np.arange(1, len(seen) + 1)
         # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
-        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count[seen], len(corpus)))) + 1
+        idf = np.log((1 + texts) / (1 + np.minimum(count[seen], texts))) + 1
         weight = idf / idf.max(initial=1.0) * factor[seen]
         return cls(
             config, row_of_bucket, np.append(0, count[seen]).astype(np.int64), np.append(0, weight).astype(np.float32)
@@ -108,6 +115,15 @@ class FeatureSpace:
         )
         known = row_of_type > 0
         return EncodedFeatures(corpus, RowLists(row_of_type[known], starts(known.sum(1))), self.rows(hashes.bigram))
+
+
+def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
+    """Return the row of each hash in a table whose rows, numbered from 1, have these buckets, rising; 0 for none."""
+    if not len(bucket_V):
+        return np.zeros(len(hash_F), np.int64)
+    found_F = (hash_F & np.uint32(buckets - 1)).astype(np.int64)
+    place_F = np.minimum(np.searchsorted(bucket_V, found_F), len(bucket_V) - 1)
+    return np.where(bucket_V[place_F] == found_F, place_F + 1, 0)
 
 
 class _Hashes:

@@ -49,12 +49,12 @@ def validation_masks(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np
     yield from masks_of(hashes_of(texts), labels)
 
 
-def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows: one mask, or several when rows are few.
+def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterator[NDArray[np.bool_]]:
+    """Yield masks of validation rows: one mask, or several when rows are few, or if they are said to be `few`.
 
     A row is never held out when no other row would be left to teach its label.
     """
-    few = len(hashes) < CROSS_FIT_BELOW
+    few = len(hashes) < CROSS_FIT_BELOW if few is None else few
     parts = CROSS_FIT_PARTS if few else PARTS
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):

@@ -73,6 +73,11 @@ class Distillation:
         """Whether somebody else than the model itself answers."""
         return self._encoder is not None or self._unlabelled.probability_UC is not None
 
+    @property
+    def teacher_sha256(self) -> str | None:
+        """The hash of the encoder that answers; None if none does."""
+        return None if self._encoder is None else self._encoder.fingerprint
+
     def run(
         self,
         given: LabelledTexts,

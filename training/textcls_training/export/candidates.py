@@ -15,7 +15,8 @@ from textcls import features
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import FeatureSpace, bigram_hashes
+from textcls_training.data.counting import counts_of
+from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.models.ensemble import TableView, TrainedModel
@@ -109,11 +110,12 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     for number, (view, weight) in enumerate(zip(model.table_views, model.ensemble_weights, strict=True)):
         views.append(_WeightedRows.of(number, view, weight, folds=model.foldable))
     first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config
-    count = np.bincount(corpus.token, minlength=len(corpus.types))
+    count = corpus.type_count()
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
-    pair = bigram_hashes(corpus, features.word_hashes(corpus.types)) if first.bigrams else np.zeros(0, np.uint32)
-    bigrams = _features(views[0], model.hashed_views[0].space, *_unique(pair))
+    counts = counts_of(corpus)
+    pairs = slice(None if first.bigrams else 0)
+    bigrams = _features(views[0], model.hashed_views[0].space, counts.pair[pairs], counts.pair_count[pairs])
     unseen = None
     if model.vector_view is not None:
         unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))

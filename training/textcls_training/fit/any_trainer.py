@@ -7,6 +7,7 @@ compiled loop for the default model. Which of them a training has is settled bef
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -23,7 +24,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.state.arrays_file import Arrays
-from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState
+from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState, Learned
 
 STEPS_TAKEN = "steps_taken"
 
@@ -54,13 +55,14 @@ class AnyTrainer(ABC):
             ConfigError: the loss is not finite.
         """
         callback.phase("training", epochs * len(self.dataset.labels))
-        self.resume(checkpoint.load(), callback)
+        self.begin(checkpoint, callback)
         self.keep = lambda: checkpoint.offer(self.state)
         for number in range(self.epochs + 1, epochs + 1):
             self.train_epoch(number, callback)
             if self.stop.requested:
                 return
             callback.epoch(number, None)
+        checkpoint.finish(self.last_state)
 
     def batches(self, number: int) -> Iterator[Int64]:
         """Yield the batches of an epoch, in an order that hangs on seed and epoch alone; those left if it goes on."""
@@ -76,14 +78,28 @@ class AnyTrainer(ABC):
         arrays = {STEPS_TAKEN: np.array(self.step_number), **self.arrays()}
         return FitState(arrays, f"{where} of {self.config.epochs}", self.step_number >= self.steps)
 
-    def resume(self, arrays: Arrays | None, callback: Callback = NOBODY) -> None:
-        """Go on from the arrays of a state; from the start without any.
+    def last_state(self) -> FitState:
+        """Return the state in which a fit ends, with what another training needs to begin with it."""
+        state = self.state()
+        return replace(state, arrays={**state.arrays, **self.spaces()})
+
+    def begin(self, checkpoint: Checkpoint, callback: Callback = NOBODY) -> Arrays | None:
+        """Begin with what an earlier training has learned, if there was one, or go on from the checkpoint, if there is
+        one; return its arrays.
+        """
+        learned, arrays = checkpoint.learned(), checkpoint.load()
+        if learned is not None:
+            self.begin_with(learned)
+        if arrays is not None:
+            self.resume(arrays, callback)
+        return arrays
+
+    def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
+        """Go on from the arrays of a state.
 
         Raises:
             ValueError: they are of another model.
         """
-        if arrays is None:
-            return
         own = self.arrays()
         if any(name not in arrays or arrays[name].shape != array.shape for name, array in own.items()):
             raise ValueError("the state is of another model")
@@ -106,6 +122,18 @@ class AnyTrainer(ABC):
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name: not copies, but what is changed."""
+
+    @abstractmethod
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return which features the rows are of, by the names of the views."""
+
+    @abstractmethod
+    def begin_with(self, learned: Learned) -> None:
+        """Begin with what an earlier training has learned of features and labels, in the place of chance.
+
+        Raises:
+            NotImplementedError: models of this kind cannot.
+        """
 
     @property
     @abstractmethod

@@ -20,15 +20,24 @@ from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
-from textcls_training.state.arrays_file import Arrays
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 
-# What the fit on all rows is called, as others are "split 1 of 5".
+# What the fit on all rows is called where its state is kept.
 ALL_ROWS = "all rows"
 # What is kept of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
 # In the state of a fit: how many epochs were validated, and the logits of those that are kept.
 _VALIDATED, _LOGITS = "validated", "logits"
+
+
+def split_name(number: int, splits: int) -> str:
+    """Return what the fit of a split, numbered from 0, is called where its state is kept."""
+    return f"split {number + 1} of {splits}"
+
+
+def all_rows_to(epochs: int, config: ResolvedConfig) -> str:
+    """Return what the fit on all rows is called that ends after some epochs."""
+    return ALL_ROWS if epochs == config.epochs else f"{ALL_ROWS} to epoch {epochs}"
 
 
 def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> AnyTrainer:
@@ -86,7 +95,7 @@ class ValidatedFit:
         """
         trainer = self.trainer
         callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
-        self._resume(checkpoint.load(), callback)
+        self._begin(checkpoint, callback)
         trainer.keep = lambda: checkpoint.offer(self._state)
         trainer.stop.possible |= keep and len(self._validation) > 0 and self._validated > 0
         for number in range(self._validated + 1, trainer.config.epochs + 1):
@@ -101,6 +110,7 @@ class ValidatedFit:
             callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()
+        checkpoint.finish(trainer.last_state)
 
     def _state(self) -> FitState:
         """Return the state of the fit, with what has been validated."""
@@ -109,8 +119,8 @@ class ValidatedFit:
         arrays |= {f"{_LOGITS}.{i}": logits_VRC for i, logits_VRC in enumerate(self.logits)}
         return replace(state, arrays=arrays)
 
-    def _resume(self, arrays: Arrays | None, callback: Callback) -> None:
-        self.trainer.resume(arrays, callback)
+    def _begin(self, checkpoint: Checkpoint, callback: Callback) -> None:
+        arrays = self.trainer.begin(checkpoint, callback)
         if arrays is not None:
             self._validated = int(arrays[_VALIDATED])
             kept = sum(name.startswith(_LOGITS) for name in arrays)
@@ -175,7 +185,7 @@ class CrossFit:
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.final is None or selected.epochs != self.config.epochs:
-            checkpoint = self.checkpoints.of(f"{ALL_ROWS} to epoch {selected.epochs}")
+            checkpoint = self.checkpoints.of(all_rows_to(selected.epochs, self.config))
             self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
 
@@ -226,7 +236,7 @@ class CrossFit:
         if i == 0:
             self.kept = found
         name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
-        checkpoint = self.checkpoints.of(f"split {i + 1} of {len(self.splits)}")
+        checkpoint = self.checkpoints.of(split_name(i, len(self.splits)))
         found.run(name, callback, checkpoint, keep=i == 0)
         self.logits[i], self.parts[i] = found.logits, found.parts
 

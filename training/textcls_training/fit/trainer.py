@@ -32,6 +32,7 @@ from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.embedding import Embedding, make_embedding
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
+from textcls_training.state.checkpoints import Learned
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
@@ -172,6 +173,14 @@ class Trainer(AnyTrainer):
         for i, group in enumerate(self.dense):
             found |= {f"dense.{i}.{name}": tensor.detach().numpy() for name, tensor in group.tensors().items()}
         return found
+
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: no other training begins with what this one has learned."""
+        return {}
+
+    def begin_with(self, learned: Learned) -> None:
+        """Refuse: only compiled trainers do this."""
+        raise NotImplementedError
 
     def _step(self, text_B: Int64) -> float:
         """Learn from a batch; return the mean loss of a text and a view."""

@@ -50,10 +50,15 @@ def read_about(path: Path) -> dict[str, Any]:
         return _about(file)
 
 
-def read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the arrays of a file, and what is said of them; errors as of `read_about`."""
+def read(path: Path, *wanted: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the arrays `wanted` of a file, all of them if none is named, and what is said of them.
+
+    Raises:
+        DamagedError: the file is not as it was written.
+        InputError: it cannot be read.
+    """
     with _opened(path) as file:
-        return {name: file[name] for name in file.files if name != _ABOUT}, _about(file)
+        return {name: file[name] for name in wanted or file.files if name != _ABOUT}, _about(file)
 
 
 def _about(file: Any) -> dict[str, Any]:

@@ -7,9 +7,24 @@ were. Whoever goes on from it takes the same steps as one who never stopped, to 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
+from textcls_training.data.arrays import Int64
 from textcls_training.state.arrays_file import Arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a fit of an earlier training has learned, with which another begins.
+
+    Attributes:
+        arrays: those in which it ended.
+        label_C: of each of its labels the number that it has now.
+    """
+
+    arrays: Arrays
+    label_C: Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +45,17 @@ class FitState:
 class Checkpoint(Protocol):
     """Where one fit keeps its state."""
 
+    def learned(self) -> Learned | None:
+        """Return what the fit begins with; None if it begins anew."""
+
     def load(self) -> Arrays | None:
         """Return the arrays that were kept last; None if there are none."""
 
     def offer(self, state: Callable[[], FitState]) -> None:
         """Keep the state of a fit, if it is time to: called between two steps, as often as one likes."""
+
+    def finish(self, state: Callable[[], FitState]) -> None:
+        """Keep the state in which a fit ends, if somebody is to have it."""
 
 
 class Checkpoints(Protocol):
@@ -48,10 +69,16 @@ class Checkpoints(Protocol):
 
 
 class _Nowhere:
+    def learned(self) -> None:
+        return None
+
     def load(self) -> None:
         return None
 
     def offer(self, state: Callable[[], FitState]) -> None:
+        pass
+
+    def finish(self, state: Callable[[], FitState]) -> None:
         pass
 
     def of(self, fit: str) -> "_Nowhere":
@@ -62,3 +89,29 @@ class _Nowhere:
 
 
 NOWHERE: Final = _Nowhere()
+
+
+class After:
+    """Checkpoints of fits that begin with what those of an earlier training have learned.
+
+    Args:
+        checkpoints: where the states are kept.
+        learned: what the fit of a name begins with.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, learned: Callable[[str], Learned]) -> None:
+        self._checkpoints, self._learned = checkpoints, learned
+
+    def of(self, fit: str) -> Checkpoint:
+        """Return where the fit of this name keeps its state, and what it begins with."""
+        return _Begun(self._checkpoints.of(fit), partial(self._learned, fit))
+
+    def within(self, part: str) -> Checkpoints:
+        """Return where the fits of a part of the training do; they begin anew."""
+        return self._checkpoints.within(part)
+
+
+class _Begun:
+    def __init__(self, checkpoint: Checkpoint, learned: Callable[[], Learned]) -> None:
+        self.learned, self.load = learned, checkpoint.load
+        self.offer, self.finish = checkpoint.offer, checkpoint.finish

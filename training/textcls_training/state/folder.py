@@ -12,7 +12,7 @@ import fcntl
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -43,8 +43,8 @@ class StateFolder:
         path: the folder.
     """
 
-    def __init__(self, path: Path, identity: Identity, tell: Tell) -> None:
-        self.path, self._tell = path, tell
+    def __init__(self, path: Path, identity: Identity, tell: Tell, *, keep_fits: bool) -> None:
+        self.path, self._tell, self._keep_fits = path, tell, keep_fits
         self._training = json.loads(json.dumps({"format": FORMAT, **identity}))
 
     def begin(self) -> None:
@@ -90,17 +90,22 @@ class StateFolder:
 
     def of(self, fit: str) -> "FileCheckpoint":
         """Return where the fit of this name keeps its state."""
-        return FileCheckpoint(self.path / f"{_file_name(fit)}{_SUFFIX}", fit, self._tell)
+        return FileCheckpoint(file_of(self.path, fit), fit, self._tell, keep_last=self._keep_fits)
 
     def within(self, part: str) -> "_Part":
         """Return where the fits of a part of the training do."""
         return _Part(self, part)
 
-    def finish(self, arrays: Arrays, about: Mapping[str, Any]) -> None:
-        """Keep the finished training, and forget the checkpoints of its fits."""
+    def finish(self, arrays: Arrays, about: Mapping[str, Any], fits: Collection[str]) -> None:
+        """Keep the finished training, and of its checkpoints those of `fits`.
+
+        Raises:
+            SurroundingsError: there is no room.
+        """
         arrays_file.write(self.path / FINISHED, arrays, {"format": FORMAT, **about})
+        kept = {FINISHED, *(file_of(self.path, fit).name for fit in fits)}
         for path in self.path.glob(f"*{_SUFFIX}"):
-            if path.name != FINISHED:
+            if path.name not in kept:
                 path.unlink()
 
 
@@ -122,9 +127,13 @@ class _Part:
 class FileCheckpoint:
     """Where one fit keeps its state: a file that is replaced now and then."""
 
-    def __init__(self, path: Path, fit: str, tell: Tell) -> None:
-        self._path, self._fit, self._tell = path, fit, tell
+    def __init__(self, path: Path, fit: str, tell: Tell, *, keep_last: bool) -> None:
+        self._path, self._fit, self._tell, self._keep_last = path, fit, tell, keep_last
         self._next = time.monotonic() + EVERY_SECONDS
+
+    def learned(self) -> None:
+        """Return nothing: a training that goes on from no other begins anew."""
+        return
 
     def load(self) -> Arrays | None:
         """Return the arrays that were kept last; None if there are none, or if they are damaged, which is told."""
@@ -144,20 +153,29 @@ class FileCheckpoint:
         began = time.monotonic()
         if began < self._next:
             return
-        found = state()
-        arrays_file.write(self._path, found.arrays, {"fit": self._fit, "progress": found.progress, "done": found.done})
+        self._write(state())
         ended = time.monotonic()
         self._next = ended + max(EVERY_SECONDS, WRITING_SHARE * (ended - began))
 
+    def finish(self, state: Callable[[], FitState]) -> None:
+        """Keep the state in which a fit ends, if another training is to go on from it."""
+        if self._keep_last:
+            self._write(state())
+
+    def _write(self, state: FitState) -> None:
+        about = {"fit": self._fit, "progress": state.progress, "done": state.done}
+        arrays_file.write(self._path, state.arrays, about)
+
 
 @contextmanager
-def opened(path: Path, identity: Identity, tell: Tell) -> Iterator[StateFolder]:
+def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = False) -> Iterator[StateFolder]:
     """Open the folder at `path`, which is made if it is not there, for the training of this `identity`.
 
     Args:
         path: the folder. The one that it stands in exists.
         identity: what makes the training this one.
         tell: told in a line from where it goes on.
+        keep_fits: whether what the fits have learned is kept beyond the end, for another training to go on from.
 
     Raises:
         ConfigError: it is the state of another training.
@@ -176,7 +194,7 @@ def opened(path: Path, identity: Identity, tell: Tell) -> Iterator[StateFolder]:
             raise SurroundingsError(
                 f"Another process trains with the state in {path}; wait for it, or end it."
             ) from error
-        folder = StateFolder(path, identity, tell)
+        folder = StateFolder(path, identity, tell, keep_fits=keep_fits)
         folder.begin()
         yield folder
 
@@ -211,5 +229,6 @@ def _shown(value: Any) -> str:
     return "not given" if value is None else str(value)
 
 
-def _file_name(fit: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", fit.lower())
+def file_of(path: Path, fit: str | None = None) -> Path:
+    """Return the file of a fit in the folder at `path`; without one, that which says which training it is of."""
+    return path / (_TRAINING if fit is None else re.sub(r"[^a-z0-9]+", "-", fit.lower()) + _SUFFIX)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from textcls_training.config.resolve import ResolvedConfig
@@ -19,17 +20,32 @@ def identity(
     config: TrainConfig,
     resolved: ResolvedConfig,
     versions: Mapping[str, str],
+    earlier: str | None = None,
+    teacher: str | None = None,
 ) -> dict[str, Any]:
-    """Return hashes of the rows, all options, and versions, by the names under which people know them."""
+    """Return hashes of the rows, all options, and versions, by the names under which people know them.
+
+    Args:
+        given: the rows.
+        valid: validation rows, if such are given.
+        unlabelled: texts without labels, if such are given.
+        config: what was told.
+        resolved: what was decided.
+        versions: of packages.
+        earlier: the hash of the finished training that this one goes on from.
+        teacher: the hash of the encoder that answers texts without labels.
+    """
     return {
         "training rows": _hash_of(given),
         "validation rows": None if valid is None else _hash_of(valid),
         "unlabelled texts": None if unlabelled is None else unlabelled.sha256(),
+        "the state it goes on from": earlier,
         "columns": [*given.text_columns, given.label_column],
-        "options": {name: _plain(getattr(config, name)) for name in OPTIONS},
+        "options": {name: plain(getattr(config, name)) for name in OPTIONS},
         "model": None if config.model is None else asdict(config.model),
         "rates": None if config.optim is None else asdict(config.optim),
         "the hash of the vectors": None if resolved.vectors is None else resolved.vectors.sha256,
+        "the hash of the teacher": teacher,
         "versions": dict(versions),
     }
 
@@ -40,5 +56,8 @@ def _hash_of(rows: LabelledTexts) -> str:
     return digest.hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | list | tuple | dict | None) else str(value)
+def plain(value: Any) -> Any:
+    """Return the value of an option as JSON has it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value

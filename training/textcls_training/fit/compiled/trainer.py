@@ -4,7 +4,7 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_w
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.arrays_file import Arrays
+from textcls_training.state.checkpoints import Learned
 
 # Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
 STEPS_AT_ONCE: Final = 32
@@ -94,10 +95,24 @@ class CompiledTrainer(AnyTrainer):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name."""
-        return {f"{i}.{name}": array for i, one in enumerate(self.learners) for name, array in one.arrays().items()}
+        return _of_views({learner.name: learner.arrays() for learner in self.learners})
 
-    def resume(self, arrays: Arrays | None, callback: Callback = NOBODY) -> None:
-        """Go on from the arrays of a state; from the start without any."""
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return which features the rows are of, by the names of the views."""
+        return _of_views({learner.name: learner.buckets() for learner in self.learners})
+
+    def begin_with(self, learned: Learned) -> None:
+        """Begin with what an earlier training has learned of features and labels, in the place of chance."""
+        earlier = self.dataset.corpus.earlier
+        assert earlier is not None
+        for learner in self.learners:
+            of_view = {
+                name: learned.arrays[f"{learner.name}.{name}"] for name in (*learner.arrays(), *learner.buckets())
+            }
+            learner.begin_with(of_view, learned.label_C, earlier)
+
+    def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
+        """Go on from the arrays of a state."""
         super().resume(arrays, callback)
         for learner in self.learners:
             learner.steps = self.step_number
@@ -146,6 +161,10 @@ def targets_of(dataset: Dataset, classes: int, config: ResolvedConfig) -> Target
     row, column = np.nonzero(dataset.probability_RC)
     start = starts(np.bincount(row, minlength=rows))
     return Targets(start, column.astype(np.int32), dataset.probability_RC[row, column], weight_N, *weights, FOCUS)
+
+
+def _of_views(found: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {f"{view}.{name}": array for view, arrays in found.items() for name, array in arrays.items()}
 
 
 def _some(batches: Iterator[Int64]) -> Iterator[list[Int64]]:
