@@ -22,6 +22,8 @@ Arrays = Mapping[str, NDArray[Any]]
 # Stands in the names of files that are being written, so that those of killed processes are known.
 UNFINISHED: Final = "state-"
 _ABOUT: Final = "about"
+# The checksums are of arrays alone, not of the list of them; so that stands in what is said.
+_NAMES: Final = "arrays"
 
 
 class DamagedError(InputError):
@@ -34,7 +36,7 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
     Raises:
         SurroundingsError: it cannot be written.
     """
-    said = np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)
+    said = np.frombuffer(json.dumps({**about, _NAMES: sorted(arrays)}).encode(), np.uint8)
     with atomic_write(path, advice="make room, or name another folder", kind=UNFINISHED) as file:
         cast(Any, np.savez)(file, **{_ABOUT: said, **arrays})
 
@@ -58,13 +60,16 @@ def read(path: Path, *wanted: str) -> tuple[dict[str, NDArray[Any]], dict[str, A
         InputError: it cannot be read.
     """
     with _opened(path) as file:
-        return {name: file[name] for name in wanted or file.files if name != _ABOUT}, _about(file)
+        about = _about(file)
+        return {name: file[name] for name in wanted or file.files if name != _ABOUT}, about
 
 
 def _about(file: Any) -> dict[str, Any]:
     about = json.loads(file[_ABOUT].tobytes())
     if not isinstance(about, dict):
         raise TypeError("what is said is no object")
+    if sorted(about.pop(_NAMES)) != sorted({*file.files} - {_ABOUT}):
+        raise ValueError("an array is missing")
     return about
 
 
@@ -72,13 +77,17 @@ def _about(file: Any) -> dict[str, Any]:
 def _opened(path: Path) -> Iterator[Any]:
     """Open a file of arrays; whatever goes wrong with it inside is told in a sentence."""
     try:
-        with zipfile.ZipFile(path) as packed:
-            # What is not compressed cannot unpack to more than the file holds.
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
-                raise ValueError("an array is compressed")
-        with np.load(path, allow_pickle=False) as file:
-            yield file
+        raw = path.open("rb")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except Exception as error:  # Of bytes that are not theirs, zipfile and NumPy raise nearly anything.
-        raise DamagedError(f"{path} is damaged; it is not as it was written.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    with raw:
+        try:
+            with zipfile.ZipFile(raw) as packed:
+                # What is not compressed cannot unpack to more than the file holds.
+                if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
+                    raise ValueError("an array is compressed")
+            raw.seek(0)
+            with np.load(raw, allow_pickle=False) as file:
+                yield file
+        except Exception as error:  # Of bytes that are not theirs, zipfile and NumPy raise nearly anything.
+            raise DamagedError(f"{path} is damaged; it is not as it was written.") from error
