@@ -110,6 +110,7 @@ PHASES = (
     "vectors",
     "config",
     "data",
+    "state",
     "models",
     "fit",
     "distillation",
@@ -121,6 +122,7 @@ PHASES = (
 )
 PHASE_OF = {
     "training_report": "pipeline",
+    "continuing": "pipeline",
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
