@@ -260,4 +260,6 @@ def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Pa
     again = run("train", new, "--from", first, "--state", second, "--seed", "5")
     assert again.exit_code == 2
     assert f"The state in {second} is of another training: seed was 0 and is 5. Remove the folder" in again.stderr
-    assert "does not exist" in run("train", new, "--from", tmp_path / "no").stderr
+    assert "no is no folder; name the --state of a finished training." in fail(
+        3, "train", new, "--from", tmp_path / "no"
+    )

@@ -99,7 +99,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @click.option(
     "--from",
     "from_state",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     help="The --state of a finished training, to which DATA are new rows, of new labels, too. Options that are not "
     "given are those of that training.",
@@ -136,6 +136,8 @@ def train(
     if rationale_column is None and weight == ParameterSource.COMMANDLINE:
         raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the rationales.")
     _check_teaching(unlabelled, probabilities, settings["teacher"])
+    if from_state is not None and not from_state.is_dir():
+        raise InputError(f"{from_state} is no folder; name the --state of a finished training.")
     if state is not None:
         check_output_path(state / "training.json" if state.is_dir() else state)
     output = output or _default_output(data[0])
