@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from textcls._util.spill import IN_MEMORY, Spill
 from textcls.errors import ConfigError, InputError
 from textcls.features import FeatureConfig, word_hashes
 from textcls.labels import labels_problem
@@ -27,11 +28,11 @@ from textcls_training.config.resolve import (
 )
 from textcls_training.config.settings import OPTIONS, ModelConfig, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
-from textcls_training.data.counting import counts_of, without
+from textcls_training.data.counting import after, counts_of
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.feature_space import rows_in
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import hashes_of, masks_of
+from textcls_training.data.split import masks_of
 from textcls_training.fit.cross_fit import all_rows_to, split_name
 from textcls_training.state.checkpoints import After, Checkpoints, Learned
 from textcls_training.state.finished import Facts, Finished, content
@@ -106,19 +107,23 @@ class Continuation:
             return f"{self.finished.path} holds all of its {facts.rows:,} rows: training anew on them and {new}."
         return f"Going on from {self.finished.path}: {sample:,} of its {facts.rows:,} rows are rehearsed, beside {new}."
 
-    def datasets(self, valid: LabelledTexts | None) -> tuple[Dataset, list[Split], Int64]:
-        """Return all rows at hand, the train-valid splits, and which of these holds out each row."""
+    def datasets(self, valid: LabelledTexts | None, spill: Spill = IN_MEMORY) -> tuple[Dataset, list[Split], Int64]:
+        """Return all rows at hand, the train-valid splits, and which of these holds out each row.
+
+        Args:
+            valid: validation rows, if such are given.
+            spill: where arrays of one number a token lie.
+        """
         facts, rehearsal, counts = self.finished.facts, self.finished.rehearsal, self.finished.counts
         assert counts is not None
         sample = len(rehearsal.rows.texts)
-        dataset = Dataset.of(self.given, self.names, self.config.max_tokens, counts.types)
-        earlier = without(counts, dataset.corpus.select(np.arange(sample)))
-        dataset = dataset._replace(corpus=replace(dataset.corpus, earlier=earlier))
+        dataset = Dataset.of(self.given, self.names, self.config.max_tokens, spill)
+        dataset = dataset._replace(corpus=after(dataset.corpus, counts, np.arange(sample)))
         if valid is not None:
-            split = Split(dataset, Dataset.of(valid, self.names, self.config.max_tokens))
+            split = Split(dataset, Dataset.of(valid, self.names, self.config.max_tokens, spill))
             return dataset, [split], np.full(len(self.given.texts), NO_PART)
         new_labels = dataset.labels[sample:]
-        masks = masks_of(hashes_of(self.new.texts), new_labels, few=facts.splits > 1)
+        masks = masks_of(dataset.corpus.hash[sample:], new_labels, few=facts.splits > 1)
         part = np.append(rehearsal.part, np.full(len(self.new.texts), NO_PART))
         for i, mask in enumerate(masks):
             part[sample:][mask] = i
@@ -245,5 +250,5 @@ def keep(
         alone=alone,
         whole=whole,
     )
-    fits = [] if whole or alone else [facts.all_rows, *(split_name(i, splits) for i in range(splits))]
+    fits = set() if whole or alone else {facts.all_rows, *(split_name(i, splits) for i in range(splits))}
     folder.finish(*content(facts, rehearsal, counts_of(dataset.corpus) if fits else None), fits)

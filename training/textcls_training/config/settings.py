@@ -12,6 +12,7 @@ from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
 from textcls_training.config.options import (
     METADATA,
+    Bytes,
     Choice,
     ClassWeights,
     FileName,
@@ -158,6 +159,13 @@ class TrainConfig:
         Integer(0),
         20_000,
         "How many rows a state keeps, texts and all, to be rehearsed when training goes on from it; 0 for none.",
+    )
+    max_memory: int | None = option(
+        Bytes(10**9),
+        None,
+        "About how much memory training may take: rows that need more lie in files beside the output, or where TMPDIR "
+        "says. The model is the same.",
+        unset="half of what there is",
     )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None

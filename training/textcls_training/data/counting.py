@@ -1,37 +1,57 @@
-"""Counting the tokens and pairs of texts, for a training to come that will not have them."""
+"""Counting the tokens and pairs of texts for a training to come that will not have them; and telling them to it."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from textcls import features
 from textcls.features import FeatureConfig, Uint32
 from textcls_training.data.arrays import Int64
-from textcls_training.data.corpus import Corpus
-from textcls_training.data.earlier_counts import EarlierCounts
-from textcls_training.data.feature_space import bigram_hashes
+from textcls_training.data.corpus import MOST_TYPES, Corpus
+from textcls_training.data.earlier_counts import Counted, EarlierCounts, added
+from textcls_training.data.feature_space import bigram_parts
 
 
 def counts_of(corpus: Corpus) -> EarlierCounts:
-    """Return the counts of a corpus, with those of the earlier texts that it knows of."""
-    earlier = corpus.earlier
-    pair, times = _pairs(corpus)
-    texts = len(corpus)
+    """Return the counts of a corpus, with those of the earlier texts that it knows of.
+
+    Of more than `MOST_TYPES` types the most frequent are counted.
+    """
+    earlier, pairs, texts = corpus.earlier, _pairs(corpus), len(corpus)
     if earlier is not None:
-        pair, times = _added(np.append(pair, earlier.pair), np.append(times, earlier.pair_count))
-        texts += earlier.texts
-    return EarlierCounts(corpus.types, corpus.type_count(), pair, times, texts)
+        pairs, texts = added(pairs, (earlier.pair, earlier.pair_count)), texts + earlier.texts
+    count = corpus.type_counts()
+    if corpus.has_rare:
+        count[0] = 0
+    kept = np.flatnonzero(count)
+    if len(kept) > MOST_TYPES:
+        kept = np.sort(kept[np.argsort(-count[kept], kind="stable")[:MOST_TYPES]])
+    return EarlierCounts([corpus.types[i] for i in kept.tolist()], count[kept], *pairs, texts)
 
 
-def without(counts: EarlierCounts, corpus: Corpus) -> EarlierCounts:
-    """Return counts less those of some of the counted texts, whose tokens are numbered alike."""
-    count = counts.count - np.bincount(corpus.token, minlength=len(counts.types))[: len(counts.types)]
-    pair, times = _pairs(corpus)
-    left = counts.pair_count.copy()
-    known = np.isin(pair, counts.pair)
-    left[np.searchsorted(counts.pair, pair[known])] -= times[known]
-    least = np.int64(0)
-    return EarlierCounts(
-        counts.types, np.maximum(count, least), counts.pair, np.maximum(left, least), counts.texts - len(corpus)
+def after(corpus: Corpus, counts: EarlierCounts, counted: Int64) -> Corpus:
+    """Return a corpus that knows of earlier texts, whose types come behind its own.
+
+    Args:
+        corpus: the texts at hand.
+        counts: of earlier texts.
+        counted: which texts at hand are among these; they are not to be counted twice.
+    """
+    known = {name: i for i, name in enumerate(corpus.types)}
+    types = [*corpus.types, *(name for name in counts.types if name not in known)]
+    number = {name: i for i, name in enumerate(types)}
+    count = np.zeros(len(types), np.int64)
+    count[[number[name] for name in counts.types]] = counts.count
+    again = replace(corpus.select(counted), types=types)
+    count -= again.type_counts()
+    pair, times = _pairs(again)
+    there = np.isin(pair, counts.pair)
+    pair_count = counts.pair_count.copy()
+    pair_count[np.searchsorted(counts.pair, pair[there])] -= times[there]
+    earlier = EarlierCounts(
+        types, np.maximum(count, 0), counts.pair, np.maximum(pair_count, 0), counts.texts - len(counted)
     )
+    return replace(corpus, types=types, of_types={}, earlier=earlier)
 
 
 def feature_hashes(counts: EarlierCounts, config: FeatureConfig) -> Uint32:
@@ -41,14 +61,9 @@ def feature_hashes(counts: EarlierCounts, config: FeatureConfig) -> Uint32:
     return np.concatenate([hash_UN[exist_UN], pairs, features.word_hashes(counts.types)])
 
 
-def _pairs(corpus: Corpus) -> tuple[Uint32, Int64]:
+def _pairs(corpus: Corpus) -> Counted:
     """Return the hashes of the pairs of neighbours, rising, and how often each occurs."""
-    found, times = np.unique(bigram_hashes(corpus, features.word_hashes(corpus.types)), return_counts=True)
-    return found, times
-
-
-def _added(hash_P: Uint32, times_P: Int64) -> tuple[Uint32, Int64]:
-    found, number = np.unique(hash_P, return_inverse=True)
-    times = np.zeros(len(found), np.int64)
-    np.add.at(times, number, times_P)
-    return found, times
+    found: Counted = np.zeros(0, np.uint32), np.zeros(0, np.int64)
+    for _, pair in bigram_parts(corpus, features.word_hashes(corpus.types)):
+        found = added(found, np.unique(pair, return_counts=True))
+    return found

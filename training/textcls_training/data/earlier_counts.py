@@ -10,6 +10,9 @@ import numpy as np
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Int64
 
+# Hashes, rising, and how often each occurs.
+Counted = tuple[Uint32, Int64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierCounts:
@@ -34,3 +37,11 @@ class EarlierCounts:
         return EarlierCounts(
             self.types, np.where(types, self.count, 0), self.pair, np.where(pairs, self.pair_count, 0), self.texts
         )
+
+
+def added(one: Counted, other: Counted) -> Counted:
+    """Return the hashes of both, and their counts together."""
+    found, number = np.unique(np.append(one[0], other[0]), return_inverse=True)
+    times = np.zeros(len(found), np.int64)
+    np.add.at(times, number, np.append(one[1], other[1]))
+    return found, times

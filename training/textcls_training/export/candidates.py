@@ -15,8 +15,8 @@ from textcls import features
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.counting import counts_of
-from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.earlier_counts import added
+from textcls_training.data.feature_space import FeatureSpace, bigram_parts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.models.ensemble import TableView, TrainedModel
@@ -109,13 +109,17 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     views = []
     for number, (view, weight) in enumerate(zip(model.table_views, model.ensemble_weights, strict=True)):
         views.append(_WeightedRows.of(number, view, weight, folds=model.foldable))
-    first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config
-    count = corpus.type_count()
+    last = model.hashed_views[-1].space.config
+    count = corpus.type_counts()
+    if corpus.has_rare:
+        count[0] = 0  # What rare types have become is no word.
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
-    counts = counts_of(corpus)
-    pairs = slice(None if first.bigrams else 0)
-    bigrams = _features(views[0], model.hashed_views[0].space, counts.pair[pairs], counts.pair_count[pairs])
+    space = model.hashed_views[0].space
+    pair, times = _unique(_bigrams(corpus, space))
+    if corpus.earlier is not None and space.config.bigrams:
+        pair, times = added((pair, times), (corpus.earlier.pair, corpus.earlier.pair_count))
+    bigrams = _features(views[0], space, pair, times)
     unseen = None
     if model.vector_view is not None:
         unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))
@@ -126,6 +130,15 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     hash_N, count_N = _unique(hashes[exist])
     worth_N = np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)
     return CandidateKinds(words, bigrams, unseen, _features(views[-1], model.hashed_views[-1].space, hash_N, worth_N))
+
+
+def _bigrams(corpus: Corpus, space: FeatureSpace) -> Uint32:
+    """Return the hashes of all pairs that have a row."""
+    found = corpus.spill.growing(np.uint32)
+    if space.config.bigrams:
+        for _, pair in bigram_parts(corpus, features.word_hashes(corpus.types)):
+            found.extend(pair[space.rows(pair) > 0])
+    return found.array()
 
 
 def _unseen_words(
@@ -199,5 +212,9 @@ def _often(count: Int64 | Float32) -> Float32:
 
 
 def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
-    found, count = np.unique(hashes, return_counts=True)
-    return found, count
+    """Return the distinct ones of some hashes, sorted, and how often each comes. They are sorted where they lie."""
+    hashes.sort()
+    first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    place = np.flatnonzero(first)
+    return hashes[place], np.diff(place, append=len(hashes))

@@ -1,4 +1,5 @@
-"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows.
+"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows; of very
+many rows (`ResolvedConfig.refit`) the fit that was validated is kept.
 
 Fits share nothing, so two may run side by side: the result is the same bytes as of one after the other.
 """
@@ -36,8 +37,10 @@ def split_name(number: int, splits: int) -> str:
 
 
 def all_rows_to(epochs: int, config: ResolvedConfig) -> str:
-    """Return what the fit on all rows is called that ends after some epochs."""
-    return ALL_ROWS if epochs == config.epochs else f"{ALL_ROWS} to epoch {epochs}"
+    """Return what the fit is called whose model is saved: on all rows, or those of the one split, for so long."""
+    if epochs != config.epochs:
+        return f"{ALL_ROWS} to epoch {epochs}"
+    return ALL_ROWS if config.refit else split_name(0, 1)
 
 
 def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> AnyTrainer:
@@ -176,7 +179,7 @@ class CrossFit:
         """
         if self.config.impl == "compiled":
             _tell_of_compiling(callback)
-        if self.config.model.draws_while_training:
+        if self.config.model.draws_while_training or not self.config.refit:
             self._fit_one_after_the_other(callback)
         else:
             self._fit_in_two_threads(callback)
@@ -184,9 +187,12 @@ class CrossFit:
             return self._as_it_stands()
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
+        if self.kept is not None and not self.config.refit:
+            self.final = self.kept.trainer
         if self.final is None or selected.epochs != self.config.epochs:
             checkpoint = self.checkpoints.of(all_rows_to(selected.epochs, self.config))
-            self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
+            learned = self.dataset if self.config.refit else self.splits[0].train
+            self.final = fit(learned, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
 
     def _select(self, validation: Validation) -> SelectionResult:
