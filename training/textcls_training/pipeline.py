@@ -45,7 +45,7 @@ from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
-from textcls_training.state.folder import opened
+from textcls_training.state.folder import StateFolder, opened
 from textcls_training.state.identity import identity
 from textcls_training.state.rehearsal import NO_PART
 from textcls_training.training_report import HeldOut, TrainReport
@@ -119,106 +119,12 @@ def run(
         SurroundingsError: `output` or the state cannot be written, or another process trains with this state.
         ArtifactError: the exported model does not answer as the trained one does.
     """
-    earlier = None
-    if from_state is not None:
-        if state is not None and state.resolve() == from_state.resolve():
-            raise ConfigError(f"{state} is to be gone on from, and written to; name another folder for the new state.")
-        if unlabelled is not None:
-            raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
-        earlier = Continuation(Finished.load(from_state), given, config or TrainConfig())
-        callback.note(earlier.sentence())
-        given, config = earlier.given, earlier.config
-    with ExitStack() as kept:
-        return _run(given, output, config, valid, unlabelled, callback, stop, state, earlier, kept)
-
-
-def _run(
-    given: LabelledTexts,
-    output: Path,
-    config: TrainConfig | None,
-    valid: LabelledTexts | None,
-    unlabelled: UnlabelledTexts | None,
-    callback: Callback,
-    stop: Stop | None,
-    state: Path | None,
-    earlier: Continuation | None,
-    kept: ExitStack,
-) -> TrainingRun:
     check_output_path(output)
-    clock = Clock()
-    config, stop = config or TrainConfig(), stop or Stop()
-    distillation = _distillation(config, unlabelled, given)
-    learned = earlier if earlier is not None and not earlier.anew else None
-    answered = distillation is not None and distillation.answered
-    spill = spill_of(config.max_memory, output)
-    names, dataset, splits, part, resolved = _prepared(config, given, valid, learned, spill, answered=answered)
-    _tell_of_rare_tokens(dataset.corpus, callback)
-    keep_fits = learned is not None or len(given.texts) > config.rehearsal_rows
-    folder = None
-    if state is not None:
-        _check_keepable(resolved)
-        before = None if earlier is None else earlier.finished.sha256
-        teacher = None if distillation is None else distillation.teacher_sha256
-        known = identity(given, valid, unlabelled, config, resolved, versions(), before, teacher)
-        folder = kept.enter_context(opened(state, known, callback.note, keep_fits=keep_fits))
-    checkpoints: Checkpoints = folder or NOWHERE
-    if learned is not None:
-        checkpoints = learned.checkpoints(checkpoints)
-    clock.lap("preparing")
-    with reproducible(resolved.seed, resolved.impl):
-        selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop, checkpoints)
-    vectors = resolved.vectors if model.vector_view is not None else None
-    resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted
-    fitted_on = dataset if whole and resolved.refit else splits[0].train
-    fitted = Fitted(selected, model, fitted_on, resolved, len(splits) if whole else 1)
-    rows = len(fitted.learned.labels)
-    clock.lap("training")
-    outcome = DistillationOutcome(fitted, None)
-    if distillation is not None and whole:
-        outcome = distillation.run(given, valid, dataset, fitted, callback, stop, checkpoints)
-        clock.lap("distilling")
-    fitted = outcome.fitted
-    if config.head == "prototypes":
-        from textcls_training.fit.prototype_selection import select_prototypes
-
-        with threadpool_limits(1):  # products of matrices may differ in their last bits by the number of threads
-            fitted = replace(fitted, selected=select_prototypes(fitted.selected, len(names)))
-        outcome = replace(outcome, fitted=fitted)
-    held_out = HeldOut.of(fitted.selected, names)
-    with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
-        vectors_report = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = _model_info(
-            given, names, outcome, held_out, rows, vectors_report, linear=config.head == "linear", learned=learned
-        )
-        tables = _save(fitted, given, info, config, output)
-        clock.lap("saving")
-    if folder is not None and whole and not fitted.selected.interrupted:
-        keep(
-            folder,
-            given,
-            dataset,
-            part,
-            names,
-            config,
-            resolved,
-            splits=len(splits),
-            epochs=selected.epochs,
-            rows=len(given.texts) if earlier is None else earlier.rows,
-            alone=_alone(given, unlabelled, config, resolved, keep_fits),
-        )
-        clock.lap("keeping")
-    report = TrainReport.of(
-        fitted.model,
-        fitted.selected,
-        held_out,
-        rows=rows,
-        folds=fitted.folds,
-        file_bytes=output.stat().st_size,
-        vectors=vectors_report,
-        seconds=clock.seconds,
-        distillation=outcome.report,
-    )
-    return TrainingRun(report, fitted.model, tables)
+    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None)
+    if from_state is not None:
+        task = _continued(task, state, from_state)
+    with ExitStack() as opened_files:
+        return _run(task, state, opened_files)
 
 
 class Prepared(NamedTuple):
@@ -239,15 +145,145 @@ class Prepared(NamedTuple):
     resolved: ResolvedConfig
 
 
-def _prepared(
-    config: TrainConfig,
-    given: LabelledTexts,
-    valid: LabelledTexts | None,
-    learned: Continuation | None,
-    spill: Spill,
-    *,
-    answered: bool,
-) -> Prepared:
+class Task(NamedTuple):
+    """What a run was told, as of `run`; `earlier` is what it goes on from, whose rows are then part of `given`."""
+
+    given: LabelledTexts
+    output: Path
+    config: TrainConfig
+    valid: LabelledTexts | None
+    unlabelled: UnlabelledTexts | None
+    callback: Callback
+    stop: Stop
+    earlier: Continuation | None
+
+    @property
+    def learned(self) -> Continuation | None:
+        """The training before, if what it has learned is begun with."""
+        return None if self.earlier is None or self.earlier.anew else self.earlier
+
+    @property
+    def rows(self) -> int:
+        """How many rows there ever were."""
+        return len(self.given.texts) if self.earlier is None else self.earlier.rows
+
+    @property
+    def keeps_fits(self) -> bool:
+        """Whether a state holds what fits have learned: where it does not hold all rows."""
+        return self.learned is not None or len(self.given.texts) > self.config.rehearsal_rows
+
+
+def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
+    if state is not None and state.resolve() == from_state.resolve():
+        raise ConfigError(f"{state} is to be gone on from, and written to; name another folder for the new state.")
+    if task.unlabelled is not None:
+        raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
+    earlier = Continuation(Finished.load(from_state), task.given, task.config)
+    task.callback.note(earlier.sentence())
+    return task._replace(given=earlier.given, config=earlier.config, earlier=earlier)
+
+
+def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun:
+    clock = Clock()
+    distillation = _distillation(task.config, task.unlabelled, task.given)
+    answered = distillation is not None and distillation.answered
+    prepared = _prepared(task, answered=answered)
+    folder = None
+    if state is not None:
+        _check_keepable(prepared.resolved)
+        known = _identity(task, prepared.resolved, distillation)
+        folder = opened_files.enter_context(opened(state, known, task.callback.note, keep_fits=task.keeps_fits))
+    checkpoints: Checkpoints = folder or NOWHERE
+    if task.learned is not None:
+        checkpoints = task.learned.checkpoints(checkpoints)
+    clock.lap("preparing")
+    fitted = _fitted(task, prepared, checkpoints)
+    clock.lap("training")
+    outcome, whole = DistillationOutcome(fitted, None), not fitted.selected.interrupted
+    if distillation is not None and whole:
+        dataset, stop = prepared.dataset, task.stop
+        outcome = distillation.run(task.given, task.valid, dataset, fitted, task.callback, stop, checkpoints)
+        clock.lap("distilling")
+    outcome = _with_head(outcome, task.config, len(prepared.names))
+    report, tables = _saved(task, prepared.names, outcome, len(fitted.learned.labels))
+    clock.lap("saving")
+    if folder is not None and not outcome.fitted.selected.interrupted:
+        _keep(folder, task, prepared, fitted)
+        clock.lap("keeping")
+    return TrainingRun(replace(report, seconds=clock.seconds), outcome.fitted.model, tables)
+
+
+def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
+    """Cross-fit the model of the labelled rows."""
+    names, dataset, splits, _, resolved = prepared
+    with reproducible(resolved.seed, resolved.impl):
+        selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
+    vectors = resolved.vectors if model.vector_view is not None else None
+    resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted
+    fitted_on = dataset if whole and resolved.refit else splits[0].train
+    return Fitted(selected, model, fitted_on, resolved, len(splits) if whole else 1)
+
+
+def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -> DistillationOutcome:
+    """Return the model with the head that is wanted: a linear one is there already."""
+    if config.head != "prototypes":
+        return outcome
+    from textcls_training.fit.prototype_selection import select_prototypes
+
+    with threadpool_limits(1):  # products of matrices may differ in their last bits by the number of threads
+        selected = select_prototypes(outcome.fitted.selected, labels)
+    return replace(outcome, fitted=replace(outcome.fitted, selected=selected))
+
+
+def _saved(task: Task, names: Sequence[str], outcome: DistillationOutcome, rows: int) -> tuple[TrainReport, Tables]:
+    """Write the model file, which has learned from so many labelled rows; return the report, and the tables in it."""
+    fitted, config = outcome.fitted, outcome.fitted.config
+    held_out = HeldOut.of(fitted.selected, names)
+    with reproducible(config.seed, config.impl), threadpool_limits(1):
+        vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
+        info = _model_info(task, names, outcome, held_out, rows, vectors)
+        tables = _save(fitted, task.given, info, task.config, task.output)
+    report = TrainReport.of(
+        fitted.model,
+        fitted.selected,
+        held_out,
+        rows=rows,
+        folds=fitted.folds,
+        file_bytes=task.output.stat().st_size,
+        vectors=vectors,
+        seconds={},
+        distillation=outcome.report,
+    )
+    return report, tables
+
+
+def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> None:
+    """Keep the finished training, so that another can go on from it."""
+    keep(
+        folder,
+        task.given,
+        prepared.dataset,
+        prepared.part,
+        prepared.names,
+        task.config,
+        fitted.config,
+        splits=len(prepared.splits),
+        epochs=fitted.selected.epochs,
+        rows=task.rows,
+        alone=_alone(task, fitted.config),
+    )
+
+
+def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation | None) -> dict[str, Any]:
+    """Return what makes this training the one that it is."""
+    before = None if task.earlier is None else task.earlier.finished.sha256
+    teacher = None if distillation is None else distillation.teacher_sha256
+    return identity(task.given, task.valid, task.unlabelled, task.config, resolved, versions(), before, teacher)
+
+
+def _prepared(task: Task, *, answered: bool) -> Prepared:
+    """Count, split and resolve. `answered` says that somebody else than the model answers unlabelled texts."""
+    given, config, learned = task.given, task.config, task.learned
     if given.label_sets is not None:
         metrics.require()
     if config.head == "prototypes" and given.label_sets is not None:
@@ -257,11 +293,14 @@ def _prepared(
         from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
 
         check_support_rows(given.labels)
-    rows = (
-        _datasets(given, valid, names, config.max_tokens, spill) if learned is None else learned.datasets(valid, spill)
-    )
-    resolved = _resolved(config, given, rows[0], names, answered=answered)
-    return Prepared(names, *rows, resolved if learned is None else learned.resolved(resolved, rows[0]))
+    spill = spill_of(config.max_memory, task.output)
+    if learned is None:
+        dataset, splits, part = _datasets(given, task.valid, names, config.max_tokens, spill)
+    else:
+        dataset, splits, part = learned.datasets(task.valid, spill)
+    _tell_of_rare_tokens(dataset.corpus, task.callback)
+    resolved = _resolved(config, given, dataset, names, answered=answered)
+    return Prepared(names, dataset, splits, part, resolved if learned is None else learned.resolved(resolved, dataset))
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:
@@ -303,21 +342,15 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
 
-def _alone(
-    given: LabelledTexts,
-    unlabelled: UnlabelledTexts | None,
-    config: TrainConfig,
-    resolved: ResolvedConfig,
-    keeps_fits: bool,
-) -> str | None:
+def _alone(task: Task, resolved: ResolvedConfig) -> str | None:
     """Return why no other training can go on from this one; None if one can."""
-    if unlabelled is not None:
+    if task.unlabelled is not None:
         return "it has learned from unlabelled texts"
-    if given.rationales is not None:
+    if task.given.rationales is not None:
         return "it has learned from rationales"
-    if config.model is not None or config.optim is not None:
+    if task.config.model is not None or task.config.optim is not None:
         return "its model was given as a whole"
-    if keeps_fits and resolved.impl == "reference":
+    if task.keeps_fits and resolved.impl == "reference":
         return "it was trained by the reference, and holds a sample of its rows; --rehearsal-rows holds more"
     return None
 
@@ -424,18 +457,16 @@ def _held_out(selected: SelectionResult, report: ClassificationReport | LabelSet
 
 
 def _model_info(
-    given: LabelledTexts,
+    task: Task,
     names: Sequence[str],
     outcome: DistillationOutcome,
     held_out: HeldOut,
     rows: int,
     vectors: VectorsReport | None,
-    *,
-    linear: bool,
-    learned: Continuation | None = None,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
+    given, linear, learned = task.given, task.config.head == "linear", task.learned
     return ModelInfo(
         labels=tuple(names),
         bias=empty_text_logits(model) if linear else (0.0,) * len(names),
