@@ -142,7 +142,12 @@ def main(data: tuple[Path, ...], draws: int, output: Path, restart: bool) -> Non
     """Measure training that goes on, part by part, on the data sets in DATA."""
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     state = resume(saved, about(), restart)
-    cells = [Cell(name, order, draw) for draw in range(draws) for name in sets for order in (RANDOM, LATE)]
+    # Of two labels none can come late: one alone is nothing to learn from.
+    orders = {
+        name: (RANDOM, LATE) if len(set(read(folder / "train.csv").labels)) > 2 else (RANDOM,)
+        for name, folder in sets.items()
+    }
+    cells = [Cell(name, order, draw) for draw in range(draws) for name in sets for order in orders[name]]
     state.run(cells, lambda cell: measure(sets[cell.set], cell), saved)
     markdown = "\n".join([headline(state.about), "", *table(state), *state.failures(), "", NOTES.format(draws=draws)])
     output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
