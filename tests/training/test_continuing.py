@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.command_line import succeed
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training import pipeline
@@ -89,6 +90,7 @@ def test_a_new_label_is_learned_and_old_ones_are_not_forgotten(first: Path, tmp_
     assert accuracy(model, rows_of((NEW,), 60, 3)) > 0.9
     assert accuracy(model, rows_of(OLD, 120, 4)) > 0.9
     assert model.info.training["continued"] == {"rows": 600, "rehearsed": 60}
+    assert "a training on 600 rows, 60 of them rehearsed" in succeed("inspect", tmp_path / "m.onnx")
 
 
 def test_words_that_no_row_at_hand_holds_are_still_known(first: Path, tmp_path: Path) -> None:

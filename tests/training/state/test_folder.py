@@ -15,6 +15,8 @@ from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls_training import pipeline
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.fit.callbacks import Callback
 from textcls_training.state import folder
 from textcls_training.state.checkpoints import FitState
 from textcls_training.state.folder import opened
@@ -193,3 +195,34 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ConfigError, match="The state of a training on a GPU cannot be kept; choose device cpu"):
         train(tmp_path / "state", config=TrainConfig(impl="reference", dim=4, epochs=1, device="cuda"))
     assert not (tmp_path / "state").exists()
+
+
+def test_the_fits_of_teacher_and_student_go_on_too(tmp_path: Path) -> None:
+    texts = [f"{text} once more" for text in ROWS.texts[:30]]
+    unlabelled = UnlabelledTexts.sample(map(UnlabelledText, texts), 30, ROWS.texts)
+    notes = tmp_path / "notes.txt"
+
+    def train_in(state: str, callback: Callback) -> bytes:
+        output = tmp_path / "model.onnx"
+        pipeline.train(ROWS, output, CONFIG, unlabelled=unlabelled, callback=callback, state=tmp_path / state)
+        return output.read_bytes()
+
+    class StoppedInTheStudent(Notes):
+        student = False
+
+        def phase(self, name: str, rows: int) -> None:
+            self.student |= name == "asking the teacher"
+
+        def epoch(self, number: int, score: object) -> None:
+            if self.student and number == 2:
+                raise KilledError
+
+    whole = train_in("whole", Notes(notes))
+    with pytest.raises(KilledError):
+        train_in("killed", StoppedInTheStudent(notes))
+    names = {path.name for path in (tmp_path / "killed").iterdir()}
+    assert {"split-1-of-5.npz", "split-1-of-5-teacher-1.npz", "split-1-of-5-the-student.npz"} <= names
+    assert train_in("killed", Notes(notes)) == whole
+    assert ", the student." in notes.read_text()
+    with pytest.raises(InputError, match="it has learned from unlabelled texts; train on all rows anew"):
+        pipeline.train(ROWS, tmp_path / "m.onnx", from_state=tmp_path / "killed")
