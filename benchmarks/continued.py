@@ -36,7 +36,7 @@ KEPT: Final = (OPTIONS["rehearsal_rows"].default, 2_000, 0)
 ANEW, SAMPLE = "anew", "sample alone"
 NOTES: Final = """\
 Accuracy on the whole test set in percent. Anew: the default training on all rows. The others: after the fifth part, the
-difference to anew, paired by draw, ± its standard error over {draws} draws of the parts; behind the comma, of late
+difference to anew, paired by draw of the parts, ± its standard error; draws: {draws}. Behind the comma, of late
 labels, the accuracy on their rows alone less that of anew. A state keeps 20,000 rows by default; where these are all
 rows, all are trained on anew, to the same bytes. Sample alone: anew on 2,000 rows of the first four parts and on the
 fifth, so without what was learned of the others. Seconds: of the last training, without imports and reading, median
