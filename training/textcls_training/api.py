@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from textcls.classifier import Classifier
+from textcls.data_quality.label_audit import LabelAudit
 from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet, of_python, weight
 from textcls_training import pipeline
@@ -52,6 +53,13 @@ def train(
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
     return Classifier.load(output)
+
+
+def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
+    """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
+    from textcls_training.audit.run import audit
+
+    return audit(labelled_texts(texts, labels, "texts"), from_options(options))
 
 
 def unlabelled_texts(
