@@ -43,6 +43,7 @@ MAY_IMPORT = (
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
     ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
+    ("jobs/", {"ray"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -211,7 +212,7 @@ LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast", "prototypes"),
     ("_util", "labels", "sequences", "tokenizer"),
     ("features", "explanation", "label_sets"),
-    ("artifact", "data", "prediction", "sub_token_attribution"),
+    ("artifact", "data", "jobs", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
