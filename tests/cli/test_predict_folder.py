@@ -101,7 +101,7 @@ def test_what_is_there_is_kept_and_what_is_missing_is_answered(model_path: Path,
     before = hashes(output)
     kept = (output / "a.csv").stat().st_mtime_ns
     (output / "b.jsonl").unlink()
-    assert succeed(*call) == f"5 rows in 1 files -> {output}/; 2 were there before\n"
+    assert succeed(*call) == f"5 rows in 1 file -> {output}/; 2 were there before\n"
     assert hashes(output) == before
     assert (output / "a.csv").stat().st_mtime_ns == kept
 
@@ -111,7 +111,7 @@ def test_a_file_that_has_changed_since_is_answered_anew(model_path: Path, tmp_pa
     succeed("predict", model_path, data, "-o", f"{output}/")
     (data / "a.csv").write_text("text\nmy card\n")
     os.utime(data / "a.csv", (2**31, 2**31))
-    assert succeed("predict", model_path, data, "-o", f"{output}/").startswith("1 rows in 1 files")
+    assert succeed("predict", model_path, data, "-o", f"{output}/").startswith("1 rows in 1 file")
 
 
 def test_what_a_killed_worker_left_goes_once_nobody_writes_to_it(model_path: Path, tmp_path: Path, data: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_damaged_file_is_told_and_all_others_are_answered(model_path: Path, tm
     )
     assert sorted(hashes(tmp_path / "out")) == ["a.csv", "b.jsonl"]
     (data / "c.parquet").write_bytes(whole)
-    assert "500 rows in 1 files" in succeed(*call)
+    assert "500 rows in 1 file" in succeed(*call)
 
 
 @pytest.mark.parametrize("where", ["", "file://"])
@@ -207,7 +207,7 @@ def test_a_damaged_row_fails_its_file_or_is_skipped_and_told(
     name = f"{data}/b.jsonl"
     assert f"{name}, line 6" in fail(3, "predict", model_path, f"{where}{name}", "-o", f"{tmp_path}/out/", "--quiet")
     result = run("predict", model_path, f"{where}{name}", "-o", f"{tmp_path}/out2/", "--on-error", "skip", "--quiet")
-    assert (result.exit_code, result.stdout) == (0, f"5 rows in 1 files -> {tmp_path}/out2/\n")
+    assert (result.exit_code, result.stdout) == (0, f"5 rows in 1 file -> {tmp_path}/out2/\n")
 
 
 def test_a_full_disk_ends_the_run_since_all_that_follow_would_fail(

@@ -45,6 +45,10 @@ class FileJob:
     target: str
     bytes: int
 
+    def __str__(self) -> str:
+        """Return how a person knows it."""
+        return self.source
+
 
 @dataclass(frozen=True, slots=True)
 class FileAnswered:

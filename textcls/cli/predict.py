@@ -1,6 +1,8 @@
 """`textcls predict`: tables in, the same rows with answers out."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +26,7 @@ from textcls.data.rows import Format
 from textcls.data.source import STANDARD
 from textcls.data.writing import WriteOptions
 from textcls.display.terminal.answering import standing_on
+from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.jobs import ENGINES, engine
 from textcls.jobs.engines import EngineName
@@ -119,22 +122,8 @@ def predict(
     if _is_folder(output, engine_name):
         if stream:
             raise ConfigError("With --stream the answers go to one file or to standard output, not into a folder.")
-        content = artifact.read_file(model)
-        # What can be known to be wrong before any worker starts is said by this process.
-        Classifier.from_bytes(content, model)
-        work = Answering(
-            model=content,
-            path=model,
-            answer=answer,
-            text_columns=text_columns,
-            write=write,
-            options=reading.options,
-            skip=reading.bad.skip,
-        )
-        with standing_on(quiet=reading.quiet) as tell:
-            standing = answer_folder(work, data, output, engine(engine_name, workers), reading.say, tell)
-        kept = f"; {standing.kept:,} were there before" if standing.kept else ""
-        click.echo(f"{standing.rows:,} rows in {standing.done:,} files -> {output}{kept}")
+        how = {"answer": answer, "text_columns": text_columns, "write": write}
+        _into_folder(model, data, output, reading, engine_name, workers, how)
         return
     paths, target, workers = _paths(data), Path(output), workers or 1
     classifier = Classifier.load(model)
@@ -161,6 +150,27 @@ def predict(
     reading.say_skipped()
     if target != STANDARD:
         click.echo(f"{written} rows -> {target}")
+
+
+def _into_folder(
+    model: Path,
+    data: Sequence[str],
+    output: str,
+    reading: Reading,
+    engine_name: EngineName,
+    workers: int | None,
+    how: dict[str, Any],
+) -> None:
+    """Answer each file into one of its own, and say how many there were."""
+    content = artifact.read_file(model)
+    # What can be known to be wrong before any worker starts is said by this process.
+    Classifier.from_bytes(content, model)
+    work = Answering(model=content, path=model, options=reading.options, skip=reading.bad.skip, **how)
+    run = engine(engine_name, workers, lambda note: reading.say([note]))
+    with standing_on(quiet=reading.quiet) as tell:
+        standing = answer_folder(work, data, output, run, reading.say, tell)
+    kept = f"; {standing.kept:,} were there before" if standing.kept else ""
+    click.echo(f"{standing.rows:,} rows in {plural(standing.done, 'file')} -> {output}{kept}")
 
 
 def _is_folder(output: str, engine_name: EngineName) -> bool:

@@ -6,7 +6,7 @@ its worker while that waits for a place.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -34,7 +34,12 @@ class Worker:
         return attempt(self._do, job)
 
 
-def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int | None = None) -> Iterator["Outcome[Job, Result]"]:
+def run(
+    work: Work[Job, Result],
+    jobs: Sequence[Job],
+    workers: int | None = None,
+    say: Callable[[str], None] = lambda note: None,
+) -> Iterator["Outcome[Job, Result]"]:
     """Yield what comes of `jobs`, in the order in which they end.
 
     The cluster is that of RAY_ADDRESS, else one that runs on this machine, else one that is started on it for the time.
@@ -44,6 +49,7 @@ def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int | None = None
         jobs: what is to be done.
         workers: actors, each with one CPU; those that find no place wait for it, which lets a cluster grow. By default
             as many as the cluster has CPUs.
+        say: is told of a job that is done again, in a sentence.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -53,7 +59,7 @@ def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int | None = None
         return
     with _connected() as ray:
         number = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        crew = _Crew(ray, work, min(number, len(jobs)))
+        crew = _Crew(ray, work, min(number, len(jobs)), say)
         try:
             yield from crew.outcomes(jobs)
         finally:
@@ -63,8 +69,8 @@ def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int | None = None
 class _Crew:
     """Workers and what they are at."""
 
-    def __init__(self, ray: Any, work: Work[Any, Any], number: int) -> None:
-        self._ray = ray
+    def __init__(self, ray: Any, work: Work[Any, Any], number: int, say: Callable[[str], None]) -> None:
+        self._ray, self._say = ray, say
         # Once in the cluster, not once a worker.
         self._work = ray.put(work)
         self._actor = ray.remote(num_cpus=1)(Worker)
@@ -127,6 +133,7 @@ class _Crew:
         self._deaths[job] += 1
         if self._deaths[job] < ATTEMPTS:
             waiting.appendleft(job)
+            self._say(f"a worker died, or its node; another begins anew with {job}.")
             return None
         why = f"{ATTEMPTS} workers died of it one after the other, perhaps for lack of memory"
         return Failed(job, InputError(f"{why}; split it, or give the nodes more."))

@@ -1,6 +1,6 @@
 """Which workers there are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, Protocol, get_args
 
 from textcls.jobs import cluster, processes
@@ -17,15 +17,16 @@ class Engine(Protocol):
         """Yield what comes of `jobs`, in the order in which they end."""
 
 
-def engine(name: EngineName, workers: int | None = None) -> Engine:
+def engine(name: EngineName, workers: int | None = None, say: Callable[[str], None] = lambda note: None) -> Engine:
     """Return the engine of this name.
 
     Args:
         name: `local` for processes of this machine, `ray` for a cluster.
         workers: how many; by default this process alone, or all CPUs of the cluster.
+        say: is told what a person should know meanwhile, in sentences.
     """
 
     def run(work: Work[Any, Any], jobs: Sequence[Any]) -> Iterator[Any]:
-        return cluster.run(work, jobs, workers) if name == "ray" else processes.run(work, jobs, workers or 1)
+        return cluster.run(work, jobs, workers, say) if name == "ray" else processes.run(work, jobs, workers or 1)
 
     return run
