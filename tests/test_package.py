@@ -178,6 +178,7 @@ def test_public_names_stay_as_they_are() -> None:
     assert set(textcls.__all__) == {
         "ArtifactError",
         "Classifier",
+        "Comparison",
         "ConfigError",
         "Evaluation",
         "Explanation",
@@ -194,6 +195,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TokenAttribution",
         "TooLargeError",
         "__version__",
+        "compare",
         "evaluate",
         "explain_globally",
         "read",

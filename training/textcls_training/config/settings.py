@@ -12,6 +12,7 @@ from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
 from textcls_training.config.options import (
     METADATA,
+    Bytes,
     Choice,
     ClassWeights,
     FileName,
@@ -153,6 +154,13 @@ class TrainConfig:
         Choice(get_args(Impl)),
         "auto",
         "Who trains: compiled loops, for models without mixing, or PyTorch, the reference; auto is the first that can.",
+    )
+    max_memory: int | None = option(
+        Bytes(10**9),
+        None,
+        "About how much memory training may take: rows that need more lie in files beside the output, or where TMPDIR "
+        "says. The model is the same.",
+        unset="half of what there is",
     )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None
