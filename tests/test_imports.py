@@ -126,6 +126,8 @@ PHASE_OF = {
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_many": "cli",
+    "many": "cli",
     "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",

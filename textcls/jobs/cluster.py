@@ -74,24 +74,24 @@ class _Crew:
         # Once in the cluster, not once a worker.
         self._work = ray.put(work)
         self._actor = ray.remote(num_cpus=1)(Worker)
-        # By what it will answer: a worker and its job, none while it starts.
-        self._busy: dict[Any, tuple[Any, Any]] = {}
-        self._deaths: Counter[Any] = Counter()
+        # By what it will answer: a worker, and the number and the job that it is at; none while it starts.
+        self._busy: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
+        self._deaths: Counter[int] = Counter()
         self._unborn = 0
         for _ in range(number):
             self._hire()
 
     def outcomes(self, jobs: Sequence[Any]) -> Iterator[Any]:
         """Give each worker the next job until all have ended."""
-        waiting = deque(jobs)
+        waiting = deque(enumerate(jobs))
         left = len(waiting)
         while left:
             (answer,), _ = self._ray.wait(list(self._busy), num_returns=1)
-            worker, job = self._busy.pop(answer)
+            worker, numbered = self._busy.pop(answer)
             try:
                 outcome = self._ray.get(answer)
             except self._ray.exceptions.RayActorError as error:
-                outcome = self._after_death(job, error, waiting)
+                outcome = self._after_death(numbered, error, waiting)
                 self._hire()
             else:
                 self._unborn = 0
@@ -110,29 +110,32 @@ class _Crew:
         worker = self._actor.remote(self._work)
         self._busy[worker.started.remote()] = worker, None
 
-    def _go_on(self, worker: Any, waiting: "deque[Any]") -> None:
+    def _go_on(self, worker: Any, waiting: "deque[tuple[int, Any]]") -> None:
         if waiting:
-            job = waiting.popleft()
-            self._busy[worker.attempt.remote(job)] = worker, job
+            number, job = waiting.popleft()
+            self._busy[worker.attempt.remote(job)] = worker, (number, job)
         else:
             self._ray.kill(worker)
 
-    def _after_death(self, job: Any, error: Exception, waiting: "deque[Any]") -> "Failed[Any] | None":
+    def _after_death(
+        self, numbered: tuple[int, Any] | None, error: Exception, waiting: "deque[tuple[int, Any]]"
+    ) -> "Failed[Any] | None":
         """Put the job of a dead worker back in front, or give it up.
 
         Raises:
             SurroundingsError: workers do not start.
         """
-        if job is None:
+        if numbered is None:
             self._unborn += 1
             if self._unborn < STARTS:
                 return None
             raise SurroundingsError(
                 f"The workers do not start: {_last_line(error)}; install the same textcls[ray] on every node."
             ) from error
-        self._deaths[job] += 1
-        if self._deaths[job] < ATTEMPTS:
-            waiting.appendleft(job)
+        number, job = numbered
+        self._deaths[number] += 1
+        if self._deaths[number] < ATTEMPTS:
+            waiting.appendleft(numbered)
             self._say(f"a worker died, or its node; another begins anew with {job}.")
             return None
         why = f"{ATTEMPTS} workers died of it one after the other, perhaps for lack of memory"
