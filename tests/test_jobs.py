@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from textcls.errors import InputError, SurroundingsError
-from textcls.jobs import Done, Failed, engine
+from textcls.jobs import Done, Failed, cluster, engine
 
 
 @dataclass(frozen=True)
@@ -56,4 +56,4 @@ def test_a_process_that_dies_is_told_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:
-    assert list(engine("ray")(Squares(tmp_path / "loads"), [])) == []
+    assert list(cluster.run(Squares(tmp_path / "loads"), [])) == []

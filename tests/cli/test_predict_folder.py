@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pyarrow
@@ -178,6 +179,15 @@ def test_what_does_not_go_with_a_folder_is_told(
 def test_a_pattern_of_no_file_is_told(model_path: Path, tmp_path: Path) -> None:
     for name in (f"{tmp_path}/*.csv", f"file://{tmp_path}/*.csv"):
         assert "No file matches" in fail(3, "predict", model_path, name, "-o", f"{tmp_path}/out/")
+
+
+def test_without_ray_its_engine_tells_what_to_install_and_makes_no_folder(
+    model_path: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    said = fail(5, "predict", model_path, data, "-o", tmp_path / "out", "--engine", "ray")
+    assert said.endswith("'ray', which is not installed; type: pip install 'textcls[ray]'\n")
+    assert not (tmp_path / "out").exists()
 
 
 # What goes wrong with one file

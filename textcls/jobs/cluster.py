@@ -20,6 +20,18 @@ ATTEMPTS: Final = 3
 STARTS: Final = 3
 
 
+def require() -> Any:
+    """Return Ray.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    with optional_dependencies.needed_by("--engine ray"):
+        import ray
+        import ray.exceptions
+    return ray
+
+
 class Worker:
     """The work, loaded. Ray makes an actor of it."""
 
@@ -150,9 +162,7 @@ def _last_line(error: Exception) -> str:
 @contextmanager
 def _connected() -> Iterator[Any]:
     """Connect to the cluster, unless the caller is connected already."""
-    with optional_dependencies.needed_by("--engine ray"):
-        import ray
-        import ray.exceptions
+    ray = require()
     if ray.is_initialized():
         yield ray
         return

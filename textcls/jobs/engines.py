@@ -24,7 +24,12 @@ def engine(name: EngineName, workers: int | None = None, say: Callable[[str], No
         name: `local` for processes of this machine, `ray` for a cluster.
         workers: how many; by default this process alone, or all CPUs of the cluster.
         say: is told what a person should know meanwhile, in sentences.
+
+    Raises:
+        MissingExtraError: the engine needs a package that is not installed.
     """
+    if name == "ray":
+        cluster.require()
 
     def run(work: Work[Any, Any], jobs: Sequence[Any]) -> Iterator[Any]:
         return cluster.run(work, jobs, workers, say) if name == "ray" else processes.run(work, jobs, workers or 1)
