@@ -118,6 +118,7 @@ PHASES = (
     "export",
     "pretraining",
     "pipeline",
+    "audit",
     "studies",
     "cli",
 )
