@@ -112,6 +112,7 @@ PHASES = (
     "vectors",
     "config",
     "data",
+    "state",
     "models",
     "fit",
     "distillation",
@@ -124,6 +125,7 @@ PHASES = (
 )
 PHASE_OF = {
     "training_report": "pipeline",
+    "continuing": "pipeline",
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",

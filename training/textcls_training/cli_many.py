@@ -56,7 +56,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 )
 @new_text_column_option
 @new_label_column_option
-@train_options("teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight")
+@train_options("teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows")
 @target_options
 @reading_options
 def train_many(
