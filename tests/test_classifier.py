@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction, artifact
 from textcls.cost import CALL_BYTES, CALL_TEXTS
+from textcls.errors import ArtifactError
 
 TEXT = "My card  was\ncharged TWICE!!"
 WORDS = (
@@ -419,6 +420,28 @@ def test_a_classifier_goes_to_another_process_as_its_file(classifier: Classifier
     again = pickle.loads(pickle.dumps(classifier))
     assert again.path == classifier.path
     assert again.predict("refund").score == classifier.predict("refund").score
+
+
+def test_a_classifier_is_small_on_its_way_whatever_its_size(many_labels: Classifier) -> None:
+    assert len(pickle.dumps(many_labels)) < 1000
+
+
+def test_a_classifier_that_was_loaded_by_a_relative_path_finds_its_file_from_elsewhere(
+    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model_path.parent)
+    sent = pickle.dumps(Classifier.load(model_path.name))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(sent).predict("refund").label
+
+
+def test_a_classifier_that_arrives_where_its_file_is_not_says_so(model_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_path.read_bytes())
+    sent = pickle.dumps(Classifier.load(path))
+    path.unlink()
+    with pytest.raises(ArtifactError, match=r"There is no model file .*model\.onnx on .*put that there under the same"):
+        pickle.loads(sent)
 
 
 def test_a_prediction_shows_what_matters_in_a_line(classifier: Classifier) -> None:

@@ -44,6 +44,7 @@ MAY_IMPORT = (
     ("comparison/", {"numpy", "scipy"}),
     ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
+    ("jobs/", {"ray"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
 )
 
@@ -128,6 +129,8 @@ PHASE_OF = {
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_many": "cli",
+    "many": "cli",
     "cli_vectors": "cli",
     "cli_options": "config",
     "clock": "config",
@@ -215,7 +218,7 @@ LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast", "prototypes", "units", "excerpts"),
     ("_util", "intervention", "labels", "sequences", "tokenizer"),
     ("features", "explanation", "label_sets", "word_groups"),
-    ("artifact", "data", "prediction", "sub_token_attribution"),
+    ("artifact", "data", "jobs", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),

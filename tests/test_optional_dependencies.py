@@ -13,6 +13,7 @@ from textcls import MissingExtraError
 from textcls._util import optional_dependencies
 from textcls.data import parquet
 from textcls.evaluation import metrics, selective_prediction
+from textcls.jobs import cluster
 from textcls_training import sentence_encoder
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +23,12 @@ def bound() -> None:
     selective_prediction.at(0.5, np.array([0.9]), np.array([True])).lower_bound()
 
 
-ASK: dict[str, Callable[[], object]] = {"sklearn": metrics.require, "scipy": bound, "pyarrow": parquet.require}
+ASK: dict[str, Callable[[], object]] = {
+    "sklearn": metrics.require,
+    "scipy": bound,
+    "pyarrow": parquet.require,
+    "ray": cluster.require,
+}
 
 
 class Without:

@@ -124,6 +124,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "parquet",
         "tables",
         "umap",
+        "ray",
         "kernels",
         "explain",
         "ablate",

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from platform import node
 from typing import Any, Final, overload
 
 import numpy as np
 
 from textcls import artifact
 from textcls.cost import Cost
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.explanation import Explanation
 from textcls.graph import Graph
 from textcls.prediction import Prediction, checked_threshold
@@ -66,8 +67,11 @@ class Classifier:
         return cls(graph)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the file that it was loaded from, so that it can go to other processes of this machine."""
-        return type(self).load, (self.path,)
+        """Pickle as the path of the file that it was loaded from, which is loaded anew where it arrives.
+
+        So it can go to other processes, and to other machines that have the file at the same path.
+        """
+        return _arrived, (self.path.absolute(),)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -198,3 +202,17 @@ class Classifier:
                 int(np.count_nonzero(attention)),
                 thresholds,
             )
+
+
+def _arrived(path: Path) -> Classifier:
+    """Load what was pickled.
+
+    Raises:
+        ArtifactError: the file cannot be used, or it is not on this machine.
+    """
+    if not path.exists():
+        raise ArtifactError(
+            f"There is no model file {path} on {node()}, where the classifier was sent; it is pickled as the path of "
+            "its file, so put that there under the same path."
+        )
+    return Classifier.load(path)

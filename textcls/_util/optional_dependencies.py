@@ -33,6 +33,7 @@ EXTRA_OF_PACKAGE: Final = {
     "backports": "tables",
     "ijson": "tables",
     "openpyxl": "tables",
+    "ray": "ray",
     "umap": "umap",
 }
 # Filled by several distributions, of which one may be missing.

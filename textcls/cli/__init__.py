@@ -21,6 +21,7 @@ SECTIONS: Final = {
     "From rows to a model": {
         "check": "textcls.cli.check:check",
         "train": "textcls_training.cli:train",
+        "train-many": "textcls_training.cli_many:train_many",
         "evaluate": "textcls.cli.evaluate:evaluate",
         "compare": "textcls.cli.compare:compare",
     },

@@ -1,15 +1,18 @@
 """`textcls predict`: tables in, the same rows with answers out."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from textcls import artifact
 from textcls.batch.answer_columns import AnswerColumns
 from textcls.batch.files import predict_files
+from textcls.batch.folder import Answering, answer_folder
 from textcls.classifier import Classifier
 from textcls.cli.options import (
     Reading,
-    data_argument,
     delimiter,
     model_argument,
     once,
@@ -18,23 +21,28 @@ from textcls.cli.options import (
     text_column_option,
     threshold_option,
 )
-from textcls.data import writing
+from textcls.data import formats, storage, writing
 from textcls.data.rows import Format
 from textcls.data.source import STANDARD
 from textcls.data.writing import WriteOptions
+from textcls.display.terminal.answering import standing_on
+from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.jobs import ENGINES, engine
+from textcls.jobs.engines import EngineName
 
 
 @click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")
 @model_argument
-@data_argument
+@click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=click.Path(allow_dash=True),
     required=True,
     help="The file to write: .csv, .tsv, .jsonl, .parquet or .xlsx, also with .gz, .bz2, .xz or .zst behind; - writes "
-    "to standard output.",
+    "to standard output. Or a folder, which ends in /: each file of DATA is answered into one of its name there, and "
+    "only those that are missing.",
 )
 @click.option(
     "--output-format",
@@ -67,12 +75,24 @@ from textcls.errors import ConfigError
     is_flag=True,
     help="Write an apostrophe before a field of CSV or TSV that a spreadsheet would take for a formula.",
 )
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that answer.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that answer.  [default: 1; with --engine ray the CPUs of the cluster]",
+)
+@click.option(
+    "--engine",
+    "engine_name",
+    type=click.Choice(ENGINES),
+    default="local",
+    show_default=True,
+    help="Where they run; ray is a cluster, that of RAY_ADDRESS or one on this machine, and wants a folder as output.",
+)
 @reading_options
 def predict(
     model: Path,
-    data: tuple[Path, ...],
-    output: Path,
+    data: tuple[str, ...],
+    output: str,
     output_format: Format | None,
     output_delimiter: str | None,
     output_encoding: str | None,
@@ -83,7 +103,8 @@ def predict(
     label_separator: str | None,
     stream: bool | None,
     escape_formulas: bool,
-    workers: int,
+    workers: int | None,
+    engine_name: EngineName,
     reading: Reading,
 ) -> None:
     """Classify each row of the files DATA with MODEL; - reads standard input.
@@ -91,25 +112,33 @@ def predict(
     Tables of all common formats are read. All columns and the order of the rows are kept;
     predicted_label, score and decision are added; predicted_labels and scores where a text may have several labels.
     """
-    classifier = Classifier.load(model)
-    once(data)
-    if stream is None:
-        stream = workers == 1 and output == STANDARD and STANDARD in data
-    if stream and workers > 1:
-        raise ConfigError("With --stream one process answers; give either --stream or --workers.")
-    if stream:
-        reading.say_each_skipped()
+    answer = AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator)
     write = WriteOptions(
         format=output_format,
         delimiter=output_delimiter,
         encoding=output_encoding,
         escape_formulas=escape_formulas,
     )
+    if _is_folder(output, engine_name):
+        if stream:
+            raise ConfigError("With --stream the answers go to one file or to standard output, not into a folder.")
+        how = {"answer": answer, "text_columns": text_columns, "write": write}
+        _into_folder(model, data, output, reading, engine_name, workers, how)
+        return
+    paths, target, workers = _paths(data), Path(output), workers or 1
+    classifier = Classifier.load(model)
+    once(paths)
+    if stream is None:
+        stream = workers == 1 and target == STANDARD and STANDARD in paths
+    if stream and workers > 1:
+        raise ConfigError("With --stream one process answers; give either --stream or --workers.")
+    if stream:
+        reading.say_each_skipped()
     written = predict_files(
         classifier,
-        data,
-        output,
-        AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator),
+        paths,
+        target,
+        answer,
         text_columns=text_columns,
         write=write,
         stream=stream,
@@ -119,5 +148,51 @@ def predict(
         say=reading.say,
     )
     reading.say_skipped()
-    if output != STANDARD:
-        click.echo(f"{written} rows -> {output}")
+    if target != STANDARD:
+        click.echo(f"{written} rows -> {target}")
+
+
+def _into_folder(
+    model: Path,
+    data: Sequence[str],
+    output: str,
+    reading: Reading,
+    engine_name: EngineName,
+    workers: int | None,
+    how: dict[str, Any],
+) -> None:
+    """Answer each file into one of its own, and say how many there were."""
+    content = artifact.read_file(model)
+    # What can be known to be wrong before any worker starts is said by this process.
+    Classifier.from_bytes(content, model)
+    work = Answering(model=content, path=model, options=reading.options, skip=reading.bad.skip, **how)
+    run = engine(engine_name, workers, lambda note: reading.say([note]))
+    with standing_on(quiet=reading.quiet) as tell:
+        standing = answer_folder(work, data, output, run, reading.say, tell)
+    kept = f"; {standing.kept:,} were there before" if standing.kept else ""
+    click.echo(f"{standing.rows:,} rows in {plural(standing.done, 'file')} -> {output}{kept}")
+
+
+def _is_folder(output: str, engine_name: EngineName) -> bool:
+    """Whether each file is answered into one of its own.
+
+    Raises:
+        ConfigError: a cluster is to write one file.
+    """
+    if output.endswith("/") or storage.is_url(output) or Path(output).is_dir():
+        return True
+    if engine_name == "ray" and (output == str(STANDARD) or formats.by_name(Path(output)) is not None):
+        raise ConfigError(f"With --engine ray the answers go into a folder, and {output} is none; end it in /.")
+    return engine_name == "ray"
+
+
+def _paths(data: tuple[str, ...]) -> list[Path]:
+    """Return the paths of this machine that `data` are.
+
+    Raises:
+        ConfigError: one is a URL.
+    """
+    url = next((name for name in data if storage.is_url(name)), None)
+    if url is not None:
+        raise ConfigError(f"{url} is answered into a folder: end --output in /.")
+    return [Path(name) for name in data]

@@ -1,6 +1,8 @@
 """Read and write tables of texts: the one reader under train, evaluate, predict and check.
 
     source.py     where the bytes come from: a file or standard input, packed or not
+    storage.py    whole files in folders or behind URLs, worked on one by one
+    patterns.py   names with * in them
     compression.py  what files may be packed with
     folders.py    the files of a folder, or a folder a class
     memory.py     tables of pandas and others

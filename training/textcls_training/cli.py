@@ -319,14 +319,15 @@ def run_training(
     from textcls_training.fit.interrupt import stopped_by_ctrl_c
     from textcls_training.fit.progress import progress_on
 
-    given = _labelled_texts(rows, targets, spans)
-    validation = _labelled_texts(valid, targets) if valid else None
+    given = labelled_texts_of(rows, targets, spans)
+    validation = labelled_texts_of(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
         told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
         return pipeline.train(given, output, config, valid=validation, unlabelled=unlabelled, **told)
 
 
-def _labelled_texts(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+    """Return rows of files as they are trained on."""
     return LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,

@@ -1,0 +1,89 @@
+"""Jobs on a real cluster of Ray: of several nodes on this machine, of which processes and nodes are killed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import succeed
+from textcls.batch.folder import MANIFEST
+from textcls.jobs import Done, Failed, engine
+
+ray = pytest.importorskip("ray", reason="clusters need Ray: pip install 'textcls[ray]'")
+# Ray leaves sockets and files to be closed by the end of the process.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A cluster of a node without a CPU, where the driver is, and of two with one each."""
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes.add_node(num_cpus=1)
+    nodes.add_node(num_cpus=1)
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Writes down each job; the workers of job 0 die, once or each time."""
+
+    folder: Path
+    each_time: bool
+
+    def ready(self) -> Callable[[int], int]:
+        return self.do
+
+    def do(self, number: int) -> int:
+        with (self.folder / str(number)).open("a") as file:
+            file.write("x")
+        if number == 0 and (self.each_time or len((self.folder / "0").read_text()) == 1):
+            os._exit(1)
+        return number
+
+
+def done_times(folder: Path) -> dict[int, int]:
+    return {int(path.name): len(path.read_text()) for path in folder.iterdir()}
+
+
+def test_the_job_of_a_worker_that_dies_is_done_again_and_no_other(cluster: Any, tmp_path: Path) -> None:
+    found = list(engine("ray", 2)(Dying(tmp_path, each_time=False), range(6)))
+    assert sorted(one.job for one in found if isinstance(one, Done)) == list(range(6))
+    assert done_times(tmp_path) == {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
+
+
+def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(cluster: Any, tmp_path: Path) -> None:
+    found = list(engine("ray", 2)(Dying(tmp_path, each_time=True), range(4)))
+    (failed,) = [one for one in found if isinstance(one, Failed)]
+    assert failed.job == 0
+    assert "3 workers died of it one after the other" in str(failed.error)
+    assert sorted(one.job for one in found if isinstance(one, Done)) == [1, 2, 3]
+    assert done_times(tmp_path) == {0: 3, 1: 1, 2: 1, 3: 1}
+
+
+def test_a_cluster_writes_the_files_that_this_machine_writes(cluster: Any, model_path: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for i in range(4):
+        rows = [{"id": j, "text": f"parcel {i * j} is late " * (j % 7)} for j in range(200)]
+        (data / f"{i}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    succeed("predict", model_path, f"{data}/*.jsonl", "-o", f"{tmp_path}/local/", "--quiet", "--explain")
+    said = succeed(
+        "predict", model_path, f"{data}/*.jsonl", "-o", f"{tmp_path}/ray", "--quiet", "--explain", "--engine", "ray"
+    )
+    assert said == f"800 rows in 4 files -> {tmp_path}/ray\n"
+    assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.iterdir() if path.name != MANIFEST]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

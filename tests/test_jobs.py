@@ -1,0 +1,59 @@
+"""Jobs done by workers: each once, whoever does it; what goes wrong with one is told with it."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from textcls.errors import InputError, SurroundingsError
+from textcls.jobs import Done, Failed, cluster, engine
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squares numbers; -1 is refused, and 13 kills its worker."""
+
+    loads: Path
+
+    def ready(self) -> Callable[[int], int]:
+        with self.loads.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return self.square
+
+    def square(self, number: int) -> int:
+        if number == -1:
+            raise InputError("-1 is no number for this.")
+        if number == 13:
+            os._exit(1)
+        return number * number
+
+
+def outcomes(tmp_path: Path, numbers: Sequence[int], workers: int) -> list[Done[int, int] | Failed[int]]:
+    return list(engine("local", workers)(Squares(tmp_path / "loads"), numbers))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_job_is_done_once_and_the_work_is_loaded_once_a_worker(tmp_path: Path, workers: int) -> None:
+    found = outcomes(tmp_path, range(12), workers)
+    assert sorted((one.job, one.result) for one in found if isinstance(one, Done)) == [(i, i * i) for i in range(12)]
+    loads = (tmp_path / "loads").read_text().split()
+    assert len(loads) == len(set(loads)) <= workers
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_job_that_fails_is_told_with_its_reason_and_the_others_are_done(tmp_path: Path, workers: int) -> None:
+    found = outcomes(tmp_path, [1, -1, 2], workers)
+    (failed,) = [one for one in found if isinstance(one, Failed)]
+    assert (failed.job, str(failed.error)) == (-1, "-1 is no number for this.")
+    assert sorted(one.job for one in found if isinstance(one, Done)) == [1, 2]
+
+
+def test_a_process_that_dies_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError, match=r"A worker process ended unexpectedly.*use fewer --workers"):
+        outcomes(tmp_path, [13, 1], 2)
+
+
+def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:
+    assert list(cluster.run(Squares(tmp_path / "loads"), [])) == []

@@ -1,0 +1,246 @@
+"""Where whole files lie that are worked on one by one: in folders of this machine, or in a store that a URL names.
+
+A store is reached by pyarrow, which knows s3://, gs://, abfs:// and hdfs://, and all that fsspec knows as
+fsspec+sftp:// and the like. Its files are copied to this machine to be read, and from it when they are whole.
+"""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from glob import has_magic
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import atomic_write, check_output_path
+from textcls.data import patterns
+from textcls.data.folders import files_of
+from textcls.errors import InputError, SurroundingsError
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Files that are being written: as `atomic_write` calls them, and here.
+_PART: Final = ".textcls-"
+# Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
+_LEFT: Final = 600
+
+
+class Found(NamedTuple):
+    """A file.
+
+    Attributes:
+        name: its path or URL.
+        inside: its path within the folder, or the fixed part of the pattern, that was asked for.
+        bytes: its size.
+        changed: when, in seconds of the epoch.
+    """
+
+    name: str
+    inside: str
+    bytes: int
+    changed: float
+
+
+def is_url(name: str) -> bool:
+    """Return whether `name` is no path of this machine."""
+    return _URL.match(name) is not None
+
+
+def find(name: str) -> list[Found]:
+    """Return the files that `name` means, in the order of their names: a file, those in a folder, or of a pattern.
+
+    Raises:
+        InputError: there are none, or they cannot be read.
+        MissingExtraError: pyarrow is not installed.
+    """
+    if is_url(name):
+        return _find_in_store(name)
+    path = Path(name)
+    if patterns.is_pattern(path):
+        return [_on_disk(one, Path(_fixed(name))) for one in patterns.matching(path) if one.is_file()]
+    try:
+        if path.is_dir():
+            return [_on_disk(one, path) for one in files_of(path)]
+        return [_on_disk(path, path.parent)]
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {name}.") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def _on_disk(path: Path, folder: Path) -> Found:
+    about = path.stat()
+    return Found(str(path), path.relative_to(folder).as_posix(), about.st_size, about.st_mtime)
+
+
+def _fixed(pattern: str) -> str:
+    """Return the folder before the first part of a pattern that has a sign of one."""
+    parts = pattern.split("/")
+    return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
+
+
+class OutputFolder:
+    """A folder that files are written to, each whole or not at all. It is made if it is not there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name.rstrip("/")
+        if not is_url(name):
+            with _told(name):
+                Path(name).mkdir(parents=True, exist_ok=True)
+            check_output_path(Path(name) / "file")
+
+    def place(self, inside: str) -> str:
+        """Return the path or URL of a file in it."""
+        return f"{self.name}/{quote(inside) if is_url(self.name) else inside}"
+
+    def changed(self) -> dict[str, float]:
+        """Return the files in it, and when they were changed; what killed workers have left is removed."""
+        if is_url(self.name):
+            found = _in_store(self.name, recursive=True)
+        else:
+            base = Path(self.name)
+            found = [_on_disk(path, base) for path in base.rglob("*") if path.is_file()]
+        parts = [file for file in found if PurePosixPath(file.inside).name.startswith(_PART)]
+        for part in parts:
+            if part.changed < time.time() - _LEFT:
+                _remove(part.name)
+        return {file.inside: file.changed for file in found if file not in parts}
+
+    def read(self, inside: str) -> bytes | None:
+        """Return the content of a small file in it; None if it is not there."""
+        try:
+            with fetched(self.place(inside)) as path:
+                return path.read_bytes()
+        except (FileNotFoundError, InputError):
+            return None
+
+    def write(self, inside: str, content: bytes) -> None:
+        """Write a small file in it."""
+        with delivered(self.place(inside)) as path, atomic_write(path) as file:
+            file.write(content)
+
+
+@contextmanager
+def fetched(name: str) -> Iterator[Path]:
+    """Give the file `name` as one of this machine: itself, or a copy that goes again."""
+    if not is_url(name):
+        yield Path(name)
+        return
+    store, path = _store(name)
+    with TemporaryDirectory(prefix="textcls-") as folder:
+        copy = Path(folder) / PurePosixPath(path).name
+        try:
+            with store.open_input_stream(path) as source, copy.open("wb") as file:
+                shutil.copyfileobj(source, file)
+        except OSError as error:
+            raise InputError(f"{name} cannot be read: {_why(error)}.") from error
+        yield copy
+
+
+@contextmanager
+def delivered(name: str) -> Iterator[Path]:
+    """Give a path of this machine to write a file to that belongs at `name`, where it appears whole or not at all."""
+    if not is_url(name):
+        with _told(name):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+        yield Path(name)
+        return
+    store, path = _store(name)
+    with TemporaryDirectory(prefix="textcls-") as folder:
+        whole = Path(folder) / PurePosixPath(path).name
+        yield whole
+        part = str(PurePosixPath(path).with_name(f"{_PART}{token_hex(8)}"))
+        try:
+            store.create_dir(str(PurePosixPath(path).parent), recursive=True)
+            with whole.open("rb") as file, store.open_output_stream(part) as target:
+                shutil.copyfileobj(file, target)
+            store.move(part, path)
+        except OSError as error:
+            with suppress(OSError):
+                store.delete_file(part)
+            raise SurroundingsError(f"{name} cannot be written: {_why(error)}.") from error
+
+
+def _find_in_store(name: str) -> list[Found]:
+    if not has_magic(name):
+        found = _in_store(name)
+    else:
+        base = _fixed(name)
+        wanted = name[len(base) + 1 :].split("/")
+        found = [file for file in _in_store(base, recursive=True) if _matches(file.inside.split("/"), wanted)]
+    if not found:
+        raise InputError(f"No file matches {name}; check the address and the pattern.")
+    return sorted(found)
+
+
+def _matches(parts: list[str], wanted: list[str]) -> bool:
+    """Whether the parts of a path are those of a pattern, in which ** stands for any number of folders."""
+    if not wanted or not parts:
+        return wanted == parts
+    if wanted[0] == "**":
+        return _matches(parts, wanted[1:]) or _matches(parts[1:], wanted)
+    return fnmatchcase(parts[0], wanted[0]) and _matches(parts[1:], wanted[1:])
+
+
+def _in_store(name: str, *, recursive: bool = False) -> list[Found]:
+    """Return the file `name`, or those in the folder `name`; none if there is neither."""
+    fs = _pyarrow().fs
+    store, path = _store(name)
+    try:
+        about = store.get_file_info(path)
+        files, base = [about], PurePosixPath(path).parent
+        if about.type != fs.FileType.File:
+            files, base = store.get_file_info(fs.FileSelector(path, True, recursive)), PurePosixPath(path)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {_why(error)}.") from error
+    start = name.rstrip("/") if about.type != fs.FileType.File else name.rstrip("/").rpartition("/")[0]
+    found = []
+    for file in files:
+        if file.type == fs.FileType.File:
+            inside = PurePosixPath(file.path).relative_to(base).as_posix()
+            found.append(
+                Found(f"{start}/{quote(inside)}", inside, file.size, file.mtime_ns / 1e9 if file.mtime_ns else 0)
+            )
+    return found
+
+
+def _pyarrow() -> Any:
+    with optional_dependencies.needed_by("A file that a URL names"):
+        import pyarrow
+        import pyarrow.fs
+    return pyarrow
+
+
+def _store(name: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it."""
+    pyarrow = _pyarrow()
+    try:
+        return pyarrow.fs.FileSystem.from_uri(name)  # type: ignore[no-any-return]
+    except (ValueError, OSError, ImportError, pyarrow.ArrowException) as error:
+        raise InputError(f"{name} cannot be reached: {_why(error)}.") from error
+
+
+def _remove(name: str) -> None:
+    with suppress(OSError):
+        if is_url(name):
+            store, path = _store(name)
+            store.delete_file(path)
+        else:
+            Path(name).unlink()
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SurroundingsError(f"{name} cannot be made: {error.strerror}.") from error
+
+
+def _why(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,179 @@
+"""Workers on a cluster of Ray (https://docs.ray.io), which the extra `textcls[ray]` brings: an actor each.
+
+Jobs are taken one at a time by whoever is free, so that a slow node does less and holds up nobody. A worker that dies,
+or whose node does, is replaced, and its job is done again. Ray's own retries are not used: they would keep a job with
+its worker while that waits for a place.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from textcls._util import optional_dependencies
+from textcls.errors import InputError, SurroundingsError
+from textcls.jobs.work import Failed, Job, Outcome, Result, Work, attempt
+
+# A job of which so many workers have died is given up: it is likely to be the cause.
+ATTEMPTS: Final = 3
+# So many workers in a row that die before their first job end the run.
+STARTS: Final = 3
+
+
+def require() -> Any:
+    """Return Ray.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    with optional_dependencies.needed_by("--engine ray"):
+        import ray
+        import ray.exceptions
+    return ray
+
+
+class Worker:
+    """The work, loaded. Ray makes an actor of it."""
+
+    def __init__(self, work: Work[Any, Any]) -> None:
+        self._do = work.ready()
+
+    def started(self) -> None:
+        """Answer once the work is loaded."""
+
+    def attempt(self, job: Any) -> Any:
+        """Do `job`, and return what came of it."""
+        return attempt(self._do, job)
+
+
+def run(
+    work: Work[Job, Result],
+    jobs: Sequence[Job],
+    workers: int | None = None,
+    say: Callable[[str], None] = lambda note: None,
+) -> Iterator["Outcome[Job, Result]"]:
+    """Yield what comes of `jobs`, in the order in which they end.
+
+    The cluster is that of RAY_ADDRESS, else one that runs on this machine, else one that is started on it for the time.
+
+    Args:
+        work: what is done with each.
+        jobs: what is to be done.
+        workers: actors, each with one CPU; those that find no place wait for it, which lets a cluster grow. By default
+            as many as the cluster has CPUs.
+        say: is told of a job that is done again, in a sentence.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        SurroundingsError: there is no cluster at the address, or workers do not start there.
+    """
+    if not jobs:
+        return
+    with _connected() as ray:
+        number = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        crew = _Crew(ray, work, min(number, len(jobs)), say)
+        try:
+            yield from crew.outcomes(jobs)
+        finally:
+            crew.dismiss()
+
+
+class _Crew:
+    """Workers and what they are at."""
+
+    def __init__(self, ray: Any, work: Work[Any, Any], number: int, say: Callable[[str], None]) -> None:
+        self._ray, self._say = ray, say
+        # Once in the cluster, not once a worker.
+        self._work = ray.put(work)
+        self._actor = ray.remote(num_cpus=1)(Worker)
+        # By what it will answer: a worker, and the number and the job that it is at; none while it starts.
+        self._busy: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
+        self._deaths: Counter[int] = Counter()
+        self._unborn = 0
+        for _ in range(number):
+            self._hire()
+
+    def outcomes(self, jobs: Sequence[Any]) -> Iterator[Any]:
+        """Give each worker the next job until all have ended."""
+        waiting = deque(enumerate(jobs))
+        left = len(waiting)
+        while left:
+            (answer,), _ = self._ray.wait(list(self._busy), num_returns=1)
+            worker, numbered = self._busy.pop(answer)
+            try:
+                outcome = self._ray.get(answer)
+            except self._ray.exceptions.RayActorError as error:
+                outcome = self._after_death(numbered, error, waiting)
+                self._hire()
+            else:
+                self._unborn = 0
+                self._go_on(worker, waiting)
+            if outcome is not None:
+                left -= 1
+                yield outcome
+
+    def dismiss(self) -> None:
+        """End all workers."""
+        for worker, _ in self._busy.values():
+            self._ray.kill(worker)
+        self._busy.clear()
+
+    def _hire(self) -> None:
+        worker = self._actor.remote(self._work)
+        self._busy[worker.started.remote()] = worker, None
+
+    def _go_on(self, worker: Any, waiting: "deque[tuple[int, Any]]") -> None:
+        if waiting:
+            number, job = waiting.popleft()
+            self._busy[worker.attempt.remote(job)] = worker, (number, job)
+        else:
+            self._ray.kill(worker)
+
+    def _after_death(
+        self, numbered: tuple[int, Any] | None, error: Exception, waiting: "deque[tuple[int, Any]]"
+    ) -> "Failed[Any] | None":
+        """Put the job of a dead worker back in front, or give it up.
+
+        Raises:
+            SurroundingsError: workers do not start.
+        """
+        if numbered is None:
+            self._unborn += 1
+            if self._unborn < STARTS:
+                return None
+            raise SurroundingsError(
+                f"The workers do not start: {_last_line(error)}; install the same textcls[ray] on every node."
+            ) from error
+        number, job = numbered
+        self._deaths[number] += 1
+        if self._deaths[number] < ATTEMPTS:
+            waiting.appendleft(numbered)
+            self._say(f"a worker died, or its node; another begins anew with {job}.")
+            return None
+        why = f"{ATTEMPTS} workers died of it one after the other, perhaps for lack of memory"
+        return Failed(job, InputError(f"{why}; split it, or give the nodes more."))
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else type(error).__name__
+
+
+@contextmanager
+def _connected() -> Iterator[Any]:
+    """Connect to the cluster, unless the caller is connected already."""
+    ray = require()
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        # Workers say what is wrong by what they answer.
+        ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True, include_dashboard=None)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise SurroundingsError(
+            f"There is no cluster of Ray to work on: {_last_line(error)}; see RAY_ADDRESS."
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

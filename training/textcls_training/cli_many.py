@@ -1,0 +1,156 @@
+"""`textcls train-many`: a model for each group of rows, or for each file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_output_path
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    data_argument,
+    new_label_column_option,
+    new_text_column_option,
+    once,
+    reading_options,
+    target_options,
+)
+from textcls.data import TargetOptions, folders, patterns, read_labelled
+from textcls.data.source import STANDARD
+from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.progress import progress_on
+from textcls.display.text import named, percent, plural
+from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.jobs import ENGINES, Done, Failed, engine
+from textcls.jobs.engines import EngineName
+from textcls_training.cli_options import train_options
+from textcls_training.config.settings import from_options
+from textcls_training.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
+
+Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
+
+optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
+
+
+@click.command(epilog="Example: textcls train-many tickets.csv --by customer --output models")
+@data_argument
+@click.option("--by", metavar="NAME", help="Column whose values tell the groups apart.  [default: a model a file]")
+@click.option("--output", "-o", type=PATH, required=True, help="The folder of the models; made if it is not there.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that train.  [default: 1; with --engine ray the CPUs of the cluster]",
+)
+@click.option(
+    "--engine",
+    "engine_name",
+    type=click.Choice(ENGINES),
+    default="local",
+    show_default=True,
+    help="Where they run; ray is a cluster, that of RAY_ADDRESS or one on this machine.",
+)
+@new_text_column_option
+@new_label_column_option
+@train_options("teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows")
+@target_options
+@reading_options
+def train_many(
+    data: tuple[Path, ...],
+    by: str | None,
+    output: Path,
+    workers: int | None,
+    engine_name: EngineName,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    targets: TargetOptions,
+    reading: Reading,
+    **settings: Any,
+) -> None:
+    """Train a model for each group of the rows of DATA, or for each file.
+
+    Each has the bytes that `textcls train` gives of its rows alone. A group that cannot be learned is told, and stops
+    no other; models that are there are replaced.
+    """
+    once(data)
+    from_options(dict(settings))
+    if by is None:
+        jobs = jobs_of_files(_files(data), output)
+    else:
+        given: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
+        rows = read_labelled(data, text_columns, label_column, more=[by], **given)
+        reading.say(rows.notes)
+        reading.say_skipped()
+        jobs = jobs_of_groups(rows, by, output)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurroundingsError(f"{output} cannot be made: {error.strerror}.") from error
+    check_output_path(output / "model.onnx")
+    work = Training(
+        settings=settings,
+        text_columns=text_columns,
+        label_column=label_column,
+        targets=targets,
+        options=reading.options,
+        skip=reading.bad.skip,
+    )
+    found = _run(work, jobs, engine_name, workers, reading)
+    stdout_console().print(table(found))
+    failed = sum(isinstance(one, Failed) for one in found)
+    if failed:
+        raise InputError(f"{failed:,} of {plural(len(found), 'model')} could not be trained; others are in {output}.")
+    click.echo(f"{plural(len(found), 'model')} -> {output}")
+
+
+def _run(
+    work: Training, jobs: Sequence[ModelJob], engine_name: EngineName, workers: int | None, reading: Reading
+) -> Outcomes:
+    """Train all, and return what came of each, in the order of `jobs`."""
+    places = {job.output: i for i, job in enumerate(jobs)}
+    found: list[Done[ModelJob, ModelTrained] | Failed[ModelJob]] = []
+    run = engine(engine_name, workers, lambda note: reading.say([note]))
+    with progress_on(Console(stderr=True, quiet=reading.quiet), "models", transient=True) as progress:
+        progress.phase("Training", len(jobs))
+        for outcome in run(work, jobs):
+            # A full disk would fail all that follow.
+            if isinstance(outcome, Failed) and isinstance(outcome.error, SurroundingsError):
+                raise outcome.error
+            found.append(outcome)
+            progress.step()
+            progress.note(f"{len(found):,} of {len(jobs):,}, last {named(outcome.job.name)}")
+    return sorted(found, key=lambda one: places[one.job.output])
+
+
+def _files(data: Sequence[Path]) -> list[Path]:
+    """Return the files that `data` mean: themselves, those of a pattern, or those in a folder.
+
+    Raises:
+        ConfigError: standard input is among them.
+    """
+    if STANDARD in data:
+        raise ConfigError("Standard input is no file that a model could be called after; add --by, or name files.")
+    found = [one for path in data for one in patterns.matching(path)]
+    return [file for path in found for file in (folders.files_of(path) if path.is_dir() else [path])]
+
+
+def table(found: Outcomes) -> Table:
+    """Return what came of each model, a row each."""
+    shown = Table("group", "rows", "labels", "held out", "MB", "seconds", "", box=None, pad_edge=False)
+    for column in shown.columns[1:6]:
+        column.justify = "right"
+    for one in found:
+        if isinstance(one, Failed):
+            shown.add_row(named(one.job.name), *[""] * 5, str(one.error), style="yellow")
+            continue
+        of = one.result
+        accuracy = "" if of.accuracy is None else percent(of.accuracy, 1)
+        size = f"{of.file_bytes / 1e6:.2f}"
+        shown.add_row(
+            named(one.job.name), f"{of.rows:,}", str(of.labels), accuracy, size, f"{of.seconds:.1f}", of.skipped or ""
+        )
+    return shown

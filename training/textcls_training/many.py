@@ -1,0 +1,153 @@
+"""Many models at once: one for each group of rows, or for each file, with the bytes that training each alone gives."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from textcls.data import BadRows, Labelled, LabelledSets, ReadOptions, TargetOptions, compression, read_labelled
+from textcls.errors import InputError
+from textcls_training.cli import labelled_texts_of
+from textcls_training.config.settings import from_options
+
+Rows = Labelled | LabelledSets
+# Bytes of a name that file systems take, less the suffix.
+_LONGEST: Final = 250
+# What stands for itself in the name of a file.
+_PLAIN: Final = re.compile(r"[\w .@+=,-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelJob:
+    """A model to be trained.
+
+    Attributes:
+        name: of the group, or of the file.
+        output: the model file.
+        rows: its rows; None if they are to be read from `source`.
+        source: a labelled file.
+    """
+
+    name: str
+    output: Path
+    rows: Rows | None = None
+    source: Path | None = None
+
+    def __str__(self) -> str:
+        """Return how a person knows it."""
+        return self.name
+
+
+class ModelTrained(NamedTuple):
+    """What came of a model.
+
+    Attributes:
+        rows: it was trained on.
+        labels: how many it knows.
+        accuracy: on validation rows; None where there were none, or texts may have several labels.
+        file_bytes: size of its file.
+        seconds: what it took.
+        skipped: rows that were left out, in a sentence.
+    """
+
+    rows: int
+    labels: int
+    accuracy: float | None
+    file_bytes: int
+    seconds: float
+    skipped: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """How each model is trained.
+
+    Attributes:
+        settings: the options of `textcls train`.
+        text_columns: columns of the texts, of files that are read by the workers.
+        label_column: likewise of the labels.
+        targets: likewise how labels are written.
+        options: likewise how the files are read.
+        skip: likewise whether rows that cannot be used are left out.
+    """
+
+    settings: Mapping[str, Any]
+    text_columns: tuple[str, ...] = ()
+    label_column: str | None = None
+    targets: TargetOptions
+    options: ReadOptions
+    skip: bool = False
+
+    def ready(self) -> Callable[[ModelJob], ModelTrained]:
+        """Check the options, and return what trains a model."""
+        from_options(dict(self.settings))
+        return self._train
+
+    def _train(self, job: ModelJob) -> ModelTrained:
+        from textcls_training import pipeline  # Late: it imports what training needs, which takes seconds.
+
+        start, bad = time.monotonic(), BadRows(skip=self.skip)
+        rows = job.rows if job.rows is not None else self._read(job, bad)
+        given = labelled_texts_of(rows, self.targets)
+        report = pipeline.train(given, job.output, from_options(dict(self.settings)))
+        held = report.held_out
+        accuracy = getattr(held, "accuracy", None) if held.rows else None
+        seconds = time.monotonic() - start
+        return ModelTrained(report.rows, len(held.labels), accuracy, report.file_bytes, seconds, bad.summary())
+
+    def _read(self, job: ModelJob, bad: BadRows) -> Rows:
+        if job.source is None:
+            raise ValueError("a model has either rows or a file of them")
+        given: Any = {"options": self.options, "bad": bad, "targets": self.targets}
+        found: Rows = read_labelled([job.source], self.text_columns, self.label_column, **given)
+        return found
+
+
+def jobs_of_groups(rows: Rows, column: str, output: Path) -> list[ModelJob]:
+    """Return a job for each value of `column`, in the order in which they come.
+
+    Raises:
+        InputError: a row has no value there, or a value cannot be the name of a file.
+    """
+    groups: dict[str, list[int]] = {}
+    for i, value in enumerate(rows.more[column]):
+        if value is None or value == "":
+            raise InputError(f"{rows.places[i]}: column {column!r}, by which models are told apart, has no value.")
+        groups.setdefault(str(value), []).append(i)
+    return [ModelJob(name, output / file_name(name), rows.only(numbers)) for name, numbers in groups.items()]
+
+
+def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
+    """Return a job for each file, called as it is.
+
+    Raises:
+        InputError: two have the same name.
+    """
+    jobs: dict[Path, ModelJob] = {}
+    for path in files:
+        bare = path if compression.by_name(path) is None else path.with_suffix("")
+        target = output / f"{bare.stem}.onnx"
+        other = jobs.setdefault(target, ModelJob(str(path), target, source=path))
+        if other.source != path:
+            raise InputError(f"The models of {other.source} and {path} would both be called {target.name}; rename one.")
+    return list(jobs.values())
+
+
+def file_name(group: str) -> str:
+    """Return the name of the model file of a group: letters stay, what names of files do not take is %XX.
+
+    Raises:
+        InputError: it is too long.
+    """
+    quoted = "".join(sign if _PLAIN.match(sign) else "".join(f"%{byte:02X}" for byte in _bytes(sign)) for sign in group)
+    if quoted.startswith((".", " ")):
+        quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
+    if len(_bytes(quoted)) > _LONGEST:
+        raise InputError(f"The group {group[:40]!r}... has a name too long for a file; give groups shorter ones.")
+    return f"{quoted}.onnx"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
