@@ -69,6 +69,7 @@ LABEL_BIAS: Final = "label_bias"
 MOST_BYTES: Final = 2_000_000_000
 METADATA_CHARACTERS: Final = 16_000_000
 MOST_TOKENS: Final = 1_000_000
+EXAMPLE_CHARACTERS: Final = 10_000
 LARGEST: Final = 3e38
 _OF_SEVERAL: Final = ("scale", "shift", "thresholds")
 _NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -107,6 +108,7 @@ class ModelInfo:
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
         prototypes: the support rows of the labels, where labels are made of such.
+        example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
     """
 
     labels: tuple[str, ...]
@@ -125,6 +127,7 @@ class ModelInfo:
     shift: tuple[float, ...] | None = None
     thresholds: tuple[float, ...] | None = None
     prototypes: Prototypes | None = None
+    example: str | None = None
 
     @property
     def norm(self) -> bool:
@@ -139,7 +142,7 @@ class ModelInfo:
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         found = asdict(replace(self, prototypes=None))
-        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
+        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL), *(() if self.example else ("example",)))
         found = {name: value for name, value in found.items() if name not in left_out}
         return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
 
@@ -169,6 +172,17 @@ class ModelInfo:
             f"{path} has format version {version}, and this textcls reads up to {FORMAT_VERSION}: "
             "upgrade with pip install --upgrade textcls."
         )
+
+
+def example_problem(text: str) -> str | None:
+    """Return what is wrong with a text that a file is to keep as an example, None if nothing is."""
+    if not text.strip():
+        return "is empty"
+    if len(text) > EXAMPLE_CHARACTERS:
+        return f"has {len(text):,} characters, and {EXAMPLE_CHARACTERS:,} are the most"
+    if unpaired_surrogate(text):
+        return "holds half a character (an unpaired surrogate), which has no UTF-8 form"
+    return None
 
 
 def _damaged(path: Path, why: str) -> ArtifactError:
@@ -213,6 +227,9 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     prototypes = "prototypes" in found
     if task not in TASKS or (task == "multi-label") + prototypes != (version == 2):
         raise ValueError("the task is none that this version of textcls knows")
+    example = found.get("example")
+    if example is not None and (not isinstance(example, str) or example_problem(example)):
+        raise ValueError("the example is no text")
     text_columns = _strings(found, "text_columns")
     if not text_columns or not isinstance(found["label_column"], str):
         raise ValueError("text_columns and label_column must name columns")
@@ -229,6 +246,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": threshold,
         "task": task,
         "format_version": version,
+        "example": example,
         **(_of_several(found, len(labels)) if task == "multi-label" else {}),
         **({"prototypes": Prototypes.from_json(_object(found, "prototypes"), len(labels))} if prototypes else {}),
     }

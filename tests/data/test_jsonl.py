@@ -42,7 +42,7 @@ def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: st
     [
         ('{"label": "x"}', "the text in column 'text' has no value"),
         ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
-        ('{"text": 5, "label": "x"}', "the text in column 'text' is a int and no string"),
+        ('{"text": 5, "label": "x"}', "the text in column 'text' is of type int; write a string"),
         ('{"text": "b"}', "the label in column 'label' is empty"),
         ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; one label a row is needed, so keep one"),
     ],

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcls.classifier import Classifier
+from textcls.classifier import Classifier, Text
 from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet, of_python, weight
+from textcls.text_columns import and_, text_of_row
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -20,35 +21,66 @@ Label = str | Collection[str] | Mapping[str, float]
 
 
 def train(
-    texts: Sequence[str],
+    texts: Sequence[Text],
     labels: Sequence[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[str], Sequence[Label]] | None = None,
+    valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
     weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
-    unlabelled: Sequence[str] | None = None,
+    unlabelled: Sequence[Text] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
-    given = labelled_texts(texts, labels, "texts")
+    columns = _text_columns(texts)
+    given = labelled_texts(_joined(texts, columns, "Texts"), labels, "texts")
+    if columns is not None:
+        given = replace(given, text_columns=columns)
     if weights is not None:
         given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
-    validation = (
-        None if valid is None else labelled_texts(*valid, "texts of valid", several=given.label_sets is not None)
-    )
+    validation = None
+    if valid is not None:
+        valid_texts = _joined(valid[0], columns, "Texts of valid")
+        validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
-        more = unlabelled_texts(unlabelled, given.label_names(), apart, config.unlabelled_rows, probabilities)
+        others = _joined(unlabelled, columns, "Unlabelled texts")
+        more = unlabelled_texts(others, given.label_names(), apart, config.unlabelled_rows, probabilities)
     elif probabilities is not None:
         raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
     pipeline.train(given, Path(output), config, valid=validation, unlabelled=more)
     return Classifier.load(output)
+
+
+def _text_columns(texts: Sequence[Text]) -> tuple[str, ...] | None:
+    """Return the columns of texts that are rows, in the order of the first row; None if they are strings.
+
+    Raises:
+        InputError: a name of a column is no string, or there is none.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
+        return None
+    columns = tuple(first)
+    if not columns or not all(isinstance(name, str) and name for name in columns):
+        raise InputError("Texts: number 0 is a row whose text columns have no names; give each a name.")
+    return columns
+
+
+def _joined(texts: Any, columns: tuple[str, ...] | None, what: str) -> Any:
+    """Return texts as they are, or of rows the texts in their columns."""
+    if columns is None or texts is None:
+        return texts
+    found = []
+    for i, row in enumerate(texts):
+        if not isinstance(row, Mapping):
+            raise InputError(f"{what}: number {i} is a {type(row).__name__}, and others are rows of {and_(columns)}.")
+        found.append(text_of_row(row, columns, f"{what}: number {i}"))
+    return found
 
 
 def unlabelled_texts(

@@ -17,6 +17,7 @@ _METAVARS: Final = {
     "teacher": "MODEL",
     "vectors": "FILE",
     "names": "FILE",
+    "example": "TEXT",
     "class_weight": "none|balanced|FILE",
 }
 

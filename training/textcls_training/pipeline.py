@@ -137,6 +137,7 @@ def run(
     with reproducible(resolved.seed, resolved.impl), threadpool_limits(1):
         known = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(given, names, outcome, held_out, rows, known, linear=config.head == "linear")
+        info = replace(info, example=config.example)
         tables = _save(fitted, given, info, config, output)
         clock.lap("saving")
     report = TrainReport.of(

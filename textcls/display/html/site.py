@@ -13,6 +13,7 @@ from textcls import _unicode
 from textcls._util import interrupts
 from textcls._util.atomic_write import atomic_write, check_not_an_input
 from textcls.classifier import Classifier
+from textcls.data.columns import TEXT_NAMES
 from textcls.display.html.fragments import ASSETS
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
@@ -30,6 +31,7 @@ _SHARED: Final = (
     "icon.svg",
     "page.mjs",
     "lines.mjs",
+    "table.mjs",
     "teach.mjs",
     "explain.mjs",
     "tokens.mjs",
@@ -110,7 +112,14 @@ def _files(answerer: str, policy: str) -> dict[str, bytes]:
         **found,
         "page/answer.mjs": (ASSETS / answerer).read_bytes(),
         "page/unicode.mjs": unicode_tables().encode(),
+        "page/names.mjs": column_names().encode(),
     }
+
+
+def column_names() -> str:
+    """Return the well-known names of text columns, in lower case and without signs, as a module of JavaScript."""
+    names = ",".join(f'"{name}"' for name in sorted(TEXT_NAMES))
+    return f"// The names by which a column of texts is known.\nexport const TEXT_COLUMNS=[{names}];\n"
 
 
 def unicode_tables() -> str:

@@ -13,10 +13,21 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, core_schema
 
 _MOST_FIELDS: Final = 16
 _QUESTION: Final = "My card was charged twice"
+_ROW: Final[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "string"}}
+_ROWS_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string"},
+        _ROW,
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, _ROW]}, "minItems": 1},
+    ],
+    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own. A model "
+    "that was trained on several columns (`text_columns` of GET /v1/models) takes objects that hold all of them, with "
+    "an empty string for what there is not.",
+}
 _INPUTS_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
     "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own.",
@@ -24,7 +35,7 @@ _INPUTS_SCHEMA: Final[dict[str, Any]] = {
 
 
 def _as_list(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+    return [given] if isinstance(given, str | dict) else given
 
 
 def _as_integer(given: object) -> object:
@@ -39,6 +50,24 @@ Inputs = Annotated[
     Field(min_length=1),
     BeforeValidator(_as_list),
     WithJsonSchema(_INPUTS_SCHEMA),
+]
+
+
+class TextOrRow:
+    """A text, or a row with the text columns of the model, which is checked where the model is known."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
+        """Take both as they are: a union would check them one after the other, and name the branch in its errors."""
+        return core_schema.is_instance_schema((str, dict), cls_repr="text")
+
+
+Rows = Annotated[
+    list[TextOrRow],
+    FailFast(),
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema(_ROWS_SCHEMA),
 ]
 Score = Annotated[float, Field(ge=0, le=1)]
 
@@ -67,11 +96,12 @@ class ClassifyRequest(StrictRequest):
             "examples": [
                 {"inputs": _QUESTION, "explain": True},
                 {"inputs": [_QUESTION, "Where is my parcel?"], "top_k": 1, "threshold": 0.6},
+                {"inputs": {"subject": "Charged twice", "body": _QUESTION}},
             ]
         },
     )
 
-    inputs: Inputs
+    inputs: Rows
     model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
     top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
         None, ge=1, description="Return this many labels of each text, best first; null: all."
@@ -98,7 +128,10 @@ class LabelScore(BaseModel):
 class Token(BaseModel):
     """A token and what it added."""
 
-    text: str = Field(description="The token as it was written: inputs[i][start:end].")
+    text: str = Field(
+        description="The token as it was written: inputs[i][start:end]; of an object, of its columns joined by "
+        "line breaks."
+    )
     start: int = Field(ge=0, description="Offset in Unicode code points (not in bytes, not in UTF-16 units).")
     end: int = Field(ge=1, description="Offset behind the token, likewise.")
     attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")

@@ -26,6 +26,12 @@ class ModelCard(BaseModel):
         "score from which on each is assigned; null: `thresholds`."
     )
     max_tokens: int = Field(description="Tokens of a text that are read.")
+    text_columns: list[str] = Field(
+        description="The columns that the texts were trained from. Of several, a text is an object with all of them."
+    )
+    example: str | SkipJsonSchema[None] = Field(
+        default=None, description="Present if whoever trained the model gave one: a text of the kind that it is for."
+    )
     teachable: bool | SkipJsonSchema[None] = Field(
         default=None, description="Present, and true, if labels can be taught and taken back here."
     )

@@ -14,6 +14,7 @@ from textcls_training.config.options import (
     METADATA,
     Choice,
     ClassWeights,
+    ExampleText,
     FileName,
     Flag,
     Integer,
@@ -128,6 +129,12 @@ class TrainConfig:
     )
     keep_texts: bool = option(
         Flag(), False, "Keep in a file of prototypes the texts that labels are made of, to be shown in explanations."
+    )
+    example: str | None = option(
+        ExampleText(),
+        None,
+        "A text of the kind that the model is for, kept in the file: the page of textcls serve and web begins with it.",
+        unset="none",
     )
     rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
     teacher: str | None = option(
