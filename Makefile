@@ -55,7 +55,7 @@ kernels: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
 MODEL ?= tests/golden/model_v1.onnx
-TEXTS ?= examples/support_tickets.csv
+TEXTS ?= textcls/demo/support_tickets.csv
 MINUTES ?= 10
 
 deploy: $(TOOLS)/.done

@@ -18,7 +18,7 @@ rm -rf dist
 "$work/tools/bin/python" -m build --outdir dist . >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/tools/bin/twine" check --strict dist/*
 wheel=$(ls "$PWD"/dist/*.whl)
-cp tests/golden/model_v1.onnx tests/golden/answers_v1.json examples/support_tickets_test.csv "$work"
+cp tests/golden/model_v1.onnx tests/golden/answers_v1.json textcls/demo/support_tickets_test.csv "$work"
 
 # What each extra is there for, in one line that fails without it.
 try() {

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def sample_path() -> Path:
     """The bundled training table."""
-    return ROOT / "examples" / "support_tickets.csv"
+    return ROOT / "textcls" / "demo" / "support_tickets.csv"
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +93,7 @@ def many_labels(many_labels_path: Path) -> Classifier:
 
 @pytest.fixture(scope="session")
 def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model as one that credits whole tokens only."""
+    """The small model as one that attributes to whole tokens only."""
     import onnx
 
     model = onnx.load(model_path)

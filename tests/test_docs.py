@@ -65,7 +65,7 @@ def test_the_python_code_runs(name: str, model_path: Path, prototypes_path: Path
 def test_the_script_that_retrains_exchanges_the_model_and_keeps_a_better_one(tmp_path: Path, model_path: Path) -> None:
     (script,) = blocks("sh", DOCUMENTS["docs/recipes.md"])
     (tmp_path / "retrain.sh").write_text(script)
-    rows = (ROOT / "examples" / "support_tickets_test.csv").read_text("utf-8").splitlines()
+    rows = (ROOT / "textcls" / "demo" / "support_tickets_test.csv").read_text("utf-8").splitlines()
     (tmp_path / "heldout.csv").write_text("\n".join(rows[:60]), "utf-8")
     (tmp_path / "tickets.csv").write_text("text,label\na,billing\nb,sales\n" + "c,sales\n" * 9, "utf-8")
     shutil.copy(model_path, tmp_path / "tickets.onnx")

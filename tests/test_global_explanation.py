@@ -268,6 +268,6 @@ def test_many_texts_are_explained_as_one_by_one(classifier: Classifier) -> None:
 
 def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifier: Classifier) -> None:
     rows = iter([("refund", None)])
-    with pytest.raises(ConfigError, match="There is no label 'Biling'"):
+    with pytest.raises(ConfigError, match="The model has no label 'Biling'"):
         explain_globally(classifier, rows, labels=["Biling"])
     assert next(rows) == ("refund", None)

@@ -51,7 +51,7 @@ def check_sentence(said: str) -> None:
     [
         ({"labels": ["a", "b", "c", "d", "e", "f"]}, "6 labels, 7 numbers in the bias"),
         ({"labels": ["a", "b", "c", "d", "e", "f"], "bias": [0.0] * 6}, "name 6 labels, and its output"),
-        ({"labels": ["a", "b", "c", "d", "e", "f", "a"]}, "two labels have one name"),
+        ({"labels": ["a", "b", "c", "d", "e", "f", "a"]}, "two labels have the same name"),
         ({"labels": ["a", "b", "c", "d", "e", "f", 7]}, "labels holds something that is no string"),
         ({"labels": ["a", "b", "c", "d", "e", "f", ""]}, "label number 6 is empty"),
         (
@@ -258,14 +258,14 @@ def odd_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[P
     """Something that is no model file, and what is said of it."""
     path = tmp_path / "odd.onnx"
     if request.param == "device":
-        yield Path("/dev/zero"), "/dev/zero is no regular file: copy the model to one."
+        yield Path("/dev/zero"), "/dev/zero is not a regular file; copy the model to one."
     elif request.param == "pipe":
         os.mkfifo(path)
-        yield path, f"{path} is no regular file: copy the model to one."
+        yield path, f"{path} is not a regular file; copy the model to one."
     elif request.param == "socket":
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
-            yield path, f"{path} is no regular file: copy the model to one."
+            yield path, f"{path} is not a regular file; copy the model to one."
     else:
         with path.open("wb") as file:
             file.truncate(3 * GIB)

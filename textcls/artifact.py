@@ -158,7 +158,9 @@ class ModelInfo:
             ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
         """
         if METADATA_KEY not in metadata:
-            raise ArtifactError(f"{path} is an ONNX file but not a textcls model: it has no {METADATA_KEY!r} metadata.")
+            raise ArtifactError(
+                f"{path} is an ONNX file but not a textcls model: it lacks the {METADATA_KEY!r} metadata."
+            )
         try:
             found = _json_object(metadata[METADATA_KEY])
             version = _whole(found, "format_version", 1)
@@ -186,9 +188,7 @@ def example_problem(text: str) -> str | None:
 
 
 def _damaged(path: Path, why: str) -> ArtifactError:
-    return ArtifactError(
-        f"{path}: the textcls metadata are damaged ({why.rstrip('.')}); train or copy the model again."
-    )
+    return ArtifactError(f"{path}: the textcls metadata is damaged ({why.rstrip('.')}); train or copy the model again.")
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -327,20 +327,20 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
         if error.errno in _NO_FILE:
             raise ArtifactError(f"There is no model file {path}.") from error
         if error.errno == errno.EACCES:
-            raise ArtifactError(f"{path} may not be read: give the user of this process the right to.") from error
+            raise ArtifactError(f"{path} cannot be read: give this process's user permission to.") from error
         raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
     except ValueError as error:  # a NUL in the name
         raise ArtifactError(f"There is no model file {str(path)!r}.") from error
-    raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+    raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
 
 
 def _content(file: IO[bytes], path: Path, most: int, advice: str) -> bytes:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
-        raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+        raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
     if found.st_size > most:
-        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have {most:,}{advice}.")
+        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have at most {most:,}{advice}.")
     data = file.read(found.st_size + 1)
     if len(data) != found.st_size:
-        raise ArtifactError(f"{path} is being written: move a finished file into its place.")
+        raise ArtifactError(f"{path} is still being written; move a finished file into its place.")
     return data

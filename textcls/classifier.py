@@ -28,10 +28,12 @@ _EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
 class Classifier:
     """A saved model, ready to answer. Safe to share between threads.
 
+    ```python
     classifier = Classifier.load("tickets.onnx")
     classifier.predict("my card was charged twice").label
     classifier.predict(["first text", "second text"], explain=True)
     classifier.predict({"subject": "Charged twice", "body": "My card ..."})  # trained on two columns
+    ```
 
     Attributes:
         info: what the file says of the model.
@@ -166,7 +168,10 @@ class Classifier:
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:
-            raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
+            raise ConfigError(
+                f"{self.path} attributes to whole tokens only; for parts of tokens, train without a mixing layer and "
+                "with few seeds."
+            )
         return self.graph.sub_token_attributions(text)
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:

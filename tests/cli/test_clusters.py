@@ -141,7 +141,7 @@ def test_texts_below_the_threshold_are_not_assigned(topics: Path, tmp_path: Path
     [
         ("[1]", "must hold clusters with their new names"),
         ("{", "cannot be read as JSON"),
-        ('{"nothing": "x"}', "There is no label 'nothing'"),
+        ('{"nothing": "x"}', "The model has no label 'nothing'"),
     ],
 )
 def test_names_that_make_no_sense_are_refused_and_nothing_is_written(

@@ -114,7 +114,7 @@ def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
         ("", "data.csv is empty"),
         ("first,second\na,x\n", "data.csv has no column 'text'; it has 'first', 'second'."),
         ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
-        ('text,label\n"a,x\n', "data.csv, line 2: a quote opens in this row and is never closed; check the quotes"),
+        ('text,label\n"a,x\n', "data.csv, line 2: a quote in this row is never closed; check the quotes"),
         ('text,label\n"a"b,x\n', "data.csv, line 2: ',' expected after '\"'; check the quotes"),
         (b"text,label\na,x\nb\xe9,y\n", "data.csv, line 3: byte 0xe9 is not UTF-8; add --encoding cp1252 if 'b\u00e9'"),
         (b"\x1f\x8b\x08cut", "data.csv is cut off"),

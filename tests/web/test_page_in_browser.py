@@ -82,7 +82,7 @@ def test_another_label_and_why_a_and_not_b(visit: Open, address: str, classifier
     attribution = explanation.attribution("shipping", "account")
     for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
         assert signed(number) in shown.inner_text("#tables")
-    # The label itself cannot be held against itself.
+    # The label itself cannot be contrasted with itself.
     shown.get_by_role("radio", name="account").check()
     assert shown.inner_text("#why-label") == "Why account"
 

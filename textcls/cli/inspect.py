@@ -39,17 +39,15 @@ _OF_EVIDENCE: Final = (
     "data",
     type=PATH,
     metavar="DATA",
-    help="Show what speaks for and against each label over the texts of a file, and shortcuts.",
+    help="Show which words count for and against each label over the texts of a file, and any shortcuts.",
 )
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
-@click.option(
-    "--label", "only", multiple=True, metavar="LABEL", help="Tell of this label alone; give it several times for more."
-)
+@click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"List so many words, and pairs, for and against each label.  [default: {LISTED}]",
+    help=f"List this many words and word pairs for and against each label.  [default: {LISTED}]",
 )
 @click.option(
     "--verbose", "-v", is_flag=True, help="Also show the network, the seed and the versions it was made with."
@@ -69,9 +67,9 @@ def inspect(
     html: Path | None,
     reading: Reading,
 ) -> None:
-    """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
+    """Show labels, settings, training summary and format of MODEL; with --evidence, which words its answers rest on."""
     if data is None and (idle := _given(*_OF_EVIDENCE)):
-        raise ConfigError(f"{idle[0]} needs --evidence and a file.")
+        raise ConfigError(f"{idle[0]} needs --evidence with a file of texts.")
     classifier = Classifier.load(model)
     if data is None:
         _show_facts(model, classifier, as_json, verbose)

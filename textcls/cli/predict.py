@@ -33,19 +33,23 @@ from textcls.errors import ConfigError
     "-o",
     type=click.Path(path_type=Path, allow_dash=True),
     required=True,
-    help="The file to write: .csv, .tsv, .jsonl, .parquet or .xlsx, also with .gz, .bz2, .xz or .zst behind; - writes "
-    "to standard output.",
+    help=(
+        "File to write: .csv, .tsv, .jsonl, .parquet or .xlsx, optionally followed by .gz, .bz2, .xz or .zst; - "
+        "writes to standard output."
+    ),
 )
 @click.option(
     "--output-format",
     type=click.Choice(writing.WRITTEN),
-    help="Format of the output.  [default: by its name; on standard output that of DATA]",
+    help="Format of the output.  [default: from its name; on standard output, that of DATA]",
 )
 @click.option(
-    "--output-delimiter", metavar="SIGN", callback=delimiter, help="Between the fields of CSV.  [default: comma]"
+    "--output-delimiter", metavar="SIGN", callback=delimiter, help="Delimiter of CSV output.  [default: comma]"
 )
 @click.option(
-    "--output-encoding", metavar="NAME", help="Encoding of CSV and TSV; utf-8-sig suits Excel.  [default: UTF-8]"
+    "--output-encoding",
+    metavar="NAME",
+    help="Encoding of CSV and TSV output; use utf-8-sig for Excel.  [default: UTF-8]",
 )
 @text_column_option
 @threshold_option
@@ -55,17 +59,17 @@ from textcls.errors import ConfigError
     "--label-separator",
     metavar="SIGN",
     callback=separator,
-    help="In CSV and TSV, between several labels; json for lists of JSON.  [default: ;]",
+    help="Separates several labels in CSV and TSV; json writes JSON lists.  [default: ;]",
 )
 @click.option(
     "--stream/--no-stream",
     default=None,
-    help="Answer each row as soon as it is read.  [default: from standard input to standard output]",
+    help="Answer each row as soon as it is read.  [default: on when reading and writing standard streams]",
 )
 @click.option(
     "--escape-formulas",
     is_flag=True,
-    help="Write an apostrophe before a field of CSV or TSV that a spreadsheet would take for a formula.",
+    help="Put an apostrophe before CSV and TSV fields that a spreadsheet would run as formulas.",
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that answer.")
 @reading_options
@@ -88,15 +92,15 @@ def predict(
 ) -> None:
     """Classify each row of the files DATA with MODEL; - reads standard input.
 
-    Tables of all common formats are read. All columns and the order of the rows are kept;
-    predicted_label, score and decision are added; predicted_labels and scores where a text may have several labels.
+    Reads tables in all common formats. All columns and the order of the rows are kept; predicted_label, score and
+    decision are added, or predicted_labels and scores where a text may have several labels.
     """
     classifier = Classifier.load(model)
     once(data)
     if stream is None:
         stream = workers == 1 and output == STANDARD and STANDARD in data
     if stream and workers > 1:
-        raise ConfigError("With --stream one process answers; give either --stream or --workers.")
+        raise ConfigError("--stream answers with one process; use either --stream or --workers.")
     if stream:
         reading.say_each_skipped()
     write = WriteOptions(

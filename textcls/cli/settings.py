@@ -51,7 +51,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
             is_eager=True,
             expose_value=False,
             callback=read,
-            help=f"Take defaults from this file.  [default: {NAME}, if it is here]",
+            help=f"Read defaults from this file.  [default: {NAME}, if there is one]",
         )
     )
 
@@ -127,7 +127,7 @@ def _tables(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise InputError(f"There is no settings file {path}.") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path} is no TOML: {error}.") from error
+        raise InputError(f"{path} is not valid TOML: {error}.") from error
 
 
 def _value(option: click.Parameter, value: Any, where: str) -> Any:

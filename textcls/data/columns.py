@@ -58,7 +58,9 @@ def choose(
         raise InputError(f"{have} Did you mean {close[0]!r}?")
     # A name of several words, or of signs, is more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
-    advice = "If the first line is a row already, add --no-header, or --format lines for a text a line." if row else ""
+    advice = (
+        "If the first line is already a row, add --no-header, or --format lines if each line is a text." if row else ""
+    )
     raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
 
 

@@ -52,7 +52,7 @@ def train(
         others = _joined(unlabelled, columns, "Unlabelled texts")
         more = unlabelled_texts(others, given.label_names(), apart, config.unlabelled_rows, probabilities)
     elif probabilities is not None:
-        raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
+        raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     pipeline.train(given, Path(output), config, valid=validation, unlabelled=more)
     return Classifier.load(output)
 
@@ -100,8 +100,8 @@ def unlabelled_texts(
         return UnlabelledTexts.sample(map(UnlabelledText, texts), limit, labelled)
     if len(probabilities) != len(texts):
         raise InputError(
-            f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; one mapping a text is "
-            "needed."
+            f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; give one mapping "
+            "per text."
         )
     return UnlabelledTexts.sample(map(UnlabelledText, texts, of_mappings(probabilities, names)), limit, labelled)
 
@@ -124,7 +124,7 @@ def labelled_texts(
         raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
     texts, labels = list(texts), list(labels)
     if len(texts) != len(labels):
-        raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; one label a text is needed.")
+        raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; give one label per text.")
     _check_strings(texts, what, "")
     if several is None:
         several = any(isinstance(label, list | tuple | set | frozenset | Mapping) for label in labels)
@@ -139,7 +139,7 @@ def _label_set(labels: Label, i: int) -> LabelSet:
     if isinstance(labels, str):
         raise InputError(f"Labels: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
     if not isinstance(labels, Mapping | Collection):
-        raise InputError(f"Labels: number {i} is no list of labels but {type(labels).__name__}.")
+        raise InputError(f"Labels: number {i} is of type {type(labels).__name__}, not a list of labels.")
     found = of_python(labels)
     if isinstance(found, str):
         raise InputError(f"Labels: those of number {i} {found}.")
@@ -153,7 +153,7 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
         InputError: there is not one a row, one is no number from 0 on, or all are 0.
     """
     if len(weights) != rows:
-        raise InputError(f"There are {rows} texts and {len(weights)} weights; one a text is needed.")
+        raise InputError(f"There are {rows} texts and {len(weights)} weights; give one per text.")
     checked = []
     for i, given in enumerate(weights):
         found = weight(given.item() if hasattr(given, "item") else given)

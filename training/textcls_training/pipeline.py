@@ -105,7 +105,7 @@ def run(
     config, stop = config or TrainConfig(), stop or Stop()
     distillation = _distillation(config, unlabelled, given)
     if config.head == "prototypes" and given.label_sets is not None:
-        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
+        raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     names = given.label_names()
     if config.head == "prototypes":
         from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
@@ -177,10 +177,12 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
     if unlabelled is not None and (given.label_sets is not None or given.weights is not None):
         what = "several labels" if given.label_sets is not None else "weights"
-        raise ConfigError(f"Unlabelled texts cannot teach yet where rows have {what}; train without them.")
+        raise ConfigError(f"Unlabelled texts cannot be used where rows have {what}; train without them.")
     if unlabelled is None:
         if config.teacher is not None:
-            raise ConfigError("A teacher answers unlabelled texts, and there are none; give some, or leave it out.")
+            raise ConfigError(
+                "A teacher needs unlabelled texts to label, and there are none; give some, or leave the teacher out."
+            )
         return None
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
@@ -192,7 +194,7 @@ def _datasets(
     validation = None if valid is None else Dataset.of(valid, names, max_tokens)
     dataset = Dataset.of(given, names, max_tokens)
     if not len(dataset.corpus.token):
-        raise InputError("No training text holds a single word or sign; is the text column the right one?")
+        raise InputError("No training text contains a word or symbol; is this the right text column?")
     if validation is not None:
         return dataset, [Split(dataset, validation)]
     return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]

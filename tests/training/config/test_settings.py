@@ -197,7 +197,7 @@ def test_weights_of_labels_may_stand_in_a_json_file(tmp_path: Path) -> None:
 
 
 def test_one_target_of_thresholds_is_enough() -> None:
-    with pytest.raises(ConfigError, match="target_precision and target_recall each choose the thresholds"):
+    with pytest.raises(ConfigError, match="target_precision and target_recall both choose the thresholds"):
         from_options({"target_precision": 0.9, "target_recall": 0.9})
 
 

@@ -97,7 +97,7 @@ def test_probabilities_that_were_rounded_are_made_to_sum_to_one(tmp_path: Path) 
         ),
         (
             [(*ANSWERED[0], "p_maybe"), ("good", "0.1", "0.9", "0")],
-            r"a\.csv: the column 'p_maybe' is that of a label that no training row has; remove it",
+            r"a\.csv: the column 'p_maybe' is for a label that no training row has; remove it",
         ),
         ([ANSWERED[0], ("a", "0", "1"), ("b", "x", "1")], r"line 3: the probability in column 'p_no' is 'x'; write a"),
         ([ANSWERED[0], ("a", "-0.5", "1.5")], r"line 2: the probability in column 'p_no' is '-0.5'; write a number"),

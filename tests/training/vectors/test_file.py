@@ -152,7 +152,7 @@ def test_what_is_no_file_of_vectors_is_told_at_the_first_look(tmp_path: Path, co
     for look in (file.check, file.load):
         with pytest.raises(
             InputError,
-            match=r"odd is damaged, or no file of vectors \(.+\); copy it again, or make one with textcls vectors",
+            match=r"odd is damaged, or not a file of vectors \(.+\); copy it again, or make one with textcls vectors",
         ):
             look(path)
 
@@ -169,10 +169,10 @@ def test_another_safetensors_file_or_format_is_told(tmp_path: Path) -> None:
 def test_files_that_are_not_there_too_large_or_pipes_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none cannot be read: No such file"):
         file.load(tmp_path / "none")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         file.load(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         file.check(tmp_path / "pipe")
     with (tmp_path / "large").open("wb") as opened:
         opened.truncate(file.MOST_BYTES + 1)

@@ -86,7 +86,7 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
 def _check_folder(folder: Path) -> None:
     ours = (folder / "page" / "unicode.mjs").is_file()
     if not ours and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} holds files that are no page of textcls; name a new folder, or an empty one.")
+        raise InputError(f"{folder} holds files that are not a page of textcls; name a new folder, or an empty one.")
 
 
 def check_runtime(runtime: Path | None) -> list[Path]:
@@ -95,12 +95,14 @@ def check_runtime(runtime: Path | None) -> list[Path]:
     Raises:
         ConfigError: they are not there.
     """
-    how = "get it with 'npm install onnxruntime-web' and say --runtime node_modules/onnxruntime-web/dist."
+    how = "get it with 'npm install onnxruntime-web' and add --runtime node_modules/onnxruntime-web/dist."
     if runtime is None:
-        raise ConfigError(f"The page needs onnxruntime-web, which is not part of textcls for its size: {how}")
+        raise ConfigError(
+            f"The page needs onnxruntime-web, which is not shipped with textcls because of its size: {how}"
+        )
     for name in RUNTIME:
         if not (runtime / name).is_file():
-            raise ConfigError(f"{runtime} has no file {name}, so it is not the folder dist of onnxruntime-web: {how}")
+            raise ConfigError(f"{runtime} has no file {name}, so it is not the dist folder of onnxruntime-web: {how}")
     return [runtime / name for name in RUNTIME]
 
 

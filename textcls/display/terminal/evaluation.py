@@ -28,13 +28,13 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
         yield confusions
     if evaluation.unknown_labels:
         names = ", ".join(_with_meant(name, evaluation) for name in evaluation.unknown_labels)
-        yield Text(f"The model does not know {names}: those rows count as errors.")
+        yield Text(f"The model does not know {names}: rows with such labels count as errors.")
     if evaluation.operating_point is not None and evaluation.reached:
         yield operating_point_line(evaluation.operating_point)
         if evaluation.target_precision is not None:
             yield Text(
-                f"The threshold was chosen on these rows for a precision of {percent(evaluation.target_precision, 2)}: "
-                "check it on others before you promise anything."
+                "The threshold was chosen on these rows for a precision of "
+                f"{percent(evaluation.target_precision, 2)}: check it on other rows before relying on it."
             )
 
 
@@ -42,7 +42,7 @@ def _with_meant(name: str, evaluation: Evaluation) -> str:
     """Return an unknown label with the known one that may be meant, as `1` where the rows say `1.0`."""
     known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
     meant = next((label for label in known if plain_name(label) == plain_name(name)), None)
-    return repr(name) if meant is None else f"{name!r} (is {meant!r} meant?)"
+    return repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
 
 
 def score_line(report: ClassificationReport) -> Text:

@@ -21,7 +21,7 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
     yield from label_set_report(evaluation.report)
     if evaluation.unknown_labels:
         names = _some_of(evaluation.unknown_labels)
-        yield Text(f"The model does not know {names}: rows that have such a label are never assigned it.")
+        yield Text(f"The model does not know {names}, and so never assigns such labels.")
     goal = evaluation.goal
     if goal is None:
         return
@@ -38,8 +38,8 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
             style="yellow",
         )
     yield Text(
-        f"The thresholds were chosen on these rows for a {goal.measure} of {percent(goal.share, None)} of each label: "
-        "check them on others before you promise anything."
+        f"The thresholds were chosen on these rows for a {goal.measure} of {percent(goal.share, None)} of each "
+        "label: check them on other rows before relying on them."
     )
 
 

@@ -82,7 +82,7 @@ def _load_slowly(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at")
         raise InputError(
-            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
+            f"The body is not valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
         ) from None
     except (ValueError, RecursionError):
         raise InputError(_UNREADABLE) from None
@@ -105,7 +105,7 @@ def _check_structure(body: bytes, limits: Limits) -> None:
     # Between two texts there is at least a comma.
     if rest.count(b'"') <= 2 * most and len(b"".join(rest.split(b'"')[::2]).translate(None, b" \t\r\n")) <= most:
         return
-    raise TooLargeError(f"The body holds more than {most:,} bytes beside its texts: send JSON of little else.")
+    raise TooLargeError(f"The body holds more than {most:,} bytes besides its texts: send little else.")
 
 
 def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> str:
@@ -120,7 +120,7 @@ def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> 
     elif not where:
         said = f"The body must be a JSON object such as {kind.such_as}"
     elif problem == "extra_forbidden":
-        said = f"{_path(where)} is no field of this request; its fields are {', '.join(kind.model_fields)}"
+        said = f"{_path(where)} is not a field of this request; its fields are {', '.join(kind.model_fields)}"
     else:
         said = f"{_path(where)} {_PHRASES.get(problem) or first['msg'].replace('Input should', 'must', 1)}"
     more = len(errors) - 1

@@ -24,13 +24,15 @@ _ROWS_SCHEMA: Final[dict[str, Any]] = {
         _ROW,
         {"type": "array", "items": {"anyOf": [{"type": "string"}, _ROW]}, "minItems": 1},
     ],
-    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own. A model "
-    "that was trained on several columns (`text_columns` of GET /v1/models) takes objects that hold all of them, with "
-    "an empty string for what there is not.",
+    "description": (
+        "A text or a list of texts. A list is always a batch: each text is answered by itself. A model that was "
+        "trained on several columns (`text_columns` of GET /v1/models) takes objects that hold all of them, with an "
+        "empty string for what there is not."
+    ),
 }
 _INPUTS_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
-    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own.",
+    "description": "A text or a list of texts. A list is always a batch: each text is answered by itself.",
 }
 
 
@@ -102,9 +104,9 @@ class ClassifyRequest(StrictRequest):
     )
 
     inputs: Rows
-    model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
+    model: str | None = Field(None, description="Name of the model to ask; null: the first one served.")
     top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
-        None, ge=1, description="Return this many labels of each text, best first; null: all."
+        None, ge=1, description="Return this many labels per text, best first; null: all."
     )
     explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
     threshold: float | None = Field(

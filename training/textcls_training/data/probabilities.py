@@ -41,7 +41,7 @@ def columns_of(columns: Sequence[str], pattern: str, names: Sequence[str], file:
     odd = next((c for c in columns if _matches(c, before, after, room) and c not in wanted), None)
     if odd is not None:
         raise InputError(
-            f"{file}: the column {odd!r} is that of a label that no training row has; remove it, or choose a pattern "
+            f"{file}: the column {odd!r} is for a label that no training row has; remove it, or choose a pattern "
             "that does not match it."
         )
     return wanted

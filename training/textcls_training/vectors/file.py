@@ -148,7 +148,7 @@ def _check_header(path: Path, header: Header) -> None:
         known = (
             f"its format is {version[:40]!r}, and this textcls reads {FORMAT!r}" if version else "it names no format"
         )
-        raise InputError(f"{path} is no file of vectors ({known}); make one with textcls vectors import.")
+        raise InputError(f"{path} is not a file of vectors ({known}); make one with textcls vectors import.")
     match dict(header.arrays):
         case {"words": ("U8", (_,)), "rows": ("I8" | "U8" as kind, (rows, columns)), "scales": ("F16", (scales,))}:
             dims = columns if kind == "I8" else 2 * columns

@@ -310,7 +310,7 @@ def test_the_first_training_on_a_machine_says_that_it_compiles(rows: Dataset, mo
         callback = Recorder()
         cross_fit(rows, [split], classes_of(rows), config, callback)
         said.append([note for note in callback.notes if "compiled" in note])
-    assert said == [[], ["The training loops are compiled for this machine now, once; that takes some seconds."]]
+    assert said == [[], ["Compiling the training loops for this machine; this happens once and takes a few seconds."]]
 
 
 def first_use_at(path: str | None, function: Any) -> bool:

@@ -116,7 +116,7 @@ function describe() {
   const who = where === "browser" ? "runs in this browser; nothing is sent" : called;
   byId("about").replaceChildren(
     make("bdi", {}, who),
-    ` · ${count(labels.length)} labels${many} · reads ${count(most)} tokens of a text`,
+    ` · ${count(labels.length)} labels${many} · reads up to ${count(most)} tokens per text`,
   );
   fields();
   byId("hint").replaceChildren(make("kbd", {}, "Ctrl"), " ", make("kbd", {}, "Enter"), " classifies at once");

@@ -39,7 +39,7 @@ def remove(text: str, spans: Sequence[Span], which: Iterable[int], removal: Remo
         ConfigError: there is no such way of removal.
     """
     if removal not in REMOVALS:
-        raise ConfigError(f"There is no removal {removal!r}; choose delete or mask.")
+        raise ConfigError(f"Unknown removal {removal!r}; choose delete or mask.")
     parts: list[str] = []
     at = 0
     for i in sorted(set(which)):
