@@ -108,7 +108,7 @@ def test_numbers_as_labels_are_alike_by_their_value_and_not_by_their_sign(tmp_pa
 def test_what_programs_write_where_there_is_no_text_is_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("nan", "x"), (" NULL ", "y"), ("none of it works", "x")])
     assert [row.rpartition(" ")[2] for row in found["no-text"].rows] == ["13", "14"]
-    assert str(found["no-text"]).startswith("2 texts are what programs write where there is none, such as nan or null")
+    assert str(found["no-text"]).startswith("2 texts are placeholders for missing text, such as nan or null")
 
 
 def test_markup_is_found_and_signs_that_people_write_are_none(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_check_reads_standard_input_and_says_what_it_guessed(tmp_path: Path) -> 
     result = run("check", "-", given="message;class\nmy card;x\nmy parcel;y\n")
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "Note: standard input is read with semicolons between its fields.",
+        "Note: standard input is read with semicolons as delimiters.",
         "Note: standard input has no column 'text'; 'message' is read as the text.",
         "Note: standard input has no column 'label'; 'class' is read as the label.",
     ]

@@ -211,7 +211,7 @@ def test_labels_that_always_come_together_are_found() -> None:
     found = findings(rows)
     assert set(found) == {"labels-together"}
     assert found["labels-together"].message == (
-        "The labels 'x' and 'y' (10 rows) always come together; make one of them if they say the same."
+        "The labels 'x' and 'y' (10 rows) always occur together; merge them if they mean the same."
     )
     assert findings([*rows, ["x"]]) == {}
 

@@ -181,7 +181,7 @@ def example_problem(text: str) -> str | None:
     if not text.strip():
         return "is empty"
     if len(text) > EXAMPLE_CHARACTERS:
-        return f"has {len(text):,} characters, and {EXAMPLE_CHARACTERS:,} are the most"
+        return f"has {len(text):,} characters; the maximum is {EXAMPLE_CHARACTERS:,}"
     if unpaired_surrogate(text):
         return "holds half a character (an unpaired surrogate), which has no UTF-8 form"
     return None

@@ -168,10 +168,8 @@ class Classifier:
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:
-            raise ConfigError(
-                f"{self.path} attributes to whole tokens only; for parts of tokens, train without a mixing layer and "
-                "with few seeds."
-            )
+            remedy = "a linear head" if self.info.prototypes is not None else "few seeds and no mixing layer"
+            raise ConfigError(f"{self.path} attributes to whole tokens only; for their parts, train with {remedy}.")
         return self.graph.sub_token_attributions(text)
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:

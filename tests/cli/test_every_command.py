@@ -14,7 +14,7 @@ from tests.command_line import fail, run, succeed
 from textcls.cli import COMMANDS, main
 
 # What stands behind a command in its example, where that is no file of tickets.
-FIRST_WORD = {"vectors": "import", "clusters": "topics"}
+FIRST_WORD = {"demo": "", "vectors": "import", "clusters": "topics"}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_standard_input_without_rows_is_reported_by_its_name(model_path: Path, c
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
     output = succeed(command, "--help")
-    assert f"Example: textcls {command} {FIRST_WORD.get(command, 'tickets.')}" in output
+    assert f"Example: textcls {command} {FIRST_WORD.get(command, 'tickets.')}".rstrip() in output
     assert succeed(command, "-h") == output
 
 

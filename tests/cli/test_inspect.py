@@ -121,7 +121,7 @@ def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path
     found = json.loads(result.stdout)
     assert (found["texts"], found["labelled"]) == (2, 2)
     assert result.stderr.splitlines() == [
-        f"Note: {path} is read with semicolons between its fields.",
+        f"Note: {path} is read with semicolons as delimiters.",
         f"Note: Skipped 1 row that cannot be used: {path}, line 3: the label in column 'queue' is empty.",
     ]
 

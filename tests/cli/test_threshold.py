@@ -147,7 +147,7 @@ def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: P
     succeed("evaluate", model, heldout, "--threshold", "0.6", "--store")
     assert Classifier.load(model).info.threshold == 0.6
     refused = run("evaluate", model, heldout, "--threshold", "0.6", "--target-precision", "0.9")
-    assert (refused.exit_code, "give one of them" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "use only one of them" in refused.stderr) == (2, True)
 
 
 def test_a_model_that_answers_nothing_has_no_precision(model: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_labels_of_fasttext_stand_anywhere_and_keep_all_their_signs(write: Write
 
 def test_several_labels_in_a_line_are_refused_with_its_number_where_one_is_needed(write: Write) -> None:
     path = write("a.txt", "__label__a b\n__label__a __label__b c\n")
-    with pytest.raises(InputError, match="line 2: 2 labels, 'a' and 'b'; each row needs exactly one label"):
+    with pytest.raises(InputError, match="line 2: 2 labels, 'a' and 'b'; each row needs exactly one, so keep one"):
         read_labelled(path)
 
 

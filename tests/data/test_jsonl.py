@@ -44,7 +44,7 @@ def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: st
         ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
         ('{"text": 5, "label": "x"}', "the text in column 'text' is of type int; write a string"),
         ('{"text": "b"}', "the label in column 'label' is empty"),
-        ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; each row needs exactly one label, so keep one"),
+        ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; each row needs exactly one, so keep one"),
     ],
 )
 def test_a_text_or_label_of_json_that_is_none_is_told_with_its_line(write: Write, row: str, words: str) -> None:

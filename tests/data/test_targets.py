@@ -134,7 +134,7 @@ def test_one_label_a_row_can_be_read_as_sets_of_one_or_none(write: Write) -> Non
 def test_where_one_label_is_asked_for_lists_are_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": ["x", "y"]}\n')
     for chosen in (None, TargetOptions(several=False)):
-        with pytest.raises(InputError, match="line 1: 2 labels, 'x' and 'y'; each row needs exactly one label"):
+        with pytest.raises(InputError, match="line 1: 2 labels, 'x' and 'y'; each row needs exactly one, so keep one"):
             read_labelled(path, targets=chosen) if chosen else read_labelled(path)
 
 
@@ -235,9 +235,9 @@ def test_what_is_no_way_of_writing_labels_is_refused(found: object) -> None:
         ('["x", " "]', "hold an empty string; write [] for a row without labels"),
         ('["x", "\\ud83d"]', "hold one that holds \\ud83d, half a character"),
         ('{"x": 1.2}', "say of 'x': '1.2' is not a probability; write a number from 0 to 1"),
-        ('{"x": NaN}', "say of 'x': 'nan' is no probability"),
-        ('{"x": -0.1}', "say of 'x': '-0.1' is no probability"),
-        ('{"x": [1]}', "say of 'x': a list is no probability"),
+        ('{"x": NaN}', "say of 'x': 'nan' is not a probability"),
+        ('{"x": -0.1}', "say of 'x': '-0.1' is not a probability"),
+        ('{"x": [1]}', "say of 'x': a list is not a probability"),
         ('{"x": 1, " x": 1}', "hold 'x' twice"),
         ('{"": 1}', "hold one that is empty"),
     ],
@@ -255,7 +255,7 @@ def test_a_label_that_is_none_among_lists_is_told_with_its_row_and_column(write:
 def test_a_list_among_single_labels_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": "x"}\n' * 1000 + '{"text": "b", "label": ["x", "y"]}\n')
     message = refusal(path)
-    assert f"{path}, line 1001: 2 labels, 'x' and 'y', where the rows before have one label each" in message
+    assert f"{path}, line 1001: 2 labels, 'x' and 'y', where earlier rows have one label each" in message
     assert message.endswith("add --task several if rows may have several.")
     assert "line 1001: the labels in column 'label' are a list, where" in refusal(path, several=True)
 
@@ -271,7 +271,7 @@ def test_an_empty_cell_among_single_labels_is_refused_unless_rows_may_have_none(
 
 def test_many_lines_of_fasttext_with_one_label_are_no_promise_for_the_next(write: Write) -> None:
     path = write("a.txt", "__label__x a\n" * 1000 + "__label__x __label__y b\n")
-    assert "line 1001: 2 labels, 'x' and 'y', where the rows before have one" in refusal(path)
+    assert "line 1001: 2 labels, 'x' and 'y', where earlier rows have one" in refusal(path)
     assert sets(path, several=True)[-1] == {"x": 1, "y": 1}
 
 
@@ -353,7 +353,7 @@ def test_every_file_needs_the_same_columns_of_labels(write: Write) -> None:
 
 def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "t_x": 1}\n{"text": "b", "t_y": 1}\n')
-    assert "line 2: the column 't_y' is one of t_*, which the first row lacks; give the first row all" in refusal(
+    assert "line 2: the column 't_y' is one of t_*, which the first row lacks; write all columns" in refusal(
         path, label_columns=["t_*"]
     )
 
@@ -369,7 +369,7 @@ def test_labels_are_bounded_in_number(write: Write, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"label_separator": ";", "label_columns": ("t_*",)}, "give one of them"),
+        ({"label_separator": ";", "label_columns": ("t_*",)}, "use only one of them"),
         ({"label_separator": ";", "several": False}, "leave one of them out"),
         ({"label_columns": ("t_*",), "several": False}, "leave one of them out"),
         ({"label_separator": ""}, "A label separator is one or more characters"),

@@ -40,8 +40,8 @@ def test_a_key_with_as_many_requests_in_progress_as_it_may_have_waits_for_one_of
         until(lambda: numbers(client, **bearer(KEYS[1]))["textcls_queue_depth"] == 1)
         refused = post(client, headers=bearer(KEYS[0]))
         assert message(refused, 429) == (
-            "The key desk already has as many requests in progress as key_concurrency allows per worker, 1: wait for one "
-            "to finish."
+            "The key desk already has as many requests in progress as key_concurrency allows per worker, 1: wait for "
+            "one to finish."
         )
         assert refused.headers["retry-after"] == "1"
         slow.gate.set()

@@ -227,10 +227,10 @@ def test_where_the_file_cannot_be_rewritten_a_sentence_says_what_to_do(prototype
         ({"label": "a", "examples": [7]}, 422, "examples[0] must be a text"),
         ({"label": "", "examples": ["b"]}, 422, "label"),
         ({"label": "a" * 1001, "examples": ["b"]}, 422, "1,001 characters"),
-        ({"label": "a", "examples": [" \n"]}, 422, "holds no word and no sign"),
+        ({"label": "a", "examples": [" \n"]}, 422, "contains no word or symbol"),
         ({"label": "a", "examples": ["b\ud83d"]}, 422, "half a character"),
         ({"label": "a", "examples": ["b", "c" * 6000]}, 413, "examples[1] has 6,000 characters, and max_characters"),
-        ({"label": "a", "examples": [str(i) for i in range(1001)]}, 413, "1,000 are the most"),
+        ({"label": "a", "examples": [str(i) for i in range(1001)]}, 413, "the maximum is 1,000"),
         ({"label": "a", "examples": ["b" * 4000] * 20}, 413, "max_body_bytes"),
     ],
 )

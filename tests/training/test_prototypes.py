@@ -122,7 +122,7 @@ def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> No
 def test_more_labels_than_a_file_can_hold_are_refused_before_the_work(tmp_path: Path) -> None:
     labels = [f"label {i}" for i in range(20_001)]
     given = LabelledTexts(texts=labels, labels=labels)
-    with pytest.raises(ConfigError, match="20,001 support rows, and 20,000 are the most; train with a linear head"):
+    with pytest.raises(ConfigError, match="20,001 support rows, and the maximum is 20,000; train with a linear head"):
         train(given, tmp_path / "no.onnx", CONFIG)
 
 

@@ -90,8 +90,8 @@ def _nothing(survey: Survey) -> Iterator[Finding]:
     if survey.nothing:
         count = len(survey.nothing)
         message = (
-            f"{plural(count, 'text is', 'texts are')} a placeholder for a missing text, such as nan or null; "
-            f"fill in or remove the row{'s' * (count > 1)}."
+            f"{plural(count, 'text is a placeholder', 'texts are placeholders')} for missing text, such as nan "
+            f"or null; fill in or remove the row{'s' * (count > 1)}."
         )
         yield Finding("no-text", message, count, places(survey, survey.nothing))
 

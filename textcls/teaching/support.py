@@ -85,8 +85,8 @@ class Support:
         taught = self._replaced(number, (*trained, *rows), vectors)
         if (count := sum(taught.prototypes.counts)) > MOST_SUPPORT_ROWS:
             raise TooLargeError(
-                f"With {label!r} the model would have {count:,} support rows, and {MOST_SUPPORT_ROWS:,} are the most; "
-                "take back labels that are no longer needed, or train anew."
+                f"With {label!r} the model would have {count:,} support rows; the maximum is "
+                f"{MOST_SUPPORT_ROWS:,}; take back labels you no longer need, or retrain."
             )
         return taught
 

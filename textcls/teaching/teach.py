@@ -167,7 +167,7 @@ def _checked(examples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     if not examples:
         raise InputError("No label to teach: give at least one, with examples.")
     if len(examples) > MOST_LABELS:
-        raise TooLargeError(f"{len(examples):,} labels are too many at once; {MOST_LABELS} are the most.")
+        raise TooLargeError(f"{len(examples):,} labels are too many at once; the maximum is {MOST_LABELS}.")
     found = {}
     for label, texts in examples.items():
         if not isinstance(label, str):
@@ -184,7 +184,8 @@ def _distinct(label: str, texts: Sequence[str]) -> list[str]:
         raise InputError(f"There are no examples of {label!r}; give at least one (ten are a good start).")
     if len(texts) > MOST_EXAMPLES:
         raise TooLargeError(
-            f"{len(texts):,} examples of {label!r} are too many; {MOST_EXAMPLES:,} are the most. Train anew on so many."
+            f"{len(texts):,} examples of {label!r} are too many; the maximum is {MOST_EXAMPLES:,}. With that "
+            "many, train a model."
         )
     for i, text in enumerate(texts, 1):
         if not isinstance(text, str):

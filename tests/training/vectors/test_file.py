@@ -176,5 +176,5 @@ def test_files_that_are_not_there_too_large_or_pipes_are_told(tmp_path: Path) ->
         file.check(tmp_path / "pipe")
     with (tmp_path / "large").open("wb") as opened:
         opened.truncate(file.MOST_BYTES + 1)
-    with pytest.raises(InputError, match=r"large has 1,000,000,001 bytes, and 1,000,000,000 are the most"):
+    with pytest.raises(InputError, match=r"large has 1,000,000,001 bytes; the maximum is 1,000,000,000"):
         file.check(tmp_path / "large")

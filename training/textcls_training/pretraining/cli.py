@@ -14,6 +14,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
 from textcls_training.cli_options import config_options
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
+from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
@@ -44,6 +45,9 @@ def pretrain(
     config = PretrainConfig(**settings)
     check_not_an_input(output, [*data, *filter(None, (config.names,))])
     check_output_path(output)
+    if config.names is not None:
+        # A wrong file is told before the texts are read, which may take minutes.
+        read_descriptions(config.names)
     texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)
     reading.say_skipped()

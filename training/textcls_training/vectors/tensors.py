@@ -75,7 +75,7 @@ def _opened(path: Path, most_bytes: int) -> Iterator[Any]:
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} is not a regular file; copy the vectors to one.")
     if found.st_size > most_bytes:
-        raise InputError(f"{path} has {found.st_size:,} bytes, and {most_bytes:,} are the most.")
+        raise InputError(f"{path} has {found.st_size:,} bytes; the maximum is {most_bytes:,}.")
     try:
         with safe_open(path, framework="np") as file:
             yield file
