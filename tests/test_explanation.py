@@ -92,7 +92,7 @@ def test_of_two_labels_contrast_is_evidence() -> None:
 
 @pytest.mark.parametrize(("label", "against"), [("w", None), (None, "w"), ("w", "x")])
 def test_a_label_that_does_not_exist_is_refused(label: str | None, against: str | None) -> None:
-    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y, z"):
+    with pytest.raises(ConfigError, match="no label 'w'; its labels are x, y, z"):
         THREE.contrast(label, against)
 
 
@@ -103,7 +103,7 @@ def test_a_label_is_not_held_against_itself() -> None:
 
 def test_a_misspelt_label_is_answered_with_the_nearest() -> None:
     found = replace(THREE, labels=("Billing", "Returns", "z"))
-    with pytest.raises(ConfigError, match=r"no label 'biling' \(did you mean 'Billing'\?\); the model's are Billing,"):
+    with pytest.raises(ConfigError, match=r"no label 'biling' \(did you mean 'Billing'\?\); its labels are Billing,"):
         found.evidence("biling")
 
 

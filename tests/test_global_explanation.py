@@ -172,7 +172,7 @@ def test_labels_are_reported_alone_and_in_the_order_asked_for() -> None:
     assert not explainer.summary(labels=["y"]).mirrored
     assert explainer.summary(labels=["y"]).shortcuts == every.shortcuts[1:]
     assert explainer.summary(labels=["y", "x"]).labels == every.labels[::-1]
-    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y"):
+    with pytest.raises(ConfigError, match="no label 'w'; its labels are x, y"):
         explainer.summary(labels=["w"])
 
 

@@ -209,7 +209,7 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast", "prototypes"),
-    ("_util", "labels", "sequences", "tokenizer"),
+    ("_util", "labels", "sequences", "text_columns", "tokenizer"),
     ("features", "explanation", "label_sets"),
     ("artifact", "data", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),

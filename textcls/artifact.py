@@ -229,7 +229,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("the task is none that this version of textcls knows")
     example = found.get("example")
     if example is not None and (not isinstance(example, str) or example_problem(example)):
-        raise ValueError("the example is no text")
+        raise ValueError("the example is not a valid text")
     text_columns = _strings(found, "text_columns")
     if not text_columns or not isinstance(found["label_column"], str):
         raise ValueError("text_columns and label_column must name columns")
@@ -261,37 +261,37 @@ def _of_several(found: Mapping[str, Any], labels: int) -> dict[str, Any]:
             raise ValueError(f"{labels} labels, {len(numbers)} numbers in {name}")
         checked[name] = numbers
     if not min(checked["scale"]) > 0:
-        raise ValueError("scale holds a number that is not above 0")
+        raise ValueError("scale contains a number that is not above 0")
     if not all(0 <= number <= 1 for number in checked["thresholds"]):
-        raise ValueError("thresholds hold a number that is no probability")
+        raise ValueError("thresholds contain a number that is not a probability")
     return checked
 
 
 def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = found[name]
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return value
 
 
 def _items(found: Mapping[str, Any], name: str) -> list[Any]:
     value = found[name]
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} is not a list")
     return value
 
 
 def _strings(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = _items(found, name)
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{name} holds something that is no string")
+        raise ValueError(f"{name} contains something that is not a string")
     return tuple(values)
 
 
 def _number(value: object, name: str) -> float:
     # True and False are integers for Python. The bound is that of 32 bits.
     if type(value) not in (int, float) or not abs(float(value)) <= LARGEST:  # type: ignore[arg-type]
-        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is no finite number")
+        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is not a finite number")
     return float(value)  # type: ignore[arg-type]
 
 

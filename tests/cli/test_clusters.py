@@ -48,7 +48,7 @@ def test_what_is_learned_are_the_topics_and_the_model_is_as_any_other(topics: Pa
 def test_learning_says_how_large_clusters_are_and_what_views_of_a_text_share(learned: tuple[Path, str]) -> None:
     path, output = learned
     assert "228 texts in 3 clusters, 75 epochs." in output
-    assert re.search(r"Two halves of a held-out text \(12\) share 0\.\d\d nats, of 1\.10 at most", output)
+    assert re.search(r"Two halves of a held-out text \(12\) share 0\.\d\d nats, out of 1\.10 at most", output)
     assert "The vectors of" in output
     assert f"Next: textcls clusters {path}" in output
 

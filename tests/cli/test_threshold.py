@@ -153,7 +153,7 @@ def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: P
 def test_a_model_that_answers_nothing_has_no_precision(model: Path, tmp_path: Path) -> None:
     store_threshold(model, 1.0)
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("", "billing")])
-    assert "it answers 0 of 1 rows: coverage 0.00%, so that there is no precision." in succeed("evaluate", model, data)
+    assert "it answers 0 of 1 rows: coverage 0.00%, so there is no precision." in succeed("evaluate", model, data)
 
 
 def test_the_rule_of_evaluate_is_that_of_the_classifier_to_the_last_bit(model: Path) -> None:

@@ -104,7 +104,7 @@ def test_without_a_burst_a_second_of_requests_may_come_at_once(rate: float, burs
     limits = KeyLimits(rate, 0, 0, clock=lambda: 0.0)
     for _ in range(burst):
         limits.enter("desk")
-    with pytest.raises(RefusalError, match="The key desk is beyond key_rate"):
+    with pytest.raises(RefusalError, match="The key desk exceeds key_rate"):
         limits.enter("desk")
 
 

@@ -123,7 +123,7 @@ def test_copies_of_an_example_count_once(prototypes: Classifier, data: bytes) ->
     [
         ({}, InputError, "No label to teach"),
         ({"x": []}, InputError, "no examples of 'x'"),
-        ({"x": ["fine", " \n"]}, InputError, "Example 2 of 'x' holds no word and no sign"),
+        ({"x": ["fine", " \n"]}, InputError, "Example 2 of 'x' contains no word or symbol"),
         ({"x": [3]}, InputError, "Example 1 of 'x' is no string but int"),
         ({"": ["fine"]}, InputError, "is empty"),
         ({"x" * 1001: ["fine"]}, InputError, "1,000"),

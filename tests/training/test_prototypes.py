@@ -114,7 +114,7 @@ def test_what_prototypes_cannot_stand_beside_is_refused(options: dict[str, str])
 
 def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> None:
     given = LabelledTexts(texts=["a", "b"], label_sets=[{"x": 1.0}, {"y": 1.0}])
-    with pytest.raises(ConfigError, match="one label a text"):
+    with pytest.raises(ConfigError, match="one label per text"):
         train(given, tmp_path / "no.onnx", CONFIG)
     assert not (tmp_path / "no.onnx").exists()
 

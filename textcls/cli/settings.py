@@ -78,7 +78,7 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
         if name not in commands:
             raise ConfigError(f"{path}: there is no command {name!r}{_meant(name, commands)}")
         if not isinstance(table, dict):
-            raise ConfigError(f"{path}: {name!r} is no table; write [{name}], and its options below.")
+            raise ConfigError(f"{path}: {name!r} is not a table; write [{name}], and its options below.")
     return _of_table(path, context, command, command.name or "", tables.get(command.name or "", {}))
 
 

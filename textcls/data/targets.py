@@ -104,7 +104,9 @@ def label_of(row: Row, column: str) -> str | Bad:
     wrong = label_problem(label)
     if wrong is None:
         return label
-    return Bad(row.where, f"the label in column {column!r} {wrong}; {'mend' if label else 'fill'} it or remove the row")
+    return Bad(
+        row.where, f"the label in column {column!r} {wrong}; {'correct' if label else 'fill in'} it or remove the row"
+    )
 
 
 def one_as_before(row: Row, column: str) -> str | Bad:

@@ -176,8 +176,8 @@ def _check_network(text: str) -> None:
         ipaddress.ip_network(text)
     except ValueError as error:
         raise ConfigError(
-            f"--trusted-proxy {text!r} is no address and no network: write 10.0.0.7 or 10.0.0.0/8, with zeros behind "
-            "the prefix."
+            f"--trusted-proxy {text!r} is not an address or network: write 10.0.0.7 or 10.0.0.0/8, with zeros "
+            "behind the prefix."
         ) from error
 
 

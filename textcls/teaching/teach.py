@@ -189,7 +189,7 @@ def _distinct(label: str, texts: Sequence[str]) -> list[str]:
         )
     for i, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise InputError(f"Example {i} of {label!r} is no string but {type(text).__name__}.")
+            raise InputError(f"Example {i} of {label!r} is not a string but {type(text).__name__}.")
         if len(text) > EXAMPLE_CHARACTERS:
             raise TooLargeError(
                 f"Example {i} of {label!r} has {len(text):,} characters, and {EXAMPLE_CHARACTERS:,} is the maximum."

@@ -180,5 +180,5 @@ def test_thresholds_are_chosen_for_several_labels_alone() -> None:
     several = resolve(TrainConfig(target_recall=0.9), ["text"], 1, 2, label_rows=1.0)
     assert several.goal == Goal("recall", 0.9)
     assert resolve(TrainConfig(), ["text"], 1, 2, label_rows=1.0).goal is None
-    with pytest.raises(ConfigError, match="A target precision is for several labels a text, and these have one"):
+    with pytest.raises(ConfigError, match="A target precision needs rows with several labels"):
         resolve(TrainConfig(target_precision=0.9), ["text"], 1, 2)

@@ -134,7 +134,7 @@ def test_a_pattern_has_one_place_for_the_label(pattern: str, tmp_path: Path) -> 
             r"^probabilities\[1\]: the probability in the label 'yes' is None; write a number from 0 to 1\.$",
         ),
         ({"no": 0.5, "yes": 0.5, "so": 0.0}, r"^probabilities\[1\] has the label 'so', which no training row has\.$"),
-        ([0.5, 0.5], r"^probabilities\[1\] is no mapping from labels to probabilities but list\.$"),
+        ([0.5, 0.5], r"^probabilities\[1\] is not a mapping from labels to probabilities but list\.$"),
     ],
 )
 def test_mappings_are_of_the_labels(row: Any, said: str) -> None:

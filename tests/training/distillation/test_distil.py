@@ -260,7 +260,7 @@ def test_a_stop_while_the_texts_are_at_work_keeps_the_model_without_them(phase: 
             {"teacher": "x"},
             answered(0.9, list(MORE.labels)),
             ConfigError,
-            "^The unlabelled texts have probabilities alr",
+            "^The unlabelled texts come with probabilities",
         ),
         (
             {},

@@ -33,7 +33,7 @@ def test_text_files_of_all_kinds_give_words_that_texts_can_hold(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "holds no word"),
+        (b"", "contains no usable word"),
         (b"the 1 2\ncard 1\n", r"line 2: expected a word and 2 finite numbers"),
         (b"the 1 2\ncard 1 two\n", r"line 2: expected a word and 2 finite numbers"),
         (b"the 1 2\ncard 1 nan\n", r"line 2: expected a word and 2 finite numbers"),
@@ -74,7 +74,7 @@ def test_fewer_numbers_are_the_principal_components() -> None:
 def test_vectors_that_are_all_alike_or_words_that_do_not_exist_are_told() -> None:
     with pytest.raises(InputError, match="All vectors are alike"):
         build.prepared(["a", "b"], np.ones((2, 4), np.float32), 4)
-    with pytest.raises(InputError, match="no word"):
+    with pytest.raises(InputError, match="No usable word"):
         build.prepared([], np.ones((0, 4), np.float32), 4)
 
 
@@ -135,7 +135,7 @@ def test_a_list_of_words_is_read_in_its_order(tmp_path: Path) -> None:
     assert distil.read_words(path, 10) == ["the", "card", "refund"]
     assert distil.read_words(path, 2) == ["the", "card"]
     path.write_text("\n")
-    with pytest.raises(InputError, match="holds no word"):
+    with pytest.raises(InputError, match="contains no usable word"):
         distil.read_words(path, 10)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not UTF-8"):

@@ -64,7 +64,7 @@ def operating_point_line(point: OperatingPoint) -> Text:
         (percent(point.coverage, 2), "bold"),
     )
     if point.precision is None:
-        return line.append(", so that there is no precision.")
+        return line.append(", so there is no precision.")
     bound = f" (with {percent(CONFIDENCE, 0)} confidence at least {percent(point.lower_bound(), 2)})"
     return line.append(", precision ").append(percent(point.precision, 2), "bold").append(bound + ".")
 

@@ -92,7 +92,9 @@ def of_mappings(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> li
     """
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InputError(f"probabilities[{i}] is no mapping from labels to probabilities but {type(row).__name__}.")
+            raise InputError(
+                f"probabilities[{i}] is not a mapping from labels to probabilities but {type(row).__name__}."
+            )
         strange = sorted(set(map(str, row)) - set(names))
         if strange:
             raise InputError(f"probabilities[{i}] has the label {strange[0]!r}, which no training row has.")

@@ -166,12 +166,12 @@ def _words(path: Path, data: NDArray[np.uint8]) -> list[str]:
     try:
         *words, rest = data.tobytes().decode().split("\n")
     except UnicodeDecodeError as error:
-        raise damaged(path, "its words are no UTF-8") from error
+        raise damaged(path, "its words are not UTF-8") from error
     if rest or len(set(words)) < len(words):
         raise damaged(path, "its words are cut off" if rest else "a word stands there twice")
     odd = next((word for word in words if tokenizer.tokenize(word) != [word]), None)
     if odd is not None:
-        raise damaged(path, f"{odd[:40]!r} is no word as texts are cut into")
+        raise damaged(path, f"{odd[:40]!r} is not a word that texts are cut into")
     return words
 
 

@@ -91,7 +91,7 @@ def _header(path: Path, file: Any) -> Header:
     try:
         about = json.loads((file.metadata() or {}).get(_ABOUT, "{}"))
         if any(not isinstance(text, str) for text in about.values()):
-            raise ValueError("what is said is no text")
+            raise ValueError("its metadata is not text")
     except (ValueError, AttributeError, RecursionError) as error:
-        raise damaged(path, "what it says of itself makes no sense") from error
+        raise damaged(path, "its metadata makes no sense") from error
     return Header(arrays, about)
