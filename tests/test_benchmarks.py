@@ -337,3 +337,25 @@ def test_a_lesson_of_a_variant_has_the_surest_answers(module: Any) -> None:
     lesson = students.VARIANTS["surest 50 %"].lesson(setting)
     assert lesson.probability_RC.tolist() == [[1, 0], [0, 1], *answer_UC[[0, 2]].tolist()]
     assert students.VARIANTS["weight 0.3"].lesson(setting).weight_R[1:3].tolist() == pytest.approx([1, 0.3])
+
+
+# Rows in any number
+
+
+def test_made_rows_are_short_pieces_of_real_ones_with_their_labels_and_the_same_by_the_same_seed(module: Any) -> None:
+    made = module("scale_rows").made_rows
+    texts, labels = [" ".join(f"{name}{i}" for i in range(40)) for name in "ab"], ["x", "y"]
+    rows = list(made(texts, labels, 300, 7))
+    assert rows == list(made(texts, labels, 300, 7)) != list(made(texts, labels, 300, 8))
+    assert len(set(rows)) > 290
+    assert all(1 <= len(text.split()) <= 16 for text, _ in rows)
+    own = {"x": "a", "y": "b"}
+    kept = [word.startswith(own[label]) for text, label in rows for word in text.split()]
+    assert 0.98 < sum(kept) / len(kept) < 1  # but for misspelt first letters
+
+
+def test_the_exponent_of_time_is_that_of_the_power_law(module: Any) -> None:
+    scale = module("scale")
+    figures = {rows: {"processor_s": 3e-5 * rows**1.25} for rows in (100_000, 1_000_000, 10_000_000)}
+    assert scale.exponent({10: {"processor_s": 1.0}, **figures}) == pytest.approx(1.25)
+    assert np.isnan(scale.exponent({10: {"processor_s": 1.0}}))

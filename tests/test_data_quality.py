@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from tests.command_line import run
 from textcls.cli import main
 from textcls.data import open_labelled
+from textcls.data_quality.duplicates import near
 from textcls.data_quality.finding import Finding
 from textcls.data_quality.findings import find
 from textcls.data_quality.report import report
@@ -69,6 +72,12 @@ def test_copies_and_near_copies_are_told_apart_and_the_first_of_a_kind_is_none(t
     assert found["copies"].rows == (f"{tmp_path / 'rows.jsonl'}, line 15",)
     assert [row.rpartition(" ")[2] for row in found["near-copies"].rows] == ["14", "16"]
     assert "identical except for case, spaces and punctuation" in found["near-copies"].message
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_near_copies_are_the_same_whether_a_sign_beyond_ascii_stands_in_them_or_not(text: str) -> None:
+    assume(any(sign.isalnum() for sign in text))
+    assert near(text) == near(text + "\u2026") == near(text.upper())
 
 
 def test_texts_of_nothing_but_signs_are_no_near_copies_of_each_other(tmp_path: Path) -> None:

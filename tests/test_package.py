@@ -103,7 +103,7 @@ def test_all_three_packages_are_typed() -> None:
 
 def test_the_program_is_an_entry_point(contents: dict[str, bytes]) -> None:
     points = contents[f"textcls-{textcls.__version__}.dist-info/entry_points.txt"].decode()
-    assert "[console_scripts]\ntextcls = textcls.cli:main" in points
+    assert "[console_scripts]\ntextcls = textcls.__main__:run" in points
 
 
 # Its metadata
@@ -178,6 +178,7 @@ def test_public_names_stay_as_they_are() -> None:
     assert set(textcls.__all__) == {
         "ArtifactError",
         "Classifier",
+        "Comparison",
         "ConfigError",
         "Evaluation",
         "Explanation",
@@ -194,6 +195,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TokenAttribution",
         "TooLargeError",
         "__version__",
+        "compare",
         "evaluate",
         "explain_globally",
         "read",

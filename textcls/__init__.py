@@ -8,6 +8,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
+from textcls.comparison.compare import Comparison, compare
 from textcls.errors import (
     ArtifactError,
     ConfigError,
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArtifactError",
     "Classifier",
+    "Comparison",
     "ConfigError",
     "Evaluation",
     "Explanation",
@@ -48,6 +50,7 @@ __all__ = [
     "TokenAttribution",
     "TooLargeError",
     "__version__",
+    "compare",
     "evaluate",
     "explain_globally",
     "read",

@@ -50,4 +50,4 @@ def read(
     readable = [Path(one) if isinstance(one, str | PathLike) else MemoryTable(one) for one in tables]
     columns = [text_column] if isinstance(text_column, str) else list(text_column or ())
     found = read_labelled(readable, columns, label_column, options=ReadOptions(sheet=sheet), targets=TargetOptions())
-    return TextsAndLabels(found.texts, found.labels)
+    return TextsAndLabels(list(found.texts), found.labels)

@@ -51,3 +51,20 @@ def test_a_reader_that_stops_reading_ends_the_program_without_a_traceback(model_
         ["sh", "-c", f"{line} | true; {line} > /dev/full"], capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
+
+
+def test_a_defect_that_nobody_catches_shows_its_traceback_and_ends_with_1() -> None:
+    code = "import textcls.__main__ as program\ndef main(prog_name): 1 / 0\nprogram.main = main\nprogram.run()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_exit_handlers_run_before_the_program_ends_at_once() -> None:
+    code = (
+        "import atexit, textcls.__main__ as program\n"
+        "def main(prog_name):\n    atexit.register(print, 'handled')\n    raise SystemExit(7)\n"
+        "program.main = main\nprogram.run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (7, "handled\n")

@@ -21,7 +21,7 @@ def rows_of(path: Path) -> list[Row]:
 def labelled(path: Path) -> tuple[list[str], list[str]]:
     """The texts and the labels of `path`."""
     found = read_labelled(path, ["text"], "label")
-    return found.texts, found.labels
+    return list(found.texts), found.labels
 
 
 def refusal(path: Path) -> str:

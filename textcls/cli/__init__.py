@@ -23,6 +23,7 @@ SECTIONS: Final = {
         "check": "textcls.cli.check:check",
         "train": "textcls_training.cli:train",
         "evaluate": "textcls.cli.evaluate:evaluate",
+        "compare": "textcls.cli.compare:compare",
     },
     "Ask the model": {
         "predict": "textcls.cli.predict:predict",

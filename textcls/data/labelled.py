@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from sys import intern
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overload
 
 from textcls import label_sets
@@ -26,6 +27,7 @@ from textcls.data.targets import (
     labels_of_columns,
     one_as_before,
 )
+from textcls.data.text_store import TextStore
 from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet
 from textcls.labels import unpaired_surrogate
@@ -60,7 +62,7 @@ class _Rows(Generic[T]):
         weights: how much each row counts, 0 or more; None if all count alike.
     """
 
-    texts: list[str]
+    texts: Sequence[str]
     labels: list[T]
     text_columns: tuple[str, ...] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
@@ -286,6 +288,7 @@ def read_labelled(
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
     targets: None = None,
+    texts: TextStore | None = None,
 ) -> Labelled: ...
 
 
@@ -301,6 +304,7 @@ def read_labelled(
     bad: BadRows | None = None,
     targets: TargetOptions,
     usual_targets: TargetOptions = NOTHING_USUAL,
+    texts: TextStore | None = None,
 ) -> Labelled | LabelledSets: ...
 
 
@@ -315,40 +319,43 @@ def read_labelled(
     bad: BadRows | None = None,
     targets: TargetOptions | None = None,
     usual_targets: TargetOptions = NOTHING_USUAL,
+    texts: TextStore | None = None,
 ) -> Labelled | LabelledSets:
     """Read all texts of the files at `paths` with their targets: one label each, unless `targets` is given.
 
     With `targets` they are read as `open_targets` opens them: where rows have label sets, `LabelledSets` come back.
+    The texts go to `texts`, which is empty, and may keep them elsewhere than in memory.
 
     Raises:
         InputError: as `open_labelled` and `open_targets` say; or there are no rows.
         ConfigError: as `open_targets` says.
     """
     paths = [paths] if isinstance(paths, Path | MemoryTable) else paths
+    kept: TextStore | list[str] = [] if texts is None else texts
     given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
     opened: AbstractContextManager[LabelledTable[Target]] = (
         open_labelled(paths, text_columns, label_column, **given)
         if targets is None
         else open_targets(paths, text_columns, label_column, targets=targets, usual_targets=usual_targets, **given)
     )
-    texts: list[str] = []
     labels: list[Any] = []
     places = Places()
     others: dict[str, list[Any]] = {name: [] for name in more}
     weights: list[float] | None = None if targets is None or targets.weight_column is None else []
     with opened as table:
         for text, label, row, weight in table.rows:
-            texts.append(text)
-            labels.append(label)
+            kept.append(text)
+            # Of equal strings one is enough.
+            labels.append(intern(label) if isinstance(label, str) else label)
             places.append(row)
             if weights is not None:
                 weights.append(weight)
             if others:
                 for name, values in others.items():
                     values.append(row.fields.get(name))
-    if not texts:
+    if not labels:
         raise no_rows(paths, bad)
-    found = (texts, labels, table.text_columns, table.label_column, places, others, table.notes, weights)
+    found = (kept, labels, table.text_columns, table.label_column, places, others, table.notes, weights)
     return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, table.label_columns)
 
 

@@ -3,17 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from textcls import text_columns
 from textcls.data import folders, formats
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
+from textcls.data.patterns import matching
 from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.errors import InputError
+
+# Of more files than this one is open at a time, after a first look at each.
+MOST_OPEN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +89,59 @@ def open_tables(
 ) -> Iterator[Table]:
     """Open the files at `paths`, `-` being standard input; of a folder its files, or its class folders.
 
+    Of a pattern such as part-*.parquet they are the files that it matches.
+
     Raises:
         InputError: a file is not there or cannot be read; also while rows are read, if `bad` skips none.
         ConfigError: an option makes no sense, or does not go with the format.
         MissingExtraError: the format needs a package that is not installed.
     """
     options, bad = options or ReadOptions(), bad or BadRows()
+    every = [one for path in paths for one in _each(path)]
     with ExitStack() as stack:
         names, contents = [], []
-        for path in paths:
-            for name, content in _contents(path, options, stack):
+        for path in every:
+            with ExitStack() as opened:
+                name, content = _content(path, options, opened)
                 _check_names(name, content.columns)
-                names.append(name)
-                contents.append(content)
+                if len(every) > MOST_OPEN and isinstance(path, Path) and path.is_file():
+                    content = replace(content, rows=_opened_again(path, options))
+                else:
+                    stack.push(opened.pop_all())
+            names.append(name)
+            contents.append(content)
         parts = tuple(Part(name, content.columns) for name, content in zip(names, contents, strict=True))
         notes = [note for content in contents for note in content.notes]
         first = contents[0]
         yield Table(first.columns, _good(names, contents, bad), parts, first.format, notes, bad, first.schema)
 
 
-def _contents(path: Readable, options: ReadOptions, stack: ExitStack) -> list[tuple[str, Content]]:
-    """Return what is at `path`, with its name: one table, or the files of a folder."""
+def _each(path: Readable) -> list[Readable]:
+    """Return what `path` means: the files that a pattern matches, the files of a folder, or itself."""
     if isinstance(path, MemoryTable):
-        return [(str(path), path.content())]
+        return [path]
+    found: list[Readable] = []
+    for one in matching(path):
+        # A folder without files has class folders, and is a table itself.
+        found += (folders.files_of(one) if one != STANDARD and _is_folder(one) else []) or [one]
+    return found
+
+
+def _content(path: Readable, options: ReadOptions, stack: ExitStack) -> tuple[str, Content]:
+    """Return what is at `path`, with its name, open as long as `stack` is."""
+    if isinstance(path, MemoryTable):
+        return str(path), path.content()
     if path != STANDARD and _is_folder(path):
-        files = folders.files_of(path)
-        if files:
-            return [found for file in files for found in _contents(file, options, stack)]
-        return [(str(path), folders.read(path, options))]
+        return str(path), folders.read(path, options)
     source = stack.enter_context(open_source(path))
     with reading(source.name):
-        return [(source.name, formats.read(source, options))]
+        return source.name, formats.read(source, options)
+
+
+def _opened_again(path: Path, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Yield the rows of one of many files, which is opened when its turn comes."""
+    with ExitStack() as stack:
+        yield from _content(path, options, stack)[1].rows
 
 
 def _is_folder(path: Path) -> bool:

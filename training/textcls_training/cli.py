@@ -36,7 +36,9 @@ from textcls.data import (
     read_label_sets,
     read_labelled,
 )
+from textcls.data.patterns import is_pattern
 from textcls.data.source import STANDARD
+from textcls.data.text_store import TextStore
 from textcls.data_quality.findings import find
 from textcls.data_quality.survey import Survey
 from textcls.display.plain_data import json_line
@@ -44,6 +46,7 @@ from textcls.display.terminal.console import stdout_console
 from textcls.errors import ConfigError, InputError
 from textcls_training.cli_options import train_options
 from textcls_training.clock import Clock
+from textcls_training.config.memory import spill_of
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import ONE_COLUMN, LabelledTexts
 from textcls_training.data.rationales import Spans, parse
@@ -132,16 +135,24 @@ def train(
     check_output_path(output)
     clock = Clock()
     more = [] if rationale_column is None else [rationale_column]
+    texts = TextStore(spill_of(settings["max_memory"], output))
     rows = read_labelled(
-        data, text_columns, label_column, more=more, options=reading.options, bad=reading.bad, targets=targets
+        data,
+        text_columns,
+        label_column,
+        more=more,
+        options=reading.options,
+        bad=reading.bad,
+        targets=targets,
+        texts=texts,
     )
     reading.say(rows.notes)
     if rationale_column is not None:
         rows = _with_spans(rows, rationale_column, reading)
     valid_rows = _read_valid(valid, rows, reading, targets) if valid else None
-    texts = None
+    more_texts = None
     if unlabelled:
-        texts = _read_unlabelled(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
+        more_texts = _read_unlabelled(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
     reading.say_skipped()
     clock.lap("reading")
     _warn(rows, valid_rows, reading)
@@ -150,7 +161,7 @@ def train(
     console = Console(stderr=True, quiet=reading.quiet)
     spans = rows.more[rationale_column] if rationale_column is not None else None
     report = run_training(
-        rows, output, settings, valid=valid_rows, targets=targets, spans=spans, unlabelled=texts, console=console
+        rows, output, settings, valid=valid_rows, targets=targets, spans=spans, unlabelled=more_texts, console=console
     )
     clock.lap("loading", report.seconds)
     if verbose:
@@ -171,7 +182,7 @@ def train(
 
 def _default_output(data: Path) -> Path:
     # "." has no name to put a suffix on; that it is no file is said when it is read.
-    if data == STANDARD or not data.name:
+    if data == STANDARD or not data.name or is_pattern(data):
         return Path("model.onnx")
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
 

@@ -18,6 +18,7 @@ _METAVARS: Final = {
     "vectors": "FILE",
     "names": "FILE",
     "example": "TEXT",
+    "max_memory": "SIZE",
     "class_weight": "none|balanced|FILE",
 }
 

@@ -13,9 +13,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile without the GIL, so that two trainings run side by side, and keep the machine code for the next process.
 
-    Sums may be reordered to use vector instructions: into the same order every time on one type of machine.
+    Sums may be reordered to use vector instructions: into the same order every time on one type of machine. A quotient
+    by zero is infinite, as in NumPy: a check in each division would keep loops from using them.
     """
-    compiler = partial(numba.njit, nogil=True, fastmath={"reassoc", "contract"})
+    compiler = partial(numba.njit, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
     try:
         return cast(Function, compiler(cache=True)(function))
     except RuntimeError:  # No folder for the cache can be written: compiled anew in each process.

@@ -9,18 +9,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
+from textcls._util.spill import Spill
 from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.clock import Clock
+from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import LabelWeights, ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
+from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import validation_masks
+from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.distil import Fitted
 from textcls_training.distillation.run import Distillation, DistillationOutcome
@@ -111,7 +114,9 @@ def run(
         from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
 
         check_support_rows(given.labels)
-    dataset, splits = _datasets(given, valid, names, config.max_tokens)
+    spill = spill_of(config.max_memory, output)
+    dataset, splits = _datasets(given, valid, names, config.max_tokens, spill)
+    _tell_of_rare_tokens(dataset.corpus, callback)
     answered = distillation is not None and distillation.answered
     resolved = _resolved(config, given, dataset, names, answered=answered)
     clock.lap("preparing")
@@ -119,7 +124,8 @@ def run(
         selected, model = cross_fit(dataset, splits, len(names), resolved, callback, stop)
     kept = resolved.vectors if model.vector_view is not None else None
     resolved, whole = replace(resolved, vectors=kept, vectors_on_trial=False), not selected.interrupted
-    fitted = Fitted(selected, model, dataset if whole else splits[0].train, resolved, len(splits) if whole else 1)
+    learned = dataset if whole and resolved.refit else splits[0].train
+    fitted = Fitted(selected, model, learned, resolved, len(splits) if whole else 1)
     rows = len(fitted.learned.labels)
     clock.lap("training")
     outcome = DistillationOutcome(fitted, None)
@@ -188,16 +194,26 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
 
 
 def _datasets(
-    given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int
+    given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int, spill: Spill
 ) -> tuple[Dataset, list[Split]]:
     """Return all training rows, and the train-valid splits: one with `valid`, or else parts of the training rows."""
-    validation = None if valid is None else Dataset.of(valid, names, max_tokens)
-    dataset = Dataset.of(given, names, max_tokens)
+    validation = None if valid is None else Dataset.of(valid, names, max_tokens, spill)
+    dataset = Dataset.of(given, names, max_tokens, spill)
     if not len(dataset.corpus.token):
         raise InputError("No training text contains a word or symbol; is this the right text column?")
     if validation is not None:
         return dataset, [Split(dataset, validation)]
-    return dataset, [dataset.split(mask) for mask in validation_masks(given.texts, dataset.labels)]
+    return dataset, [dataset.split(mask) for mask in masks_of(dataset.corpus.hash, dataset.labels)]
+
+
+def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:
+    """Say what is approximate where there are very many different tokens."""
+    if corpus.has_rare:
+        lost = corpus.type_counts()[0] / len(corpus.token)
+        callback.note(
+            f"There are more than {MOST_TYPES:,} different tokens. The {len(corpus.types) - 1:,} most frequent are "
+            f"learned; the others, {lost:.1%} of all tokens, are passed over."
+        )
 
 
 def _resolved(

@@ -1,15 +1,11 @@
 """What validation rows fit: ensemble weights and the temperature."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.optimize
 from numpy.typing import NDArray
-from scipy.optimize import check_grad, minimize
 
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.fit import calibration
@@ -89,24 +85,6 @@ def test_no_other_weights_have_a_lower_loss() -> None:
 
     for factors in ((0.9, 1), (1.1, 1), (1, 0.9), (1, 1.1), (0.95, 1.05), (1.05, 0.95), (0.95, 0.95), (1.05, 1.05)):
         assert loss(best_V * factors) > loss(best_V)
-
-
-def test_the_gradient_equals_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = []
-
-    def checked(loss: Callable[[Float64], tuple[float, Float64]], start_V: Float64, **options: Any) -> Any:
-        def part(which: int, log_weight_V: Float64) -> Any:
-            return loss(log_weight_V)[which]
-
-        for point_V in (start_V, start_V + np.array([0.7, -1.1])):
-            error = check_grad(partial(part, 0), partial(part, 1), point_V)
-            errors.append(error / np.abs(loss(point_V)[1]).max())
-        return minimize(loss, start_V, **options)
-
-    monkeypatch.setattr(scipy.optimize, "minimize", checked)
-    calibration.fit(*sampled(0.5, 0.2, rows=200))
-    assert len(errors) == 2
-    assert max(errors) < 1e-4
 
 
 def test_rows_that_are_all_right_do_not_prove_certainty() -> None:

@@ -59,6 +59,9 @@ class Exchange:
         self.entered = False
         # When the answer began to be sent; how long it takes to be taken is the caller's affair.
         self.answered = 0.0
+        # Called before the last bytes go: what a caller knows to be answered is counted, even if we are killed then.
+        self.before_the_end: Callable[[], None] = lambda: None
+        self.counted = False
         self._share = Share(service.budget)
 
     async def handle(self) -> None:
@@ -218,6 +221,7 @@ class Exchange:
             # It is waited for until it has been taken.
             await self.send({"type": "http.response.body", "body": body, "more_body": True})
             body = b""
+        self.before_the_end()
         await self.send({"type": "http.response.body", "body": body})
 
     def _too_large(self) -> RefusalError:

@@ -7,6 +7,7 @@ than the model does.
 import logging
 import re
 import secrets
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -46,36 +47,46 @@ class Gate:
         exchange = Exchange(
             scope, receive, send, self._service, route, names, headers, self._request_id(headers.get(b"x-request-id"))
         )
-        label = exchange.label
+        exchange.before_the_end = partial(self._count, exchange, started)
         counts.add(metrics.IN_PROGRESS)
         try:
             if self._service.tracing is None:
                 await exchange.handle()
             else:
-                with self._service.tracing.span(exchange, label):
+                with self._service.tracing.span(exchange, exchange.label):
                     await exchange.handle()
         except GoneError:
             exchange.status = 499
         finally:
-            seconds = (exchange.answered or perf_counter()) - started
             counts.add(metrics.IN_PROGRESS, by=-1)
-            counts.add(metrics.REQUESTS, label, str(exchange.status))
-            counts.observe(metrics.SECONDS, [seconds], label)
+            if not exchange.counted:
+                self._count(exchange, started)
             if exchange.key is not None:
-                counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
                 exchange.leave()
-            if exchange.status == 429:
-                counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
-            if exchange.answer is not None:
-                _count_answer(counts, exchange.answer)
             if self._service.settings.log_requests:
-                _log(exchange, seconds, self._service.settings.log_texts)
+                _log(exchange, _seconds(exchange, started), self._service.settings.log_texts)
+
+    def _count(self, exchange: Exchange, started: float) -> None:
+        exchange.counted, counts = True, self._service.counts
+        counts.add(metrics.REQUESTS, exchange.label, str(exchange.status))
+        counts.observe(metrics.SECONDS, [_seconds(exchange, started)], exchange.label)
+        if exchange.key is not None:
+            counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
+        if exchange.status == 429:
+            counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
+        if exchange.answer is not None:
+            _count_answer(counts, exchange.answer)
 
     def _request_id(self, given: bytes | None) -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
         if given is not None and _ID.fullmatch(given):
             return given
         return b"%b-%x" % (self._prefix, next(self._numbers))
+
+
+def _seconds(exchange: Exchange, started: float) -> float:
+    """Return how long it took until the answer began to be sent."""
+    return (exchange.answered or perf_counter()) - started
 
 
 def _is_limited(exchange: Exchange) -> bool:

@@ -6,10 +6,9 @@ The latter is told to glibc; other C libraries have ways of their own.
 import ctypes
 import gc
 import logging
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
+from textcls._util import memory
 from textcls.server.settings import Settings
 
 # As malloc.h numbers it.
@@ -21,8 +20,6 @@ _MAPPED_BYTES: Final = 256 * 1024
 # what a worker keeps, and what loading takes for a moment.
 _WORKER, _TESTER, _SUPERVISOR = 125_000_000, 65_000_000, 100_000_000
 _LOADED, _LOADING = 5, 30
-# What a container's control group says of its own limit, in version 2 and 1.
-_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 # So many objects are made before young ones are searched for cycles.
 _GARBAGE_OBJECTS: Final = 10_000
 _LOGGER: Final = logging.getLogger(__name__)
@@ -47,7 +44,7 @@ def needed(settings: Settings, model_bytes: int) -> int:
 
 def check_limit(settings: Settings, model_bytes: int) -> None:
     """Warn if the container may have less than the service needs: it would be killed under load, without a word."""
-    wanted, limit = needed(settings, model_bytes), _limit()
+    wanted, limit = needed(settings, model_bytes), memory.limit()
     if limit is not None and limit < wanted:
         _LOGGER.warning(
             "With workers %d, max_held_bytes %d and %.1f MB of models up to %.0f MB of memory may be needed, and this "
@@ -58,13 +55,6 @@ def check_limit(settings: Settings, model_bytes: int) -> None:
             wanted / 1e6,
             limit / 1e6,
         )
-
-
-def _limit() -> int | None:
-    for path in _LIMITS:
-        with suppress(OSError, ValueError):  # There is none, or it is "max".
-            return int(path.read_text())
-    return None
 
 
 def return_large() -> None:

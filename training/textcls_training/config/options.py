@@ -7,6 +7,7 @@ the default everywhere.
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -20,6 +21,8 @@ from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 
 METADATA: Final = "option"
+_UNITS: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_SIZE: Final = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", re.IGNORECASE | re.ASCII)
 
 
 class Kind(Protocol):
@@ -193,6 +196,31 @@ class FileName:
 
     def parsed(self, text: str) -> object:
         """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A number of bytes from `least` on: a whole number, or one with a unit, such as 500MB, 1.5GB or 2GiB."""
+
+    least: int
+
+    def checked(self, name: str, value: object) -> int:
+        """Return the number of bytes."""
+        number = self._number(value)
+        if number is None or not self.least <= number < math.inf:
+            raise ConfigError(f"{name} must be a size from {self.least // 10**6} MB on, such as 2GB, not {value!r}.")
+        return int(number)
+
+    @staticmethod
+    def _number(value: object) -> float | None:
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            return int(value)
+        found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+        return None if found is None else float(found[1]) * _UNITS[(found[2] or "B").upper()]
+
+    def parsed(self, text: str) -> object:
+        """Return `text`, which is checked as it is."""
         return text
 
 

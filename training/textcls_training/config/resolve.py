@@ -28,6 +28,9 @@ SCRIPT_TEXTS = 2000
 # training/README.md is another: how attention begins, and the learning rate of attention and head.
 FEW_ROWS: Final = 1500
 EVEN_ATTENTION_RATE: Final = 9e-3
+# From so many rows on the model that validation rows have judged is the one that is saved: it lacks these rows alone,
+# and to train another one on all of them would take as long again, and as much memory.
+MANY_ROWS: Final = 500_000
 # How many buckets there are for features at least, and of few rows.
 LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
@@ -48,6 +51,7 @@ class ResolvedConfig:
         vectors_rate: learning rate of attention and head of the view by vectors.
         goal: what the thresholds of several labels are to reach; None for the highest F1.
         impl: who trains, see `chosen_impl`.
+        refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
     """
 
     features: FeatureConfig
@@ -68,6 +72,7 @@ class ResolvedConfig:
     goal: Goal | None = None
     impl: Trainers = "reference"
     head: Head = "linear"
+    refit: bool = True
 
 
 def resolve(
@@ -141,6 +146,7 @@ def resolve(
         goal=goal,
         impl=impl,
         head=config.head,
+        refit=len(texts) < MANY_ROWS,
     )
 
 

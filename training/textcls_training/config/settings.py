@@ -12,6 +12,7 @@ from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
 from textcls_training.config.options import (
     METADATA,
+    Bytes,
     Choice,
     ClassWeights,
     ExampleText,
@@ -163,6 +164,13 @@ class TrainConfig:
         "auto",
         "Implementation: compiled loops, for models without mixing, or the PyTorch reference; auto is the first "
         "that applies.",
+    )
+    max_memory: int | None = option(
+        Bytes(10**9),
+        None,
+        "About how much memory training may take: rows that need more lie in files beside the output, or where TMPDIR "
+        "says. The model is the same.",
+        unset="half of what there is",
     )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None

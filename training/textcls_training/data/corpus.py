@@ -2,28 +2,43 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 import numpy as np
 
 from textcls import tokenizer
-from textcls_training.data.arrays import Bools, Int32, Int64, ranges, starts
+from textcls._util.spill import IN_MEMORY, Spill
+from textcls_training.data.arrays import Bools, Int32, Int64, blocks, ranges, starts
+from textcls_training.data.split import hash_of_tokens
+
+# Of more types the more frequent half is kept.
+MOST_TYPES: Final = 2**21
+# What rare types have become: no text has this token, and its word has no feature.
+RARE: Final = ""
+# So many tokens are numbered at a time.
+BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit.
 
-    `of_types` is what somebody has found out of the types, by whatever they call it: selections share it.
+    `hash` is that of each text's tokens, cut off or not (`textcls_training.data.split`): it is the same for copies.
+    Of more than `MOST_TYPES` types the rarer ones become `RARE`, which is then type 0. `of_types` is what somebody has
+    found out of the types, by whatever they call it: selections share it. Arrays of one number a token lie where
+    `spill` says.
     """
 
     types: list[str]
     token: Int32
     start: Int64
     full: Bools
+    hash: Int64
     of_types: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    spill: Spill = field(default=IN_MEMORY, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -33,18 +48,49 @@ class Corpus:
         return np.diff(self.start)
 
     @classmethod
-    def of(cls, texts: Sequence[str], max_tokens: int) -> "Corpus":
+    def of(cls, texts: Sequence[str], max_tokens: int, spill: Spill = IN_MEMORY) -> "Corpus":
         """Tokenise `texts`; of each, the first `max_tokens` tokens are read."""
-        number: defaultdict[str, int] = defaultdict()
-        number.default_factory = number.__len__  # A new token has the next number.
-        found, flat = [], array("i")
+        numbering = _Numbering()
+        found, hashes, flat, block = array("i"), array("q"), spill.growing(np.int32), array("i")
         for text in texts:
             tokens = tokenizer.tokenize(text)
             found.append(len(tokens))
-            flat.extend(map(number.__getitem__, tokens[:max_tokens]))
+            hashes.append(hash_of_tokens(tokens))
+            block.extend(map(numbering.number.__getitem__, tokens[:max_tokens]))
+            if len(block) >= BLOCK:
+                flat.extend(numbering.count(block))
+                block = array("i")
+        flat.extend(numbering.count(block))
         lengths = np.array(found, np.int64)
-        token = np.array(flat, np.int32)
-        return cls(list(number), token, starts(np.minimum(lengths, max_tokens)), lengths >= max_tokens)
+        start = starts(np.minimum(lengths, max_tokens))
+        types, token = numbering.types(flat.array())
+        return cls(types, token, start, lengths >= max_tokens, np.array(hashes, np.int64), spill=spill)
+
+    @property
+    def has_rare(self) -> bool:
+        """Whether types were so many that rare ones are not told apart."""
+        return self.types[:1] == [RARE]
+
+    def type_counts(self) -> Int64:
+        """Return how often each type occurs."""
+        found = np.zeros(len(self.types), np.int64)
+        for part in self.parts():
+            found += np.bincount(part.token, minlength=len(found))
+        return found
+
+    def parts(self) -> Iterator["Corpus"]:
+        """Yield some texts at a time, in their order."""
+        for first, last in blocks(self.start):
+            begin, end = self.start[first], self.start[last]
+            yield Corpus(
+                self.types,
+                self.token[begin:end],
+                self.start[first : last + 1] - begin,
+                self.full[first:last],
+                self.hash[first:last],
+                self.of_types,
+                self.spill,
+            )
 
     def places(self, which: Int64) -> Int64:
         """Return where the tokens of the texts `which` stand in `token`."""
@@ -52,6 +98,56 @@ class Corpus:
 
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
-        return Corpus(
-            self.types, self.token[self.places(which)], starts(self.lengths()[which]), self.full[which], self.of_types
-        )
+        lengths = self.lengths()[which]
+        start = starts(lengths)
+        token: Int32 = self.spill.empty(int(start[-1]), np.int32)
+        for first, last in blocks(start):
+            places = ranges(self.start[which[first:last]], lengths[first:last])
+            token[start[first] : start[last]] = self.token[places]
+        return Corpus(self.types, token, start, self.full[which], self.hash[which], self.of_types, self.spill)
+
+
+class _Numbering:
+    """Numbers of types as they come, and how often each has come.
+
+    From time to time, when there are more than `MOST_TYPES`, the rarer half is forgotten (lossy counting; Manku and
+    Motwani 2002): a token that comes again after that begins anew, so that what is kept at the end has come at least
+    about as often as anything that is not.
+    """
+
+    def __init__(self) -> None:
+        self._next = count()
+        self.number: defaultdict[str, int] = defaultdict(self._next.__next__)
+        self._count = np.zeros(0, np.int64)
+        self._forgets = False
+
+    def count(self, block: "array[int]") -> Int32:
+        """Count some tokens, which have been numbered, and return their numbers."""
+        token = np.array(block, np.int32)
+        more = np.bincount(token, minlength=len(self._count)) if len(token) else np.zeros(len(self._count), np.int64)
+        more[: len(self._count)] += self._count
+        self._count = more
+        if len(self.number) > MOST_TYPES:
+            self._forget()
+        return token
+
+    def _forget(self) -> None:
+        self._forgets = True
+        number = np.fromiter(self.number.values(), np.int64, len(self.number))
+        # Of equal counts the later ones stay: they have had less time.
+        order = np.argsort(self._count[number], kind="stable")
+        kept = np.zeros(len(number), np.bool_)
+        kept[order[-(MOST_TYPES // 2) :]] = True
+        pairs = [pair for pair, stays in zip(self.number.items(), kept.tolist(), strict=True) if stays]
+        self.number = defaultdict(self._next.__next__, pairs)
+
+    def types(self, token: Int32) -> tuple[list[str], Int32]:
+        """Return the types, and the tokens by their number among them: the array itself, written anew."""
+        if not self._forgets:
+            return list(self.number), token
+        number = np.fromiter(self.number.values(), np.int64, len(self.number))
+        new = np.zeros(len(self._count), np.int32)
+        new[number] = np.arange(1, len(number) + 1)
+        for first in range(0, len(token), BLOCK):
+            token[first : first + BLOCK] = new[token[first : first + BLOCK]]
+        return [RARE, *self.number], token

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util.spill import IN_MEMORY, Spill
 from textcls.errors import InputError
 from textcls_training.data import rationales
 from textcls_training.data.arrays import Bools, Float32, Float64, Int64
@@ -41,13 +42,14 @@ class Dataset(NamedTuple):
     sets: LabelMatrix | None = None
 
     @classmethod
-    def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int) -> "Dataset":
+    def of(cls, given: LabelledTexts, names: Sequence[str], max_tokens: int, spill: Spill = IN_MEMORY) -> "Dataset":
         """Tokenise texts and number their labels.
 
         Args:
             given: the texts.
             names: the labels of the training rows, in the order of their numbers.
             max_tokens: tokens of a text that are read.
+            spill: where arrays of one number a token lie.
 
         Raises:
             InputError: a label is none of `names`.
@@ -55,7 +57,7 @@ class Dataset(NamedTuple):
         strangers = sorted(given.labels_in_use() - set(names))
         if strangers:
             raise InputError(f"The validation rows have the label {strangers[0]!r}, which no training row has.")
-        corpus = Corpus.of(given.texts, max_tokens)
+        corpus = Corpus.of(given.texts, max_tokens, spill)
         flags = None
         if given.rationales is not None:
             flags = rationales.token_flags(given.texts, given.rationales, max_tokens)
@@ -64,7 +66,8 @@ class Dataset(NamedTuple):
             sets = LabelMatrix.of(given.label_sets, names)
             return cls(corpus, sets.rarest(), flags, weight_R=weight_R, sets=sets)
         number = {name: i for i, name in enumerate(names)}
-        return cls(corpus, np.array([number[label] for label in given.labels], np.int64), flags, weight_R=weight_R)
+        labels = np.fromiter(map(number.__getitem__, given.labels), np.int64, len(given.labels))
+        return cls(corpus, labels, flags, weight_R=weight_R)
 
     @property
     def several(self) -> bool:

@@ -10,22 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.tokenizer import tokenize
-from textcls_training.config.resolve import FEW_ROWS
+from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
 from textcls_training.data.arrays import Int64
 
 SPLIT_SEED = 2021
 # One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
+# More validation rows than this tell no more, and take time after each epoch.
+MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
 
 
 def hash_of(text: str) -> int:
     """Return 32 bits of a text. Texts are copies when their tokens are the same."""
-    return mmh3.hash(" ".join(tokenize(text)), SPLIT_SEED, signed=False)
+    return hash_of_tokens(tokenize(text))
+
+
+def hash_of_tokens(tokens: Sequence[str]) -> int:
+    """Return the hash of a text that has these tokens."""
+    return mmh3.hash(" ".join(tokens), SPLIT_SEED, signed=False)
 
 
 def hashes_of(texts: Sequence[str]) -> Int64:
     """Return the hash of each text."""
-    return np.array([hash_of(text) for text in texts], np.int64)
+    return np.fromiter(map(hash_of, texts), np.int64, len(texts))
 
 
 def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
@@ -44,18 +51,13 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
     return part[row]
 
 
-def validation_masks(texts: Sequence[str], labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows, as `masks_of` does of their hashes."""
-    yield from masks_of(hashes_of(texts), labels)
-
-
 def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows: one mask, or several when rows are few.
+    """Yield masks of validation rows by the hash of each text: one mask, or several when rows are few.
 
     A row is never held out when no other row would be left to teach its label.
     """
     few = len(hashes) < CROSS_FIT_BELOW
-    parts = CROSS_FIT_PARTS if few else PARTS
+    parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i

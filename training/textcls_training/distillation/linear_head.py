@@ -115,7 +115,7 @@ class _Problem(NamedTuple):
             slope_RC[row_R, self.label_R] -= 1
             return float(value), (x_RK.T @ slope_RC + decay_K1 * weight_KC).ravel()
 
-        from scipy.optimize import minimize  # Late, as in `fit.calibration`.
+        from scipy.optimize import minimize  # Late: its import takes as long as to train on a thousand texts.
 
         found = minimize(
             loss,

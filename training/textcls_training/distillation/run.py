@@ -175,7 +175,7 @@ class Distillation:
         impl = alone.config.impl
         fused = impl == "reference" and fuses_metric_scores(config.device)
         more: Any = {"vectors": alone.config.vectors, "names": given.label_names(), "impl": impl}
-        return resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more)
+        return replace(resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more), refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

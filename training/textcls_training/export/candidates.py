@@ -15,7 +15,7 @@ from textcls import features
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import FeatureSpace, bigram_hashes
+from textcls_training.data.feature_space import FeatureSpace, bigram_parts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.models.ensemble import TableView, TrainedModel
@@ -108,12 +108,14 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     views = []
     for number, (view, weight) in enumerate(zip(model.table_views, model.ensemble_weights, strict=True)):
         views.append(_WeightedRows.of(number, view, weight, folds=model.foldable))
-    first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config
-    count = np.bincount(corpus.token, minlength=len(corpus.types))
+    last = model.hashed_views[-1].space.config
+    count = corpus.type_counts()
+    if corpus.has_rare:
+        count[0] = 0  # What rare types have become is no word.
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
-    pair = bigram_hashes(corpus, features.word_hashes(corpus.types)) if first.bigrams else np.zeros(0, np.uint32)
-    bigrams = _features(views[0], model.hashed_views[0].space, *_unique(pair))
+    space = model.hashed_views[0].space
+    bigrams = _features(views[0], space, *_unique(_bigrams(corpus, space)))
     unseen = None
     if model.vector_view is not None:
         unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))
@@ -124,6 +126,15 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     hash_N, count_N = _unique(hashes[exist])
     worth_N = np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)
     return CandidateKinds(words, bigrams, unseen, _features(views[-1], model.hashed_views[-1].space, hash_N, worth_N))
+
+
+def _bigrams(corpus: Corpus, space: FeatureSpace) -> Uint32:
+    """Return the hashes of all pairs that have a row."""
+    found = corpus.spill.growing(np.uint32)
+    if space.config.bigrams:
+        for _, pair in bigram_parts(corpus, features.word_hashes(corpus.types)):
+            found.extend(pair[space.rows(pair) > 0])
+    return found.array()
 
 
 def _unseen_words(
@@ -197,5 +208,9 @@ def _often(count: Int64 | Float32) -> Float32:
 
 
 def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
-    found, count = np.unique(hashes, return_counts=True)
-    return found, count
+    """Return the distinct ones of some hashes, sorted, and how often each comes. They are sorted where they lie."""
+    hashes.sort()
+    first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    place = np.flatnonzero(first)
+    return hashes[place], np.diff(place, append=len(hashes))

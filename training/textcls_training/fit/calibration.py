@@ -7,14 +7,16 @@ temperature inside: weights w_v give ensemble weights w_v / sum w and the temper
 Shapes: V views, R rows, C labels.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls_training.data.arrays import Float32, Int64
-from textcls_training.models.calibration import Calibration, log_softmax, softmax
+from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.fit.view_weights import Slopes, fit_weights, products
+from textcls_training.models.calibration import Calibration, log_softmax
 
 MIN_ROWS = 50
-LOG_RANGE = (-4.0, 3.0)
 
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
@@ -38,23 +40,17 @@ def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
         return Calibration((1 / views,) * views, 1.0)
-    from scipy.optimize import minimize  # Late: its import takes as long as to train on a thousand texts.
-
     target_RC = np.full((rows, classes), 1 / (rows + 2) / (classes - 1))
     target_RC[np.arange(rows), label_R] = (rows + 1) / (rows + 2)
-    exact_VRC = logits_VRC.astype(np.float64)
+    weight_V = fit_weights(partial(_loss, logits_VRC.astype(np.float64), target_RC), views)
+    return Calibration(tuple((weight_V / weight_V.sum()).tolist()), float(1 / weight_V.sum()))
 
-    def loss(log_weight_V: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weight_V = np.exp(log_weight_V)
-        logits_RC = np.tensordot(weight_V, exact_VRC, 1)
-        apart_V = log_weight_V - log_weight_V.mean()
-        value = -(target_RC * log_softmax(logits_RC)).sum() + (apart_V**2).sum()
-        slope_RC = softmax(logits_RC) - target_RC
-        slope_V = weight_V * np.tensordot(exact_VRC, slope_RC, 2) + 2 * apart_V
-        return float(value), slope_V
 
-    start_V = np.full(views, -np.log(views))
-    found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
-    weight_V = np.exp(found.x)
-    ensemble_weights = tuple((weight_V / weight_V.sum()).tolist())
-    return Calibration(ensemble_weights, float(1 / weight_V.sum()))
+def _loss(logits_VRC: Float64, target_RC: Float64, weight_V: Float64) -> Slopes:
+    """Return the cross-entropy of logits at given weights; its curvature is the covariance of the views' logits."""
+    log_probability_RC = log_softmax((weight_V[:, None, None] * logits_VRC).sum(0))
+    probability_RC = np.exp(log_probability_RC)
+    slope_V = (logits_VRC * (probability_RC - target_RC)).sum((1, 2))
+    apart_VRC = logits_VRC - (logits_VRC * probability_RC).sum(2, keepdims=True)
+    value = -float((target_RC * log_probability_RC).sum())
+    return Slopes(value, slope_V, products(apart_VRC, probability_RC))

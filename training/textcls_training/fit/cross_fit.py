@@ -1,4 +1,5 @@
-"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows.
+"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows; of very
+many rows (`ResolvedConfig.refit`) the fit that was validated is kept.
 
 Fits share nothing, so two may run side by side: the result is the same bytes as of one after the other.
 """
@@ -131,7 +132,7 @@ class CrossFit:
         """
         if self.config.impl == "compiled":
             _tell_of_compiling(callback)
-        if self.config.model.draws_while_training:
+        if self.config.model.draws_while_training or not self.config.refit:
             self._fit_one_after_the_other(callback)
         else:
             self._fit_in_two_threads(callback)
@@ -139,8 +140,11 @@ class CrossFit:
             return self._as_it_stands()
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
+        if self.kept is not None and not self.config.refit:
+            self.final = self.kept.trainer
         if self.final is None or selected.epochs != self.config.epochs:
-            self.final = fit(self.dataset, self.classes, self.config, selected.epochs, callback, self.stop)
+            learned = self.dataset if self.config.refit else self.splits[0].train
+            self.final = fit(learned, self.classes, self.config, selected.epochs, callback, self.stop)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
 
     def _select(self, validation: Validation) -> SelectionResult:

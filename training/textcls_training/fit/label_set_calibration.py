@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls_training.data.arrays import Bools, Float32, Float64
-from textcls_training.fit.calibration import LOG_RANGE, MIN_ROWS
+from textcls_training.fit.calibration import MIN_ROWS
+from textcls_training.fit.view_weights import LOG_RANGE, Slopes, fit_weights, products
 from textcls_training.models.calibration import LabelSetCalibration, combine, sigmoid
 
 # How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
@@ -109,22 +110,18 @@ def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> tuple[tuple[float, 
         return (1 / views,) * views, 1.0
     parts = _parts(classes, rows)
 
-    def loss(log_weight_V: Float64) -> tuple[float, Float64]:
-        weight_V = np.exp(log_weight_V)
-        apart_V = log_weight_V - log_weight_V.mean()
-        value, slope_V = float((apart_V**2).sum()), 2 * apart_V
+    def loss(weight_V: Float64) -> Slopes:
+        value, slope_V, curvature_VV = 0.0, np.zeros(views), np.zeros((views, views))
         for part in parts:
             exact_VRK, target_RK = logits_VRC[:, :, part].astype(np.float64), target_RC[:, part]
-            logits_RK = np.tensordot(weight_V, exact_VRK, 1)
+            logits_RK = (weight_V[:, None, None] * exact_VRK).sum(0)
+            probability_RK = sigmoid(logits_RK)
             value += float((np.logaddexp(0, logits_RK) - target_RK * logits_RK).sum())
-            slope_V = slope_V + weight_V * (exact_VRK * (sigmoid(logits_RK) - target_RK)).sum((1, 2))
-        return value, slope_V
+            slope_V += (exact_VRK * (probability_RK - target_RK)).sum((1, 2))
+            curvature_VV += products(exact_VRK, probability_RK * (1 - probability_RK))
+        return Slopes(value, slope_V, curvature_VV)
 
-    start_V = np.full(views, -np.log(views))
-    from scipy.optimize import minimize  # Late, as in `calibration.fit`.
-
-    found = minimize(loss, start_V, jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * views)
-    weight_V = np.exp(found.x)
+    weight_V = fit_weights(loss, views)
     return tuple((weight_V / weight_V.sum()).tolist()), float(weight_V.sum())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import ModelConfig, OptimConfig
-from textcls_training.data.arrays import Float32, Int64, starts
+from textcls_training.data.arrays import Float32, Int64, blocks, starts
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.vector_space import VectorSpace
@@ -143,8 +143,13 @@ class Learner:
 
 def _uses(texts: Texts) -> Int64:
     """Return how many rows the tokens of each text use [N]."""
-    of_token = np.diff(texts.row_start)[texts.token] + (2 if len(texts.bigram_row) else 0)
-    return np.diff(starts(of_token)[texts.start])
+    of_type, pairs = np.diff(texts.row_start), 2 if len(texts.bigram_row) else 0
+    uses_N = np.empty(len(texts.start) - 1, np.int64)
+    for first, last in blocks(texts.start):
+        begin, end = texts.start[first], texts.start[last]
+        of_token = of_type[texts.token[begin:end]] + pairs
+        uses_N[first:last] = np.diff(starts(of_token)[texts.start[first : last + 1] - begin])
+    return uses_N
 
 
 def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:

@@ -4,9 +4,11 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -27,6 +29,8 @@ from textcls_training.models.ensemble import VECTORS, TrainedModel
 # Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
 STEPS_AT_ONCE: Final = 32
 
+Result = TypeVar("Result")
+
 
 class CompiledTrainer(AnyTrainer):
     """One fit of the default model; see `textcls_training.fit.compiled`.
@@ -45,6 +49,7 @@ class CompiledTrainer(AnyTrainer):
         self._targets = targets_of(dataset, classes, config)
         self._encoded = self.encode(dataset.corpus)
         pairs = zip(self.learners, self._encoded, strict=True)
+        self._threads = ThreadPoolExecutor(max(1, self.views - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
 
     @property
@@ -81,9 +86,11 @@ class CompiledTrainer(AnyTrainer):
         factor_K = np.array([rate_factor(first + k, self.steps, warmup) for k in range(len(batches))], np.float32)
         size_K = np.array([len(text_B) for text_B in batches], np.int64)
         flat = np.concatenate(batches), starts(size_K)
-        loss_K = np.zeros(len(batches))
-        for learner, encoded, scratch in zip(self.learners, self._encoded, self._scratch, strict=True):
-            loss_K += learner.train(encoded, self._targets, scratch, flat, factor_K)
+        jobs = [
+            partial(learner.train, encoded, self._targets, scratch, flat, factor_K)
+            for learner, encoded, scratch in zip(self.learners, self._encoded, self._scratch, strict=True)
+        ]
+        loss_K = np.sum(list(self._side_by_side(jobs)), axis=0)
         self.step_number += len(batches)
         means: list[float] = (loss_K / (self.views * size_K)).tolist()
         for k, mean in enumerate(means, 1):
@@ -91,13 +98,21 @@ class CompiledTrainer(AnyTrainer):
                 raise diverged(f" at step {first + k}: the loss is not finite")
         return means
 
+    def _side_by_side(self, jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
+        """Yield what jobs of views come to, which share nothing: all at once, the first one in this thread."""
+        others = [self._threads.submit(job) for job in jobs[1:]]
+        yield jobs[0]()
+        for other in others:
+            yield other.result()
+
     def predict(self, encoded_V: Sequence[Encoded]) -> Float32:
         """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
 
         Raises:
             ConfigError: they are not finite.
         """
-        logits_VRC = np.stack([one.predict(encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)])
+        jobs = [partial(one.predict, encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)]
+        logits_VRC = np.stack(list(self._side_by_side(jobs)))
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC

@@ -55,7 +55,7 @@ def measure(cell: Cell, settings: CellSettings, train: Labelled, test: Labelled)
 
 
 def _rows(of: Labelled) -> dict[str, list[str]]:
-    return {"texts": of.texts, "labels": of.labels}
+    return {"texts": list(of.texts), "labels": of.labels}
 
 
 def _fields(of: Cell | CellSettings) -> dict[str, Any]:

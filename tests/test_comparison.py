@@ -1,0 +1,166 @@
+"""Two classifiers on the same rows: what is said of their difference, and of the answers that changed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.metrics import f1_score
+
+import textcls
+from tests.command_line import fail, run, succeed, write_rows
+from tests.service.clients import KEYS
+from tests.service.server import NAMED, listening, service
+from textcls import Classifier, ConfigError, InputError, SurroundingsError
+from textcls.comparison.paired import Agreement, Bootstrap
+from textcls.comparison.words import changed_words
+
+ROWS = [("my card was charged twice", "billing"), ("where is my parcel", "shipping"), ("send it back", "returns")] * 20
+TEXTS, LABELS = [text for text, _ in ROWS], [label for _, label in ROWS]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Labelled rows."""
+    return write_rows(tmp_path / "data.csv", [("text", "label"), *ROWS])
+
+
+def answers(path: Path, labels: list[str], column: str = "predicted_label") -> Path:
+    """A table of answers."""
+    return write_rows(path, [("text", column), *zip(TEXTS, labels, strict=False)])
+
+
+def wrong(labels: list[str], *rows: int) -> list[str]:
+    """The labels, but for some rows that get another one."""
+    return ["sales" if i in rows else label for i, label in enumerate(labels)]
+
+
+def numbers(labels: str) -> NDArray[np.int64]:
+    """Labels as numbers."""
+    return np.array(["abc".index(label) for label in labels], np.int64)
+
+
+def test_rows_are_counted_by_who_is_right() -> None:
+    found = Agreement.of(numbers("aabbc"), numbers("abbac"), numbers("aaaac"))
+    assert found == Agreement(both=2, first=1, second=1, neither=1, same=3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"), [(0, 0, 1.0), (1, 1, 1.0), (0, 5, 2 / 32), (1, 9, 2 * 11 / 1024), (5, 0, 2 / 32)]
+)
+def test_the_paired_test_is_a_coin_for_each_row_that_one_side_alone_gets_right(
+    first: int, second: int, p: float
+) -> None:
+    assert Agreement(100, first, second, 7, 0).p_value() == pytest.approx(p)
+
+
+def test_figures_are_those_of_scikit_learn_and_lie_in_their_intervals() -> None:
+    rng = np.random.default_rng(0)
+    right = rng.integers(0, 4, 300)
+    first, second = (np.where(rng.random(300) < share, right, rng.integers(0, 4, 300)) for share in (0.6, 0.8))
+    draws = Bootstrap(right, first, second, 5)  # A label that does not occur counts nowhere.
+    for found, before, after in (
+        (draws.accuracy(), (first == right).mean(), (second == right).mean()),
+        (draws.macro_f1(), f1_score(right, first, average="macro"), f1_score(right, second, average="macro")),
+    ):
+        assert (found.before, found.after) == pytest.approx((before, after))
+        assert found.low < found.difference < found.high
+        assert found.is_sure
+    of_labels = [found.after for found in draws.f1_of_labels()]
+    assert of_labels == pytest.approx([*f1_score(right, second, average=None), 0.0])
+
+
+def test_the_interval_of_accuracies_is_as_wide_as_the_normal_one() -> None:
+    rng = np.random.default_rng(1)
+    right = np.zeros(2000, np.int64)
+    first, second = (rng.random(2000) < 0.2).astype(np.int64), (rng.random(2000) < 0.2).astype(np.int64)
+    found = Bootstrap(right, first, second, 2).accuracy()
+    gain = (second == right).astype(float) - (first == right)
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * gain.std() / 2000**0.5, rel=0.08)
+    assert not found.is_sure
+
+
+def test_a_side_that_mends_more_than_it_breaks_is_better_and_every_change_is_told(tmp_path: Path) -> None:
+    before = answers(tmp_path / "before.csv", wrong(LABELS, *range(12)))
+    after = answers(tmp_path / "after.csv", wrong(LABELS, 30))
+    found = textcls.compare(before, after, ROWS)
+    assert found.better is not None
+    assert found.better.name == str(after)
+    assert found.agreement == Agreement(both=47, first=1, second=12, neither=0, same=47)
+    assert [flip.kind for flip in found.flips] == ["mended"] * 12 + ["broken"]
+    assert found.words == ()
+    assert json.loads(json.dumps(found.as_json()))["agreement"]["p_value"] == pytest.approx(found.p_value)
+
+
+def test_sides_that_differ_by_chance_are_called_so(tmp_path: Path, data: Path) -> None:
+    before, after = answers(tmp_path / "before.csv", wrong(LABELS, 1)), answers(tmp_path / "after.csv", LABELS)
+    assert textcls.compare(before, after, ROWS).better is None
+    assert "Neither is better by more than chance" in succeed("compare", before, after, data)
+
+
+def test_a_model_is_equal_to_itself_and_to_its_answers_in_a_table(
+    model_path: Path, tmp_path: Path, data: Path, classifier: Classifier
+) -> None:
+    succeed("predict", model_path, data, "--output", tmp_path / "answers.csv")
+    for other in (model_path, tmp_path / "answers.csv"):
+        output = succeed("compare", model_path, other, data)
+        assert "They answer every row alike." in output
+    found = textcls.compare(classifier, tmp_path / "answers.csv", ROWS)
+    assert found.accuracy.difference == 0
+    assert (found.sides[0].ece is None, found.sides[1].ece is None) == (False, True)
+    assert found.sides[0].bytes == model_path.stat().st_size
+
+
+def test_a_service_answers_as_its_model_does(model_path: Path, classifier: Classifier, data: Path) -> None:
+    with listening(service(classifier)) as address:
+        found = textcls.compare(model_path, address, ROWS * 3)  # more than a request holds
+        assert "They answer every row alike." in succeed("compare", address, model_path, data)
+    assert not found.flips
+
+
+def test_reasons_of_a_change_are_words_of_the_text_and_sums_are_those_of_both_models(
+    classifier: Classifier, prototypes_path: Path
+) -> None:
+    other = Classifier.load(prototypes_path)
+    found = textcls.compare(classifier, other, ROWS[:3])
+    assert found.flips
+    for flip in found.flips:
+        assert all(word in flip.text for reasons in flip.reasons for word in reasons)
+    words = changed_words(found.flips, classifier, other)
+    assert list(words) == list(found.words)
+    flip, known = found.flips[0], set(classifier.labels) & set(other.labels)
+    alone = [one for one in (flip,) if {one.first, one.second} <= known]
+    for model, which in ((classifier, "before"), (other, "after")):
+        expected = sum(model.explain(one.text).contrast(one.second, one.first).sum() for one in alone)
+        got = sum(getattr(word, which) for word in changed_words(alone, classifier, other))
+        assert got == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_what_cannot_be_compared_is_refused_in_one_sentence(
+    tmp_path: Path, data: Path, model_path: Path, several_labels_path: Path
+) -> None:
+    few = answers(tmp_path / "few.csv", LABELS[:5])
+    many = write_rows(tmp_path / "many.csv", [("predicted_label",), *([label] for label in [*LABELS, "sales"])])
+    odd = answers(tmp_path / "odd.csv", LABELS, "guess")
+    empty = answers(tmp_path / "empty.csv", ["billing", "", *LABELS[2:]])
+    assert "has 5 answers for 60 rows" in fail(3, "compare", model_path, few, data)
+    assert "has more answers for 60 rows" in fail(3, "compare", model_path, many, data)
+    assert "no column 'predicted_label'" in fail(3, "compare", odd, model_path, data)
+    assert "empty.csv, line 3 has no answer in column 'predicted_label'" in fail(3, "compare", empty, model_path, data)
+    assert "several labels" in fail(2, "compare", several_labels_path, model_path, data)
+    assert "cannot be reached" in fail(6, "compare", "http://127.0.0.1:9", model_path, data)
+    assert run("compare", tmp_path / "no.onnx", model_path, data).exit_code == 4
+    with pytest.raises(InputError, match="no rows"):
+        textcls.compare(model_path, model_path, [])
+    with pytest.raises(ConfigError, match="several labels"):
+        textcls.compare(several_labels_path, model_path, ROWS)
+
+
+def test_a_service_that_wants_a_key_says_which_variable_holds_it(classifier: Classifier) -> None:
+    with listening(service(classifier, keys=NAMED)) as address:
+        with pytest.raises(SurroundingsError, match="set TEXTCLS_API_KEY to its key"):
+            textcls.compare(address, address, ROWS)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TEXTCLS_API_KEY", KEYS[0])
+            assert textcls.compare(address, address, ROWS).accuracy.difference == 0

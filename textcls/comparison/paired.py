@@ -1,0 +1,149 @@
+"""What the answers of two classifiers to the same rows say of their difference.
+
+Rows that both get right, or both wrong, say nothing of which is better: McNemar (1947) looks at the others alone.
+Intervals are percentiles of a bootstrap over rows (Efron 1979), which draws each row with both its answers.
+
+Shapes: N rows, C labels, K kinds of rows (of the same right label and the same two answers), B draws.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls._util import optional_dependencies
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+DRAWS: Final = 2000
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure of both sides, between 0 and 1, and by how much the second is higher.
+
+    Attributes:
+        before: of the first side.
+        after: of the second side.
+        low, high: between which the difference lies with `CONFIDENCE`.
+    """
+
+    before: float
+    after: float
+    low: float
+    high: float
+
+    @property
+    def difference(self) -> float:
+        """By how much the second side is higher."""
+        return self.after - self.before
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {"difference": self.difference, "confidence": CONFIDENCE}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many rows which side gets right.
+
+    Attributes:
+        both: right on both sides.
+        first: right on the first side alone.
+        second: right on the second side alone.
+        neither: right on none.
+        same: with the same answer, right or wrong.
+    """
+
+    both: int
+    first: int
+    second: int
+    neither: int
+    same: int
+
+    @classmethod
+    def of(cls, right_N: Int64, first_N: Int64, second_N: Int64) -> "Agreement":
+        """Count rows by the numbers of their right label and of both answers."""
+        one_N, other_N = first_N == right_N, second_N == right_N
+        counts = (one_N & other_N, one_N & ~other_N, ~one_N & other_N, ~one_N & ~other_N, first_N == second_N)
+        return cls(*(int(count.sum()) for count in counts))
+
+    def p_value(self) -> float:
+        """Return how probable so uneven a split of the rows that one side alone gets right would be by chance.
+
+        This is McNemar's test in its exact form, two-sided.
+
+        Raises:
+            MissingExtraError: SciPy is not installed.
+        """
+        if not self.first + self.second:
+            return 1.0
+        with optional_dependencies.needed_by("A paired test"):
+            from scipy.stats import binomtest
+        return float(binomtest(self.first, self.first + self.second).pvalue)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {"p_value": self.p_value()}
+
+
+class Bootstrap:
+    """Draws of the rows, from which intervals of all figures are read.
+
+    Rows of one kind count alike, so a draw is how many there are of each kind.
+
+    Args:
+        right_N: the number of each row's right label.
+        first_N: of the answer of the first side.
+        second_N: of the answer of the second side.
+        labels: how many labels there are.
+        seed: of the draws.
+    """
+
+    def __init__(self, right_N: Int64, first_N: Int64, second_N: Int64, labels: int, seed: int = 0) -> None:
+        self._kind_K3, count_K = np.unique(np.stack([right_N, first_N, second_N], 1), axis=0, return_counts=True)
+        self._labels = labels
+        draws_BK = np.random.default_rng(seed).multinomial(len(right_N), count_K / len(right_N), DRAWS)
+        # What was found comes first, the draws of it after.
+        self._count_BK = np.concatenate([count_K[None], draws_BK])
+
+    def accuracy(self) -> Difference:
+        """Return the accuracies."""
+        right_K = self._kind_K3[:, 0]
+        rows = self._count_BK[0].sum()
+        return _difference(*(self._count_BK @ (right_K == self._kind_K3[:, side]) / rows for side in (1, 2)))
+
+    def macro_f1(self) -> Difference:
+        """Return the mean F1 of the labels that occur in a draw, as a right label or as an answer."""
+        means = []
+        for f1_BC, occurs_BC in map(self._f1, (1, 2)):
+            means.append((f1_BC * occurs_BC).sum(1) / occurs_BC.sum(1))
+        return _difference(*means)
+
+    def f1_of_labels(self) -> list[Difference]:
+        """Return the F1 of each label."""
+        (first_BC, _), (second_BC, _) = map(self._f1, (1, 2))
+        return [_difference(*pair) for pair in zip(first_BC.T, second_BC.T, strict=True)]
+
+    def _f1(self, side: int) -> tuple[Float64, Float64]:
+        """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does."""
+        right_K, answer_K = self._kind_K3[:, 0], self._kind_K3[:, side]
+        each_C = np.arange(self._labels)
+        is_right_KC, is_answer_KC = right_K[:, None] == each_C, answer_K[:, None] == each_C
+        hits_BC = self._count_BK @ (is_right_KC & is_answer_KC)
+        either_BC = self._count_BK @ (is_right_KC.astype(np.int64) + is_answer_KC)
+        return 2 * hits_BC / np.maximum(either_BC, 1), (either_BC > 0).astype(np.float64)
+
+
+def _difference(first_B: Float64, second_B: Float64) -> Difference:
+    tail = 50 * (1 - CONFIDENCE)
+    low, high = np.percentile((second_B - first_B)[1:], [tail, 100 - tail])
+    return Difference(float(first_B[0]), float(second_B[0]), float(low), float(high))

@@ -1,0 +1,126 @@
+"""A comparison of two classifiers for the terminal."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from textcls.comparison.compare import Comparison, SideReport
+from textcls.comparison.paired import CONFIDENCE, Difference
+from textcls.display.terminal.console import coloured
+from textcls.display.text import percent, plural
+
+LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
+_MEGABYTE: Final = 1e6
+
+
+def comparison_report(found: Comparison) -> Iterator[Table | Text]:
+    """Yield the verdict, both sides, their labels, and the texts and words that changed."""
+    yield _figures(found)
+    yield _verdict(found)
+    yield from _labels(found)
+    yield from _flips(found)
+    yield from _words(found)
+
+
+def _figures(found: Comparison) -> Table:
+    table = Table(plural(found.rows, "row"), box=None, pad_edge=False)
+    for head in (*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval"):
+        table.add_column(Text(head), justify="right", overflow="fold")
+    for name, figure in (("accuracy", found.accuracy), ("macro-F1", found.macro_f1)):
+        table.add_row(name, percent(figure.before, 2), percent(figure.after, 2), _points(figure), _interval(figure))
+    first, second = found.sides
+    for name, before, after in (
+        ("ECE", _number(first.ece), _number(second.ece)),
+        ("cross-entropy", _number(first.cross_entropy), _number(second.cross_entropy)),
+        ("microseconds a text", _time(first), _time(second)),
+        ("megabytes", _size(first), _size(second)),
+    ):
+        if before or after:
+            table.add_row(name, before or "unknown", after or "unknown", "", "")
+    return table
+
+
+def _points(figure: Difference) -> Text:
+    return Text(f"{100 * figure.difference:+.2f}", style="bold" if figure.is_sure else "")
+
+
+def _interval(figure: Difference) -> str:
+    return f"{100 * figure.low:+.2f} to {100 * figure.high:+.2f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _time(side: SideReport) -> str:
+    return "" if side.microseconds is None else f"{side.microseconds:,.0f}"
+
+
+def _size(side: SideReport) -> str:
+    return "" if side.bytes is None else f"{side.bytes / _MEGABYTE:.2f}"
+
+
+def _verdict(found: Comparison) -> Text:
+    split = found.agreement
+    first, second = (side.name for side in found.sides)
+    counts = (
+        f"Both are right on {split.both:,} rows and both wrong on {split.neither:,}; {first} alone is right on "
+        f"{split.first:,}, {second} alone on {split.second:,}."
+    )
+    if found.better is None:
+        return Text.assemble(
+            counts, (" Neither is better by more than chance", "bold"), f" (McNemar's test: p = {found.p_value:.2g})."
+        )
+    better = f" {found.better.name} is better"
+    return Text.assemble(counts, (better, "bold"), f" (McNemar's test: p = {found.p_value:.2g}).")
+
+
+def _labels(found: Comparison) -> Iterator[Table | Text]:
+    """Yield the labels whose F1 changed most."""
+    items = sorted(found.labels.items(), key=lambda item: -abs(item[1][0].difference))
+    table = Table("F1 by label", box=None, pad_edge=False)
+    for head in (*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval", "rows"):
+        table.add_column(Text(head), justify="right", overflow="fold")
+    for name, (figure, rows) in items[:LABELS]:
+        f1 = percent(figure.before, 2), percent(figure.after, 2)
+        table.add_row(Text(name), *f1, _points(figure), _interval(figure), f"{rows:,}")
+    yield Text()
+    yield table
+    if len(items) > LABELS:
+        yield Text(f"Of {len(items):,} labels these changed most; --json has all.", style="dim")
+
+
+def _flips(found: Comparison) -> Iterator[Table | Text]:
+    yield Text()
+    if not found.flips:
+        yield Text("They answer every row alike.")
+        return
+    kinds = [flip.kind for flip in found.flips]
+    yield Text(
+        f"{plural(len(kinds), 'answer')} changed: {kinds.count('mended'):,} mended, {kinds.count('broken'):,} broken, "
+        f"{kinds.count('other'):,} wrong before and after."
+    )
+    # What got worse is what has to be looked at.
+    order = sorted(found.flips, key=lambda flip: ("broken", "mended", "other").index(flip.kind))
+    table = Table("", "right", "answers", "because of", "text", box=None, pad_edge=False)
+    for flip in order[:FLIPS]:
+        words = " -> ".join(", ".join(words) or "?" for words in flip.reasons) if any(flip.reasons) else ""
+        text = " ".join(flip.text.split())
+        short = text if len(text) <= CHARACTERS else text[:CHARACTERS] + "..."
+        table.add_row(flip.kind, Text(flip.right), Text(f"{flip.first} -> {flip.second}"), Text(words), Text(short))
+    yield table
+
+
+def _words(found: Comparison) -> Iterator[Table | Text]:
+    if not found.words:
+        return
+    yield Text()
+    table = Table("words behind the changes", box=None, pad_edge=False)
+    for head in ("texts", *(side.name for side in found.sides)):
+        table.add_column(Text(head), justify="right", overflow="fold")
+    for word in found.words[:WORDS]:
+        table.add_row(Text(word.word), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
+    yield table
+    yield Text("What each word adds to the second answer over the first, in logits, summed over texts.", style="dim")
