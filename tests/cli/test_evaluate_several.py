@@ -148,7 +148,9 @@ def test_a_model_of_one_label_refuses_rows_with_several(
     assert "and MODEL gives one" in fail(2, "evaluate", model_path, heldout, "--target-recall", "0.9")
     with pytest.raises(InputError, match=r"^Row 0 has labels in a list, and this model gives one label per text\.$"):
         textcls.evaluate(classifier, [("refund", ["returns"])])
-    with pytest.raises(ConfigError, match=r"^A target recall is for models of several labels a text; this one gives"):
+    with pytest.raises(
+        ConfigError, match=r"^A target recall is for models with several labels per text; this one gives"
+    ):
         textcls.evaluate(classifier, [("refund", "returns")], target_recall=0.5)
 
 

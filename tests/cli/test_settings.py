@@ -91,7 +91,7 @@ top-k = 3
             2,
             "textcls.toml: there is no command 'epochs'; there are demo, check, train, evaluate, predict",
         ),
-        ("train = 3", 2, "textcls.toml: 'train' is no table; write [train], and its options below."),
+        ("train = 3", 2, "textcls.toml: 'train' is not a table; write [train], and its options below."),
         ("[train]\nepochs = 0", 2, "textcls.toml, [train] epochs: epochs must be at least 1, not 0."),
         ("[train]\nepochs = 2.5", 2, "textcls.toml, [train] epochs: epochs must be a whole number, not '2.5'."),
         ("[train]\nepochs = true", 2, "textcls.toml, [train] epochs: a string or a number is needed, not True."),

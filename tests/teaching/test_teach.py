@@ -124,7 +124,7 @@ def test_copies_of_an_example_count_once(prototypes: Classifier, data: bytes) ->
         ({}, InputError, "No label to teach"),
         ({"x": []}, InputError, "no examples of 'x'"),
         ({"x": ["fine", " \n"]}, InputError, "Example 2 of 'x' contains no word or symbol"),
-        ({"x": [3]}, InputError, "Example 1 of 'x' is no string but int"),
+        ({"x": [3]}, InputError, "Example 1 of 'x' is not a string but int"),
         ({"": ["fine"]}, InputError, "is empty"),
         ({"x" * 1001: ["fine"]}, InputError, "1,000"),
         ({"x": ["a"] * (MOST_EXAMPLES + 1)}, TooLargeError, "With that many, train a model"),

@@ -105,7 +105,8 @@ def label_of(row: Row, column: str) -> str | Bad:
     if wrong is None:
         return label
     return Bad(
-        row.where, f"the label in column {column!r} {wrong}; {'correct' if label else 'fill in'} it or remove the row"
+        row.where,
+        f"the label in column {column!r} {wrong}; {'correct it' if label else 'fill it in'} or remove the row",
     )
 
 
