@@ -25,7 +25,8 @@ def main(output: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lay_out(Path(folder))
         command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict", "--config-file", "mkdocs.yml"]
-        subprocess.run(command, cwd=folder, check=True)
+        if status := subprocess.run(command, cwd=folder, check=False).returncode:
+            sys.exit(status)
         wrong = problems(Path(folder) / "site")
         if wrong:
             sys.exit("\n".join(wrong))
