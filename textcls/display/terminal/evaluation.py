@@ -78,7 +78,9 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
         table.add_column(name, justify="right")
     for label in labels:
         table.add_row(
-            Text(label.label), f"{label.precision:.3f}", f"{label.recall:.3f}", f"{label.f1:.3f}", f"{label.rows:,}"
+            Text(label.label),
+            *(percent(score, 1) for score in (label.precision, label.recall, label.f1)),
+            f"{label.rows:,}",
         )
     yield table
 

@@ -81,8 +81,8 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
         table.add_column(name, justify="right")
     for label in labels:
-        precision = "-" if label.average_precision is None else f"{label.average_precision:.3f}"
-        scores = (f"{value:.3f}" for value in (label.threshold, label.precision, label.recall, label.f1))
+        precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
+        scores = (percent(value, 1) for value in (label.threshold, label.precision, label.recall, label.f1))
         table.add_row(
             Text(label.label), *scores, precision, f"{label.ece:.3f}", f"{label.rows:,}", f"{label.assigned:,}"
         )
