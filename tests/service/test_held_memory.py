@@ -65,7 +65,7 @@ def test_a_container_with_too_little_memory_is_warned_of_at_the_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, limit: str, warned: bool
 ) -> None:
     (tmp_path / "memory.max").write_text(limit)
-    monkeypatch.setattr(memory, "_LIMITS", (tmp_path / "none", tmp_path / "memory.max"))
+    monkeypatch.setattr("textcls._util.memory._LIMITS", (tmp_path / "none", tmp_path / "memory.max"))
     with caplog.at_level(logging.WARNING):
         memory.check_limit(Settings(), DEFAULT_MODEL)
     assert ("up to 429 MB of memory may be needed, and this container has 403" in caplog.text) is warned

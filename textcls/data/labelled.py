@@ -331,7 +331,7 @@ def read_labelled(
         ConfigError: as `open_targets` says.
     """
     paths = [paths] if isinstance(paths, Path | MemoryTable) else paths
-    kept: TextStore | list[str] = [] if texts is None else texts
+    kept = TextStore() if texts is None else texts
     given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
     opened: AbstractContextManager[LabelledTable[Target]] = (
         open_labelled(paths, text_columns, label_column, **given)
@@ -355,7 +355,7 @@ def read_labelled(
                     values.append(row.fields.get(name))
     if not labels:
         raise no_rows(paths, bad)
-    found = (kept, labels, table.text_columns, table.label_column, places, others, table.notes, weights)
+    found = (kept.texts(), labels, table.text_columns, table.label_column, places, others, table.notes, weights)
     return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, table.label_columns)
 
 

@@ -46,6 +46,10 @@ class TextStore(Sequence[str]):
         if self._held > self._bound:
             self._write()
 
+    def texts(self) -> Sequence[str]:
+        """Return all texts: a plain list while they are in memory."""
+        return self._recent if len(self._ends) == 1 else self
+
     def _write(self) -> None:
         """Write the texts that are in memory; from now on it is done soon."""
         end = self._ends[-1]

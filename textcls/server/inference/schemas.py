@@ -98,7 +98,6 @@ class ClassifyRequest(StrictRequest):
             "examples": [
                 {"inputs": _QUESTION, "explain": True},
                 {"inputs": [_QUESTION, "Where is my parcel?"], "top_k": 1, "threshold": 0.6},
-                {"inputs": {"subject": "Charged twice", "body": _QUESTION}},
             ]
         },
     )
