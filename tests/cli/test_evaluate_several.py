@@ -80,8 +80,8 @@ def test_what_it_prints_names_scores_labels_and_what_is_mixed_up(model: Path, li
     assert f"F1 a row {found['samples_f1']:.2%}   ranking loss {found['ranking_loss']:.2%}" in output
     lines_of = [line.split() for line in output.splitlines()]
     for label in found["labels"]:
-        scores = [f"{label[name]:.3f}" for name in ("threshold", "precision", "recall", "f1")]
-        precision = "-" if label["average_precision"] is None else f"{label['average_precision']:.3f}"
+        scores = [f"{label[name]:.1%}" for name in ("threshold", "precision", "recall", "f1")]
+        precision = "-" if label["average_precision"] is None else f"{label['average_precision']:.1%}"
         counts = [str(label["rows"]), str(label["assigned"])]
         assert [label["label"], *scores, precision, f"{label['ece']:.3f}", *counts] in lines_of
     for pair in found["mixed_up"][:3]:
