@@ -7,9 +7,9 @@ import pytest
 
 from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, tokenizer
-from textcls.global_explanation.excerpts import AROUND, marked
+from textcls.excerpts import AROUND, marked
 from textcls.global_explanation.explainer import GlobalExplainer, explain_globally
-from textcls.global_explanation.summary import GlobalExplanation, Shortcut, TermAttribution
+from textcls.global_explanation.summary import DecidingWord, GlobalExplanation, TermAttribution
 
 
 def made_up(text: str, *added: float, bias: float = 0.0) -> Explanation:
@@ -99,7 +99,7 @@ def deciding(count: int, others: int) -> list[Explanation]:
 def test_a_word_without_which_the_label_would_not_be_answered_is_a_shortcut() -> None:
     # `prize` decides none: what `free` adds is enough.
     report = summary_of(*deciding(6, 4), made_up("no", -1.0))
-    (found,) = report.shortcuts
+    (found,) = report.deciding
     assert (found.label, found.text) == ("x", "free")
     assert (found.decided, found.holding, found.answers) == (6, 10, 10)
     assert found.share == pytest.approx(0.6)
@@ -108,24 +108,24 @@ def test_a_word_without_which_the_label_would_not_be_answered_is_a_shortcut() ->
 
 def test_what_the_other_label_is_answered_without_counts_for_that_label() -> None:
     report = summary_of(*[made_up("bad film", -2.0, 1.0)] * 5)
-    assert [(s.label, s.text, s.share) for s in report.shortcuts] == [("y", "bad", 1.0)]
+    assert [(s.label, s.text, s.share) for s in report.deciding] == [("y", "bad", 1.0)]
 
 
 @pytest.mark.parametrize(("count", "others", "told"), [(5, 44, True), (5, 45, False), (4, 0, False), (50, 450, False)])
 def test_a_shortcut_decides_five_answers_and_more_than_a_tenth(count: int, others: int, told: bool) -> None:
     report = summary_of(*deciding(count, others))
-    assert bool(report.shortcuts) is told
+    assert bool(report.deciding) is told
 
 
 def test_a_word_that_stands_twice_is_taken_away_as_one() -> None:
     # Either one alone would not decide.
     report = summary_of(*[made_up("Free free now", 1.0, 1.0, -0.5)] * 5)
-    assert [(s.text, s.decided) for s in report.shortcuts] == [("free", 5)]
+    assert [(s.text, s.decided) for s in report.deciding] == [("free", 5)]
 
 
 def test_of_labelled_texts_it_is_reported_how_many_shortcut_answers_are_wrong() -> None:
     report = summary_of(*deciding(6, 2), labels=["x", "y", "y", "x", None, "x", "y", "x"])
-    (found,) = report.shortcuts
+    (found,) = report.deciding
     assert found.wrong == 2
     assert (report.labelled, report.right) == (7, 4)
 
@@ -134,7 +134,7 @@ def test_the_threshold_can_be_chosen() -> None:
     explainer = GlobalExplainer(("x", "y"))
     for explanation in deciding(5, 45):
         explainer.add(explanation)
-    assert explainer.summary(shortcut_share=0.05).shortcuts[0].share == pytest.approx(0.1)
+    assert explainer.summary(deciding_share=0.05).deciding[0].share == pytest.approx(0.1)
 
 
 def test_shortcuts_of_a_model_are_those_of_the_definition(classifier: Classifier) -> None:
@@ -154,7 +154,7 @@ def test_shortcuts_of_a_model_are_those_of_the_definition(classifier: Classifier
                 decided[explanation.label, word] = decided.get((explanation.label, word), 0) + 1
     expected = {key: n / answers[key[0]] for key, n in decided.items() if n >= 5 and n / answers[key[0]] > 0.1}
     assert expected
-    assert {(s.label, s.text): s.share for s in explainer.summary().shortcuts} == pytest.approx(expected)
+    assert {(s.label, s.text): s.share for s in explainer.summary().deciding} == pytest.approx(expected)
 
 
 # Some of the labels
@@ -166,11 +166,11 @@ def test_labels_are_reported_alone_and_in_the_order_asked_for() -> None:
         explainer.add(explanation)
     every = explainer.summary()
     assert every.mirrored
-    assert [s.label for s in every.shortcuts] == ["x", "y"]
+    assert [s.label for s in every.deciding] == ["x", "y"]
     (y,) = explainer.summary(labels=["y", "y"]).labels
     assert y == every.labels[1]
     assert not explainer.summary(labels=["y"]).mirrored
-    assert explainer.summary(labels=["y"]).shortcuts == every.shortcuts[1:]
+    assert explainer.summary(labels=["y"]).deciding == every.deciding[1:]
     assert explainer.summary(labels=["y", "x"]).labels == every.labels[::-1]
     with pytest.raises(ConfigError, match="no label 'w'; its labels are x, y"):
         explainer.summary(labels=["w"])
@@ -190,7 +190,7 @@ def test_texts_without_tokens_are_counted_and_say_nothing(classifier: Classifier
 
 def test_no_texts_give_an_empty_report() -> None:
     report = summary_of()
-    assert (report.texts, report.shortcuts, [label.answers for label in report.labels]) == (0, (), [0, 0])
+    assert (report.texts, report.deciding, [label.answers for label in report.labels]) == (0, (), [0, 0])
     assert report.labels[0].words_for == ()
 
 
@@ -209,9 +209,9 @@ def test_shortcuts_are_found_beyond_the_bound() -> None:
     explainer = GlobalExplainer(("x", "y"), keys=20)
     for i in range(100):
         explainer.add(made_up(f"free word{i}", 2.0, -1.0))
-    (found,) = explainer.summary().shortcuts
+    (found,) = explainer.summary().deciding
     assert (found.text, found.decided, found.answers) == ("free", 100, 100)
-    assert isinstance(found, Shortcut)
+    assert isinstance(found, DecidingWord)
 
 
 def test_memory_does_not_grow_with_the_number_of_texts() -> None:
@@ -241,12 +241,13 @@ def test_the_report_is_plain_data() -> None:
         "labelled",
         "right",
         "dropped",
-        "shortcuts",
+        "deciding",
         "labels",
-        "shortcut_share",
+        "deciding_share",
         "mirrored",
+        "audit",
     }
-    assert found["shortcuts"][0]["example"]["text"]
+    assert found["deciding"][0]["example"]["text"]
     assert found["labels"][0]["words_for"][0]["text"] == "free"
 
 

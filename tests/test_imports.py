@@ -212,13 +212,14 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
-    ("errors", "_unicode", "contrast", "prototypes"),
-    ("_util", "labels", "sequences", "text_columns", "tokenizer"),
-    ("features", "explanation", "label_sets"),
+    ("errors", "_unicode", "contrast", "prototypes", "units", "excerpts"),
+    ("_util", "intervention", "labels", "sequences", "text_columns", "tokenizer"),
+    ("features", "explanation", "label_sets", "word_groups"),
     ("artifact", "data", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),
     ("cost", "self_test"),
     ("classifier",),
+    ("shortcuts", "counterfactual", "exchanges", "lexicon"),
     ("batch", "global_explanation", "reading", "teaching", "training"),
     ("evaluation", "clusters"),
     ("comparison",),

@@ -5,7 +5,7 @@ they rank and colour by, `Explanation.as_json` is what they write.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from textcls.contrast import Float32, Float64, each_alone, one_against_one, one_
 from textcls.errors import ConfigError
 from textcls.labels import label_number
 from textcls.prototypes import SupportAttention, SupportWeight
+from textcls.units import UNITS, Span, Unit, unit_spans
 
 # Support rows of a label that are told of.
 SHOWN_SUPPORT: Final = 3
@@ -52,6 +53,7 @@ class Attribution:
         bias: that of the bias.
         total: that of the logits of the whole text.
         contrast: how much each label counts [labels]; see `textcls.contrast`.
+        sizes: of how many tokens each value is the sum [tokens]; ones but for an explanation that is grouped by units.
     """
 
     label: str
@@ -60,6 +62,12 @@ class Attribution:
     bias: float
     total: float
     contrast: Float64
+    sizes: NDArray[np.int64]
+
+    @property
+    def means(self) -> Float64:
+        """The mean over the tokens of each unit [tokens]: what units are tinted by; of tokens the values themselves."""
+        return self.values.astype(np.float64) / self.sizes
 
     @property
     def kind(self) -> str:
@@ -112,6 +120,8 @@ class Explanation:
             left out for size.
         several: whether a text may have several labels, which then do not compete.
         support: of what support rows its prototypes are made; None where labels are none.
+        unit: what stands in the place of tokens: of one by tokens `grouped` makes one by phrases or sentences.
+        groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
     """
 
     text: str
@@ -124,6 +134,8 @@ class Explanation:
     known_output: NDArray[np.bool_]
     several: bool = False
     support: SupportAttention | None = None
+    unit: Unit = "token"
+    groups: tuple[Span, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -152,8 +164,71 @@ class Explanation:
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """Start and end in `text` of each token that was read."""
-        return tuple(tokenizer.token_spans(self.text, len(self.attention_output)))
+        """Start and end in `text` of each token that was read, or of each unit."""
+        if self.groups is None:
+            return tuple(tokenizer.token_spans(self.text, len(self.attention_output)))
+        tokens = list(tokenizer.token_spans(self.text, self.groups[-1][1] if self.groups else 0))
+        return tuple((tokens[first][0], tokens[behind - 1][1]) for first, behind in self.groups)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many tokens each unit has [tokens]; ones where tokens are not grouped."""
+        if self.groups is None:
+            return np.ones(len(self.spans), np.int64)
+        return np.array([behind - first for first, behind in self.groups], np.int64)
+
+    def grouped(self, unit: Unit) -> "Explanation":
+        """Return the same explanation by phrases or sentences: of each the sum over its tokens, which add up as before.
+
+        Everything that is said of tokens is then said of units; `Attribution.means` are the averages over their tokens.
+        The rules of segmentation stand in `textcls.units`. The words of a unit are not told apart: all count as known.
+
+        Raises:
+            ConfigError: there is no such unit, or the explanation is grouped already.
+        """
+        if unit not in UNITS:
+            raise ConfigError(f"There is no unit {unit!r}; choose from {', '.join(UNITS)}.")
+        if unit == "token":
+            return self
+        if self.groups is not None:
+            raise ConfigError(f"The explanation is grouped by {self.unit}s already; group the one by tokens.")
+        groups = tuple(unit_spans(self.text, self.spans, unit))
+        firsts = [first for first, _ in groups]
+
+        def sums(values: Float32) -> Float32:
+            return np.add.reduceat(values, firsts, axis=0, dtype=np.float64).astype(np.float32) if firsts else values
+
+        return replace(
+            self,
+            attention_output=sums(self.attention),
+            contribution_output=sums(self.contributions),
+            known_output=np.ones(len(groups), np.bool_),
+            unit=unit,
+            groups=groups,
+        )
+
+    def units_as_json(self, labels: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The units as plain data, in reading order: `tokens` are the numbers of the first and of that behind the last.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(labels)
+        columns = [self._number(name) for name in names]
+        added = self.contributions[:, columns]
+        groups = self.groups or [(i, i + 1) for i in range(len(self.spans))]
+        rows = zip(groups, self.spans, added.tolist(), (added / self.sizes[:, None]).tolist(), strict=True)
+        return [
+            {
+                "text": self.text[start:end],
+                "start": start,
+                "end": end,
+                "tokens": list(group),
+                "contributions": dict(zip(names, sums, strict=True)),
+                "means": dict(zip(names, means, strict=True)),
+            }
+            for group, (start, end), sums, means in rows
+        ]
 
     @property
     def attention(self) -> Float32:
@@ -186,7 +261,7 @@ class Explanation:
             raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
-        return Attribution(name, against, values.astype(np.float32), bias, total, contrast)
+        return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes)
 
     def contrasts(self, numbers: Sequence[int]) -> Float64:
         """Return how much each label counts in the evidence for labels [labels, numbers], these given by number.

@@ -136,7 +136,7 @@ def test_a_word_decides_a_label_that_would_not_be_assigned_without_it(several_la
     texts = ["refund"] * 5
     assert several_labels.predict("refund").assigned == ("returns",)
     found = explain_globally(several_labels, [(text, ["billing"]) for text in texts])
-    (shortcut,) = found.shortcuts
+    (shortcut,) = found.deciding
     assert (shortcut.label, shortcut.text, shortcut.decided, shortcut.wrong) == ("returns", "refund", 5, 5)
     assert found.as_json()["several"]
     page = global_explanation_fragment("What it goes by", found)

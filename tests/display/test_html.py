@@ -19,7 +19,7 @@ from textcls.display.html.explanation import (
 )
 from textcls.display.html.fragments import document
 from textcls.display.html.global_explanation import global_explanation_fragment
-from textcls.display.remarks import completeness_line, no_shortcut_line
+from textcls.display.remarks import completeness_line, nothing_decides_line
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.text import named, visible
 from textcls.display.token_table import sub_token_table
@@ -381,7 +381,7 @@ def test_what_a_model_goes_by_is_a_page_of_its_own(classifier: Classifier) -> No
     for explanation in classifier.explain(texts * 6):
         explainer.add(explanation, "billing")
     report = explainer.summary(4)
-    assert report.shortcuts
+    assert report.deciding
     html = document("by", global_explanation_fragment("by", report))
     html.encode()
     parsed = Parsed(html)
@@ -393,13 +393,13 @@ def test_what_a_model_goes_by_is_a_page_of_its_own(classifier: Classifier) -> No
             assert f"{term.evidence:+,.1f}" in parsed.visible
     assert len(parsed.found("mark")) == sum(
         len(x.words_for) + len(x.words_against) + len(x.pairs_for) + len(x.pairs_against) for x in report.labels
-    ) + len(report.shortcuts)
+    ) + len(report.deciding)
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.1, "10%"), (0.25, "25%"), (0.005, "0.5%")])
-def test_the_page_and_the_terminal_name_the_share_that_makes_a_shortcut(share: float, told: str) -> None:
-    report = GlobalExplainer(("x", "y")).summary(shortcut_share=share)
-    line = f"No shortcuts: no word alone decides more than {told} of a label's answers."
-    assert no_shortcut_line(report) == line
+def test_the_page_and_the_terminal_name_the_share_that_makes_a_word_decide(share: float, told: str) -> None:
+    report = GlobalExplainer(("x", "y")).summary(deciding_share=share)
+    line = f"No word alone decides more than {told} of a label's answers."
+    assert nothing_decides_line(report) == line
     assert line in Parsed(global_explanation_fragment("what it goes by", report)).visible
     assert line in [str(part) for part in global_explanation_report(report, 80)]

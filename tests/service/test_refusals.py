@@ -18,7 +18,7 @@ from tests.service.clients import JSON, ask, message, refusal
         ({"inputs": "a", "top_k": "3"}, "top_k must be a valid integer."),
         ({"inputs": "a", "threshold": 1.5}, "threshold must be less than or equal to 1."),
         ({"inputs": "a", "threshold": float("nan")}, "threshold must be a finite number."),
-        ({"inputs": "a", "explain": None}, "explain must be a valid boolean."),
+        ({"inputs": "a", "explain": None}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
         (
             {"inputs": "a", "topk": 3},
             "topk is not a field of this request; its fields are inputs, model, top_k, explain, threshold.",

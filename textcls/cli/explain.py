@@ -1,21 +1,26 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import html_option, model_argument, threshold_option
+from textcls.cli.options import exchange_option, html_option, model_argument, threshold_option
+from textcls.counterfactual import counterfactual
 from textcls.display.html import explanation as html_explanation
-from textcls.display.html.fragments import document
+from textcls.display.html.fragments import document, made_of
 from textcls.display.plain_data import explanation_json, json_line
 from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
 from textcls.display.terminal.console import show
+from textcls.display.terminal.counterfactual import change_report
 from textcls.display.text import named, percent
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
+from textcls.units import UNITS, Unit
+from textcls.word_groups import read_groups
 
 
 @click.command(
@@ -44,6 +49,20 @@ from textcls.errors import InputError
 @click.option(
     "--parts", "with_parts", is_flag=True, help="Also list words, pairs of words, and pieces of unknown words."
 )
+@click.option(
+    "--unit",
+    type=click.Choice(UNITS),
+    default="token",
+    show_default=True,
+    help="Add up and average contributions over phrases or sentences; in long texts sentences read best.",
+)
+@click.option(
+    "--counterfactual",
+    "with_change",
+    is_flag=True,
+    help="Also search the fewest tokens without which the answer is another, or with --contrast that one.",
+)
+@exchange_option
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 @html_option
@@ -54,6 +73,9 @@ def explain(
     against: str | None,
     top: int | None,
     with_parts: bool,
+    unit: Unit,
+    with_change: bool,
+    groups: Path | None,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -63,6 +85,9 @@ def explain(
     Blue tokens speak for the winning label, orange ones against it. The numbers add up to the logit. Where a text may
     have several labels, each of those assigned is explained by itself.
     """
+    if groups is not None and not with_change:
+        raise ConfigError("--exchange needs --counterfactual, which then tries the words of a line for each other.")
+    exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
     if html is not None:
         check_not_an_input(html, [model])
@@ -71,18 +96,37 @@ def explain(
     explanation = prediction.explanation
     assert explanation is not None
     explained, left_out = explained_labels(prediction, label, against)
-    attributions = [explanation.attribution(one, against) for one in explained]
+    shown_by = explanation.grouped(unit)
+    attributions = [shown_by.attribution(one, against) for one in explained]
     attribution = attributions[0]
     sub_tokens = classifier.parts(explanation.text) if with_parts else None
+    search = None
+    if with_change:
+        one = attributions[0].label if prediction.several else None
+        search = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
     if html is not None:
         fragment = html_explanation.prediction_fragment(
-            prediction, label=label, against=against, top=top or html_explanation.SHOWN_TOKENS, sub_tokens=sub_tokens
+            replace(prediction, explanation=shown_by),
+            label=label,
+            against=against,
+            top=top or html_explanation.SHOWN_TOKENS,
+            sub_tokens=sub_tokens,
+            change=search,
         )
         with atomic_write(html) as file:
-            file.write(document(f"{named(attribution.label)} - {model.stem}", fragment).encode())
+            page = document(
+                f"{named(attribution.label)} - {model.stem}",
+                fragment,
+                about=made_of(model),
+                heading=f"An answer of {model.stem}",
+            )
+            file.write(page.encode())
     if as_json:
         temperature = classifier.info.temperature
-        click.echo(json_line(explanation_json(prediction, explanation, attributions, temperature, sub_tokens)))
+        by_token = [explanation.attribution(one, against) for one in explained]
+        by_unit = None if unit == "token" else shown_by
+        found = explanation_json(prediction, explanation, by_token, temperature, sub_tokens, by_unit)
+        click.echo(json_line(found if search is None else {**found, "counterfactual": search.as_json()}))
     elif html is not None:
         score = percent(terminal_explanation.score_of(prediction, attribution.label))
         click.echo(f"{named(attribution.label)} {score} -> {html}")
@@ -90,9 +134,11 @@ def explain(
         shown = top or terminal_explanation.SHOWN_TOKENS
         report = terminal_explanation
         if prediction.several:
-            show(report.label_set_explanation_report(prediction, explanation, attributions, shown, sub_tokens))
+            show(report.label_set_explanation_report(prediction, shown_by, attributions, shown, sub_tokens))
         else:
-            show(report.explanation_report(prediction, explanation, attribution, shown, sub_tokens))
+            show(report.explanation_report(prediction, shown_by, attribution, shown, sub_tokens))
+        if search is not None:
+            show(change_report(search))
         if left_out:
             show([left_out_line(left_out)])
 

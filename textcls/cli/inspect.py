@@ -8,22 +8,37 @@ from click.core import ParameterSource
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, html_option, model_argument, reading_options, text_column_option
-from textcls.display.html.fragments import document
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    exchange_option,
+    html_option,
+    model_argument,
+    reading_options,
+    text_column_option,
+)
+from textcls.display.html.exchanges import exchange_fragment
+from textcls.display.html.fragments import document, made_of
 from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.plain_data import json_line
+from textcls.display.remarks import exchange_line
 from textcls.display.terminal.console import show, stdout_console
+from textcls.display.terminal.counterfactual import exchange_report
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.terminal.model_info import model_table, threshold_table
+from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.exchanges import ExchangeReport, compare_exchanged
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.labels import label_number
+from textcls.lexicon import Lexicon, lexicon
+from textcls.word_groups import read_groups
 
 LISTED: Final = 10
 # Options that need --evidence.
 _OF_EVIDENCE: Final = (
-    *("text_columns", "label_column", "only", "top", "html"),
+    *("groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
 
@@ -31,7 +46,9 @@ _OF_EVIDENCE: Final = (
 @click.command(
     epilog="""Example: textcls inspect tickets.onnx
 
-    Example: textcls inspect tickets.onnx --evidence heldout.csv"""
+    Example: textcls inspect tickets.onnx --evidence heldout.csv
+
+    Example: textcls inspect tickets.onnx --evidence heldout.csv --exchange names.txt"""
 )
 @model_argument
 @click.option(
@@ -41,13 +58,22 @@ _OF_EVIDENCE: Final = (
     metavar="DATA",
     help="Show which words count for and against each label over the texts of a file, and any shortcuts.",
 )
+@exchange_option
+@click.option(
+    "--lexicon",
+    "lexicon_path",
+    type=PATH,
+    metavar="FILE",
+    help="Write what the model says of each word and pair of the texts, for every label, as CSV or .json.",
+)
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
 @click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"List this many words and word pairs for and against each label.  [default: {LISTED}]",
+    help="List this many words and word pairs for and against each label, with numbers and examples.  "
+    f"[default: an overview; in JSON and pages {LISTED}]",
 )
 @click.option(
     "--verbose", "-v", is_flag=True, help="Also show the network, the seed and the versions it was made with."
@@ -58,6 +84,8 @@ _OF_EVIDENCE: Final = (
 def inspect(
     model: Path,
     data: Path | None,
+    groups: Path | None,
+    lexicon_path: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
     only: tuple[str, ...],
@@ -74,15 +102,34 @@ def inspect(
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
-    if html is not None:
-        check_not_an_input(html, [model, data])
-        check_output_path(html)
+    _check_outputs([model, data], html, lexicon_path)
+    if groups is not None and lexicon_path is not None:
+        raise ConfigError("--exchange and --lexicon are told one at a time; give one of them.")
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
+    exchanged = [] if groups is None else read_groups(groups)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
-        found = explain_globally(classifier, rows, top=top or LISTED, labels=only or None)
+        if lexicon_path is not None:
+            _write_lexicon(lexicon_path, lexicon(classifier, (text for text, _ in rows)))
+        elif exchanged:
+            report = compare_exchanged(classifier, (text for text, _ in rows), exchanged)
+        else:
+            found = explain_globally(classifier, rows, top=top or LISTED, labels=only or None)
     reading.say_skipped()
-    _show_evidence(model, found, as_json, html)
+    if lexicon_path is not None:
+        return
+    if exchanged:
+        _show_exchanges(model, report, as_json, html)
+    else:
+        _show_evidence(model, found, as_json, html, compact=top is None)
+
+
+def _check_outputs(inputs: list[Path], *outputs: Path | None) -> None:
+    """Refuse what cannot be written, or would overwrite what is read, before the work."""
+    for path in outputs:
+        if path is not None:
+            check_not_an_input(path, inputs)
+            check_output_path(path)
 
 
 def _given(*names: str) -> list[str]:
@@ -101,15 +148,38 @@ def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: boo
             show(threshold_table(classifier.info))
 
 
-def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None) -> None:
+def _write_lexicon(path: Path, found: Lexicon) -> None:
+    with atomic_write(path) as file:
+        file.write((found.as_json() if path.suffix.lower() == ".json" else found.as_csv()).encode())
+    rest = f"; {found.unknown:,} more of the texts are unknown to the model" if found.unknown else ""
+    dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
+    click.echo(f"{len(found.terms):,} words and pairs -> {path}{rest}{dropped}.")
+
+
+def _show_exchanges(model: Path, report: ExchangeReport, as_json: bool, html: Path | None) -> None:
+    if html is not None:
+        title = f"{model.stem}: words exchanged"
+        with atomic_write(html) as file:
+            file.write(document(title, exchange_fragment(title, report), about=made_of(model)).encode())
+    if as_json:
+        click.echo(json_line(report.as_json()))
+    elif html is not None:
+        click.echo(f"{exchange_line(report)} -> {html}")
+    else:
+        console = stdout_console()
+        show(exchange_report(report, console.width), console)
+
+
+def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None, *, compact: bool) -> None:
     if html is not None:
         title = f"What {model.stem} goes by"
         with atomic_write(html) as file:
-            file.write(document(title, global_explanation_fragment(title, found)).encode())
+            file.write(document(title, global_explanation_fragment(title, found), about=made_of(model)).encode())
     if as_json:
         click.echo(json_line(found.as_json()))
     elif html is not None:
-        click.echo(f"{found.texts:,} texts, {len(found.shortcuts):,} shortcuts -> {html}")
+        shortcuts = 0 if found.audit is None else len(found.audit.shortcuts)
+        click.echo(f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')} -> {html}")
     else:
         console = stdout_console()
-        show(global_explanation_report(found, console.width), console)
+        show(global_explanation_report(found, console.width, compact=compact), console)

@@ -52,6 +52,13 @@ text_column_option = click.option(
     metavar="NAME",
     help="Column of the text; repeat it to join several columns.  [default: as in training]",
 )
+exchange_option = click.option(
+    "--exchange",
+    "groups",
+    type=PATH,
+    metavar="FILE",
+    help="Words to exchange for each other, one group per line, separated by commas: he, she",
+)
 html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a self-contained HTML page.")
 label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the label.  [default: as in training]"

@@ -25,10 +25,12 @@ def explanation_json(
     attributions: Sequence[Attribution],
     temperature: float,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
+    by_unit: Explanation | None = None,
 ) -> dict[str, Any]:
     """Return a prediction with its explanation, attributions of it, and what is within its tokens, as plain data.
 
-    Where a text may have several labels, there is an attribution for each label that is explained.
+    Where a text may have several labels, there is an attribution for each label that is explained. `by_unit` is the
+    explanation by phrases or sentences, if one is wanted.
     """
     found = {
         "score": prediction.score,
@@ -46,4 +48,6 @@ def explanation_json(
         found["evidence_of_labels"] = [attribution.as_json() for attribution in attributions]
     if sub_tokens is not None:
         found["parts"] = [part.as_json(explanation.text) for part in sub_tokens]
+    if by_unit is not None:
+        found["unit"], found["units"] = by_unit.unit, by_unit.units_as_json()
     return found

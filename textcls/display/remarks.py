@@ -5,11 +5,14 @@ from typing import Final
 
 from textcls.clusters.agreement import Agreement
 from textcls.clusters.survey import Cluster, ClusterSurvey
+from textcls.counterfactual import Search
 from textcls.display.text import MOST_NAMED, named, percent, plural
+from textcls.exchanges import ExchangeReport
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
 from textcls.prototypes import SupportWeight
+from textcls.shortcuts.audit import Shortcut, ShortcutAudit
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3
@@ -37,7 +40,7 @@ def left_out_line(labels: Sequence[str]) -> str:
 def completeness_line(explanation: Explanation) -> str:
     """Return in one line that the contributions add up, and how exactly."""
     error = explanation.completeness_error
-    return "bias + tokens = logit, " + (f"to {error:.0e}" if error else "exactly")
+    return f"bias + {explanation.unit}s = logit, " + (f"to {error:.0e}" if error else "exactly")
 
 
 def token_remarks(explanation: Explanation, attribution: Attribution, shown: int) -> list[str]:
@@ -45,7 +48,7 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
     found = []
     if shown < len(attribution.values):
         share = attribution.share(attribution.strongest(shown))
-        found.append(f"The {shown:,} tokens shown carry {percent(share)} of the evidence.")
+        found.append(f"The {shown:,} {explanation.unit}s shown carry {percent(share)} of the evidence.")
     if nearest := explanation.nearest(attribution.label):
         found.append(f"Nearest to {named(attribution.label)}: {'; '.join(map(support_phrase, nearest))}.")
     unknown = explanation.unknown
@@ -78,10 +81,69 @@ def summary_line(report: GlobalExplanation) -> str:
     return f"{line}.{dropped}"
 
 
-def no_shortcut_line(report: GlobalExplanation) -> str:
-    """Return what is to be said if no shortcuts were found."""
-    share = percent(report.shortcut_share, None)
-    return f"No shortcuts: no word alone decides more than {share} of a label's answers."
+def nothing_decides_line(report: GlobalExplanation) -> str:
+    """Return what is to be said if no word decides many answers."""
+    share = percent(report.deciding_share, None)
+    return f"No word alone decides more than {share} of a label's answers."
+
+
+def shortcut_lines(audit: ShortcutAudit) -> list[str]:
+    """Return what an audit could have found, and first, if it did not, that it found nothing."""
+    if not audit.could_find:
+        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} are too few to tell of any."]
+    of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
+    answers = "" if audit.labels_from == "file" else ", by the model's answers as the file has no labels"
+    length = ", and at the length of texts" if audit.lengths else ""
+    looked = (
+        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}. Found "
+        f"is what stands in at least {audit.least_texts:,} texts of a label, tells it nine times in ten, stands where "
+        "nothing around it calls for it, as signatures, names, tags and marks do, and moves the model's answers. Not "
+        "found is what is rarer, what is part of what the texts say, and what lies in several places."
+    )
+    return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
+
+
+def reliance_phrase(found: Shortcut) -> str:
+    """Return in a few words what a shortcut does to answers."""
+    phrase = f"put into others {found.put_in_changed:,} of {found.put_in:,}"
+    return phrase if not found.taken_out else f"{phrase}, taken out {found.taken_out_changed:,} of {found.taken_out:,}"
+
+
+def change_line(search: Search) -> str:
+    """Return in one line what would change the answer."""
+    if search.found is None:
+        return "No small change of the text changes the answer."
+    found = search.found
+    left_out = [named(change.text) for change in found.changes if change.by is None]
+    exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
+    ways = (("without", left_out), ("with", exchanged))
+    how = " and ".join(f"{way} {' and '.join(words)}" for way, words in ways if words)
+    return f"{how[0].upper()}{how[1:]}, it would be {named(found.label)}, {percent(found.score)}."
+
+
+def search_line(search: Search) -> str:
+    """Return in one line what was searched, and whether there is no smaller change."""
+    smallest = search.found is not None and search.found.smallest
+    end = "; there is no smaller one among them" if smallest else ""
+    return (
+        f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
+        f"them, {plural(search.asked, 'text')} in all{end}. It is what changes this model's answer, not what is true."
+    )
+
+
+def exchange_line(report: ExchangeReport) -> str:
+    """Return in one line what exchanged words do to answers."""
+    if not report.exchanges:
+        return f"None of the words to exchange stands in {plural(report.texts, 'text')}."
+    changed, asked = sum(one.changed for one in report.exchanges), sum(one.texts for one in report.exchanges)
+    return f"Words exchanged: {changed:,} of {asked:,} answers change."
+
+
+def absent_line(report: ExchangeReport) -> str:
+    """Return in one line which words stand in no text."""
+    names = [named(word) for word in report.absent]
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"In no text: {', '.join(names[:MOST_NAMED])}{more}."
 
 
 def labels_shown(report: GlobalExplanation) -> Sequence[LabelExplanation]:

@@ -13,19 +13,25 @@ _KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 
 
 class TokenRow(NamedTuple):
-    """A token as it is listed: its name, and what it added to the labels of the table."""
+    """A token or unit as it is listed: its name, and what it added to the labels of the table.
+
+    Of a unit `tokens` is how many it has, and `mean` the value by token.
+    """
 
     name: str
     known: bool
     attention: float
     value: float
     contributions: list[float]
+    tokens: int
+    mean: float
 
 
 class TokenTable(NamedTuple):
     """Tokens of a text, and the sums that make them add up to the logits.
 
     Attributes:
+        unit: what is listed: token, phrase or sentence.
         kind: what the values of the attribution are called.
         labels: those whose contributions are listed beside the value.
         rows: the tokens listed.
@@ -36,6 +42,7 @@ class TokenTable(NamedTuple):
         total: the logits, which all of it adds up to.
     """
 
+    unit: str
     kind: str
     labels: tuple[str, ...]
     rows: list[TokenRow]
@@ -59,10 +66,13 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
             float(explanation.attention[i]),
             float(values[i]),
             added[i].tolist(),
+            int(attribution.sizes[i]),
+            float(attribution.means[i]),
         )
         for i in tokens
     ]
     return TokenTable(
+        unit=explanation.unit,
         kind=attribution.kind,
         labels=tuple(explanation.labels[i] for i in columns),
         rows=rows,
@@ -75,8 +85,14 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
 
 
 def strongest(attribution: Attribution) -> float:
-    """Return the largest |value| of the tokens, by which they are tinted; 1 where all are zero."""
+    """Return the largest |value| of the tokens, by which bars are drawn; 1 where all are zero."""
     return float(np.abs(attribution.values).max(initial=0.0)) or 1.0
+
+
+def tints(attribution: Attribution) -> list[float]:
+    """Return how strongly each token is tinted, -1 to 1: by its value; a unit by its mean, whatever its length."""
+    means = attribution.means
+    return (means / (float(np.abs(means).max(initial=0.0)) or 1.0)).tolist()  # type: ignore[no-any-return]
 
 
 class SubTokenRow(NamedTuple):

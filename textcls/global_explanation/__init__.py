@@ -6,6 +6,5 @@ Texts are read one at a time and forgotten; what is kept is a row of sums for ea
     explainer.py   texts in, a global explanation out: what `textcls inspect --evidence` calls
     sums.py        attributions summed by word and by pair
     decisions.py   which words alone decide answers
-    excerpts.py    where a word stood
     summary.py     what was found
 """

@@ -1,6 +1,7 @@
 """Explanations in, one at a time, a global explanation out."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Final
 
@@ -12,13 +13,14 @@ from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.explanation import Explanation
 from textcls.global_explanation.decisions import Decisions
-from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, Shortcut
+from textcls.global_explanation.summary import DecidingWord, GlobalExplanation, LabelExplanation
 from textcls.global_explanation.sums import KEYS, Sums
 from textcls.labels import label_number
+from textcls.shortcuts.audit import ShortcutAuditor
 
-# A shortcut decides more than this share of the answers of its label, and at least this many of them.
-SHORTCUT_SHARE: Final = 0.10
-SHORTCUT_ANSWERS: Final = 5
+# A word that decides, does so for more than this share of the answers of its label, and at least this many of them.
+DECIDING_SHARE: Final = 0.10
+DECIDED_ANSWERS: Final = 5
 # A pair that stands once in all texts is an accident.
 PAIR_COUNT: Final = 2
 # Explained answers held at once: with many labels and long texts each takes half a megabyte.
@@ -30,23 +32,25 @@ def explain_globally(
     rows: Iterable[tuple[str, str | Collection[str] | None]],
     *,
     top: int = 10,
-    shortcut_share: float = SHORTCUT_SHARE,
+    deciding_share: float = DECIDING_SHARE,
     labels: Sequence[str] | None = None,
 ) -> GlobalExplanation:
     """Return what `classifier` goes by over many texts: the words and pairs for and against each label, and shortcuts.
 
     Args:
         classifier: the model.
-        rows: texts with the label that each carries, None where it carries none; read once, and not kept. Where a text
+        rows: texts with the label that each carries, None where it carries none; read once. For shortcuts a bounded
+            sample of them is held meanwhile. Where a text
             may have several labels: with those that it carries, None where that is not known.
         top: words, and pairs, for and against each label.
-        shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
+        deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
         labels: those to explain, in this order; all by default.
 
     Raises:
         ConfigError: there is no such label.
     """
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
+    auditor = None if classifier.info.several else ShortcutAuditor(classifier)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
     remaining = iter(rows)
@@ -54,7 +58,10 @@ def explain_globally(
         explanations = classifier.explain([text for text, _ in chunk])
         for explanation, (_, label) in zip(explanations, chunk, strict=True):
             explainer.add(explanation, label)
-    return explainer.summary(top, shortcut_share, labels)
+            if auditor is not None and (label is None or isinstance(label, str)):
+                auditor.add(explanation.text, label, int(explanation.probability_values.argmax()))
+    found = explainer.summary(top, deciding_share, labels)
+    return found if auditor is None else replace(found, audit=auditor.audit())
 
 
 def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
@@ -118,13 +125,13 @@ class GlobalExplainer:
         return found
 
     def summary(
-        self, top: int = 10, shortcut_share: float = SHORTCUT_SHARE, labels: Sequence[str] | None = None
+        self, top: int = 10, deciding_share: float = DECIDING_SHARE, labels: Sequence[str] | None = None
     ) -> GlobalExplanation:
         """Return what was found.
 
         Args:
             top: words, and pairs, for and against each label.
-            shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
+            deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
             labels: those to explain, in this order; all by default.
 
         Raises:
@@ -149,16 +156,16 @@ class GlobalExplainer:
             labelled=self._labelled,
             right=self._right,
             dropped=self._words.dropped + self._pairs.dropped,
-            shortcuts=self._shortcuts(shortcut_share, wanted),
+            deciding=self._deciding(deciding_share, wanted),
             labels=explained,
-            shortcut_share=shortcut_share,
+            deciding_share=deciding_share,
             mirrored=len(wanted) == len(self.labels) == 2 and self._cuts is None,
             several=self._cuts is not None,
         )
 
-    def _shortcuts(self, share: float, wanted: Sequence[int]) -> tuple[Shortcut, ...]:
+    def _deciding(self, share: float, wanted: Sequence[int]) -> tuple[DecidingWord, ...]:
         found = [
-            Shortcut(
+            DecidingWord(
                 label=self.labels[label],
                 text=word,
                 share=decided / int(self._answers[label]),
@@ -170,7 +177,7 @@ class GlobalExplainer:
             )
             for (label, word), decided in self._decisions.decided.items()
             if label in wanted
-            and decided >= SHORTCUT_ANSWERS
+            and decided >= DECIDED_ANSWERS
             and decided > share * int(self._answers[label])
             and word in self._words.number
         ]

@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from textcls.global_explanation.excerpts import Excerpt
+from textcls.excerpts import Excerpt
+from textcls.shortcuts.audit import ShortcutAudit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class TermAttribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortcut:
+class DecidingWord:
     """A word that alone decides a large share of a label's answers.
 
     It decides an answer if the label would no longer be the most probable without all that the word contributed.
@@ -75,12 +76,14 @@ class GlobalExplanation:
         right: of those, how many were answered with it; of several labels, with all of them and no other.
         dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
             counts from there. Which words an answer holds, and which decide it, is forgotten by a bound of its own and
-            not counted here; from then on `holding`, `decided` and `wrong` of a shortcut are lower bounds.
-        shortcuts: the words that alone decide a large share of a label's answers, the worst first.
+            not counted here; from then on `holding`, `decided` and `wrong` of a word are lower bounds.
+        deciding: the words that alone decide a large share of a label's answers, the worst first.
         labels: what speaks for and against each label, or each of those asked for.
-        shortcut_share: a word that decides more than this share of a label's answers is called a shortcut.
+        deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
         several: whether a text may have several labels: then each is answered, and explained, by itself.
+        audit: the shortcuts found, and what could have been; None where texts may have several labels, or none were
+            looked for.
     """
 
     texts: int
@@ -88,11 +91,12 @@ class GlobalExplanation:
     labelled: int
     right: int
     dropped: int
-    shortcuts: tuple[Shortcut, ...]
+    deciding: tuple[DecidingWord, ...]
     labels: tuple[LabelExplanation, ...]
-    shortcut_share: float
+    deciding_share: float
     mirrored: bool
     several: bool = False
+    audit: ShortcutAudit | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data."""

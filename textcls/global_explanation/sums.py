@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.global_explanation.excerpts import Excerpt, excerpt
+from textcls.excerpts import Excerpt, excerpt
 from textcls.global_explanation.summary import TermAttribution
 
 Float64 = NDArray[np.float64]

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.counterfactual import Search
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
-from textcls.display.remarks import completeness_line, token_remarks
+from textcls.display.remarks import change_line, completeness_line, search_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
-from textcls.display.token_table import SubTokenTable, TokenTable, strongest, sub_token_table, token_table
+from textcls.display.token_table import SubTokenTable, TokenTable, sub_token_table, tints, token_table
 from textcls.explanation import Attribution, Explanation
 from textcls.prediction import Prediction
 from textcls.sub_token_attribution import SubTokenAttribution
@@ -35,6 +36,7 @@ def prediction_fragment(
     against: str | None = None,
     top: int = SHOWN_TOKENS,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
+    change: Search | None = None,
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
 
@@ -51,6 +53,8 @@ def prediction_fragment(
         if label is None and len(answers) > SHOWN_ANSWERS:
             more = len(answers) - SHOWN_ANSWERS
             found.append(f'<p class="note">{more:,} more assigned; name a label to see why it is.</p>')
+    if change is not None:
+        found.append(_change(change))
     return fragment(found)
 
 
@@ -138,10 +142,24 @@ def _explanation(
     return "\n".join(found)
 
 
+def _change(search: Search) -> str:
+    """Return what would change the answer: the text with what is left out struck through."""
+    found, at = search.found, 0
+    pieces: list[str] = []
+    for change in found.changes if found is not None else ():
+        by = "" if change.by is None else f" <ins>{shown(change.by)}</ins>"
+        pieces += escape(visible(search.text[at : change.start])), f"<del>{shown(change.text)}</del>{by}"
+        at = change.end
+    text = f'<div class="text" dir="auto">{"".join(pieces)}{escape(visible(search.text[at:]))}</div>' if pieces else ""
+    return (
+        f"<h3>What would change it</h3><p>{shown(change_line(search))}</p>{text}"
+        f'<p class="note">{shown(search_line(search))}</p>'
+    )
+
+
 def _levels(attribution: Attribution) -> list[int]:
     """How strongly each token is tinted: 0, not at all, to LEVELS, signed."""
-    shares = (attribution.values.astype(np.float64) / strongest(attribution)).tolist()
-    return [0 if abs(s) < 0.04 else ceil(abs(s) * LEVELS) * (1 if s > 0 else -1) for s in shares]
+    return [0 if abs(s) < 0.04 else ceil(abs(s) * LEVELS) * (1 if s > 0 else -1) for s in tints(attribution)]
 
 
 def _tinted(explanation: Explanation, attribution: Attribution) -> str:
@@ -157,7 +175,7 @@ def _tinted(explanation: Explanation, attribution: Attribution) -> str:
     if not rest:
         return found
     share = attribution.share(np.arange(UNFOLDED, len(spans)))
-    summary = f"{len(spans) - UNFOLDED:,} more tokens, {percent(share)} of the evidence"
+    summary = f"{len(spans) - UNFOLDED:,} more {explanation.unit}s, {percent(share)} of the evidence"
     return (
         f"{found}<details><summary>{summary}</summary>"
         f'<div class="text" dir="auto">{rest}{_unread(text[place:])}</div></details>'
@@ -199,10 +217,11 @@ def _marks(explanation: Explanation, attribution: Attribution) -> list[str]:
 
 def _legend(explanation: Explanation, attribution: Attribution) -> str:
     against = f"for {name(attribution.against)}" if attribution.against else "against it"
+    word = "word" if explanation.unit == "token" else explanation.unit
     unknown = '<span><b class="unknown">word</b> unknown to the model</span>' if explanation.unknown else ""
     return (
-        f'<p class="legend"><span><b class="p7">word</b> speaks for {name(attribution.label)}</span>'
-        f'<span><b class="n7">word</b> speaks {against}</span>{unknown}</p>'
+        f'<p class="legend"><span><b class="p7">{word}</b> speaks for {name(attribution.label)}</span>'
+        f'<span><b class="n7">{word}</b> speaks {against}</span>{unknown}</p>'
     )
 
 
@@ -214,7 +233,8 @@ def _tables(explanation: Explanation, attribution: Attribution, top: int) -> str
         return found
     # A page of a long text would take megabytes otherwise; the strongest tell nearly all.
     every = sorted(attribution.strongest(MOST_TITLES).tolist())
-    what = f"All {count:,} tokens" if len(every) == count else f"The {len(every):,} strongest of {count:,} tokens"
+    units = f"{explanation.unit}s"
+    what = f"All {count:,} {units}" if len(every) == count else f"The {len(every):,} strongest of {count:,} {units}"
     table = _table(token_table(explanation, attribution, every))
     return f"{found}<details><summary>{what} in reading order</summary>{table}</details>"
 
@@ -222,20 +242,22 @@ def _tables(explanation: Explanation, attribution: Attribution, top: int) -> str
 def _table(table: TokenTable) -> str:
     heads = "".join(f'<th scope="col">{name(label)}</th>' for label in table.labels)
     rows = [
-        f'<tr><th scope="col">token</th><th scope="col" colspan="2">{table.kind}</th>{heads}'
-        '<th scope="col">attention</th></tr>'
+        f'<tr><th scope="col">{table.unit}</th><th scope="col" colspan="2">{table.kind}</th>{heads}'
+        f'<th scope="col">{"attention" if table.unit == "token" else "a token"}</th></tr>'
     ]
     for row in table.rows:
         token = isolated(row.name) if row.known else f'<span class="unknown">{isolated(row.name)}</span>'
         rows.append(
             f'<tr><th scope="row">{token}</th>{bar(row.value / table.strongest)}'
-            f"{_cells([row.value, *row.contributions])}<td>{row.attention:.3f}</td></tr>"
+            f"{_cells([row.value, *row.contributions])}{_cells([row.mean]) if table.unit != 'token' else ''}"
+            f"{f'<td>{row.attention:.3f}</td>' if table.unit == 'token' else ''}</tr>"
         )
     if table.others:
         rows.append(_sum_row(f"{table.others:,} others", table.rest))
     rows.append(_sum_row("bias", table.bias))
     rows.append(_sum_row("= logit", table.total, ' class="total"'))
-    return f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
+    wide = "" if table.unit == "token" else " units"
+    return f'<div class="wide"><table class="tokens{wide}">{"".join(rows)}</table></div>'
 
 
 def _sub_tokens(table: SubTokenTable, kind: str) -> str:

@@ -1,8 +1,11 @@
 """What all fragments are made of: the style they share, escaped texts, bars."""
 
+import hashlib
 from collections.abc import Iterable
+from datetime import date
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +14,7 @@ from textcls.display.text import named, visible
 ASSETS: Final = Path(__file__).parent / "assets"
 _PAGE_STYLE: Final = (
     "body{margin:0;background:#fff}.textcls{max-width:56rem;margin:0 auto!important;padding:2rem 1.25rem!important}"
+    "header.textcls{padding-bottom:0!important}header.textcls h2{margin-top:0}header+.textcls{padding-top:0!important}"
     "@media(prefers-color-scheme:dark){body{background:#15171c}}"
 )
 
@@ -22,8 +26,17 @@ def style() -> str:
     return "".join(rules)
 
 
-def document(title: str, *fragments: str) -> str:
-    """Return a page of its own that shows the fragments."""
+def document(title: str, *fragments: str, about: str = "", heading: str = "") -> str:
+    """Return a page of its own that shows the fragments.
+
+    Args:
+        title: of the page.
+        fragments: what is on it.
+        about: of which model it is and when it was made, in one line; empty for nothing.
+        heading: above that, for fragments that have none of their own.
+    """
+    head = f"<h2>{shown(heading)}</h2>" if heading else ""
+    header = f'<header class="textcls">{head}<p class="note">{shown(about)}</p></header>\n' if about else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         # Whatever a text holds, a browser will neither run nor fetch anything.
@@ -31,6 +44,7 @@ def document(title: str, *fragments: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{shown(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        + header
         + "\n".join(fragments)
         + "\n</body>\n</html>\n"
     )
@@ -41,6 +55,12 @@ def fragment(parts: Iterable[str]) -> str:
     system is light.
     """
     return f'<div class="textcls">\n<style>{style()}</style>\n' + "\n".join(parts) + "\n</div>"
+
+
+def made_of(model: Path) -> str:
+    """Return of which file a page tells, its version as services name it, what made the page, and the day."""
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+    return f"{model.name} ({digest}), told by textcls {version('textcls')} on {date.today().isoformat()}"
 
 
 def shown(text: str) -> str:

@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from html import escape
 
 from textcls.display.html.fragments import bar, fragment, name, shown
-from textcls.display.remarks import labels_shown, mirror_line, no_shortcut_line, summary_line
+from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
 from textcls.display.text import one_line, percent, signed
-from textcls.global_explanation.excerpts import Excerpt, marked
+from textcls.excerpts import Excerpt, marked
 from textcls.global_explanation.summary import GlobalExplanation, TermAttribution
+from textcls.shortcuts.audit import ShortcutAudit
 
 
 def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     """Return what a model goes by: shortcuts, then what speaks for and against each label."""
-    parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(summary_line(report))}</p>", _shortcuts(report)]
+    parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(summary_line(report))}</p>"]
+    if report.audit is not None:
+        parts.append(_shortcuts(report.audit))
+    parts.append(_deciding(report))
     for label in labels_shown(report):
         sides = (
             (f"Words for {name(label.label)}", label.words_for),
@@ -36,21 +40,44 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     return fragment(parts)
 
 
-def _shortcuts(report: GlobalExplanation) -> str:
-    if not report.shortcuts:
-        return f"<p>{shown(no_shortcut_line(report))}</p>"
+def _shortcuts(audit: ShortcutAudit) -> str:
+    lines = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
+    if not audit.shortcuts:
+        return lines
+    heads = '<th scope="col">shortcut</th>'
+    heads += "".join(f'<th scope="col" class="left">{head}</th>' for head in ("label", "stands"))
+    heads += "".join(f'<th scope="col">{head}</th>' for head in ("texts", "of label", "put in", "taken out", "example"))
+    rows = [
+        f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
+        f'<td class="left">{"" if s.kind == "length" else s.place}</td><td>{s.texts:,}</td>'
+        f"<td>{percent(s.of_label / s.texts)}</td><td>{s.put_in_changed:,} of {s.put_in:,}</td>"
+        f"<td>{f'{s.taken_out_changed:,} of {s.taken_out:,}' if s.taken_out else ''}</td>"
+        f"{'<td></td>' if s.example is None else example(s.example)}</tr>"
+        for s in audit.shortcuts
+    ]
+    return (
+        '<div class="remark"><h3>Shortcuts</h3><p>What tells a label, and is not part of what the texts say. Put into '
+        "texts of other labels, it makes so many of them answers of its label; taken out of its own texts, it leaves "
+        "so many with another.</p>"
+        f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table></div>{lines}</div>'
+    )
+
+
+def _deciding(report: GlobalExplanation) -> str:
+    if not report.deciding:
+        return f"<p>{shown(nothing_decides_line(report))}</p>"
     heads = '<th scope="col">word</th><th scope="col" class="left">label</th>'
     heads += "".join(f'<th scope="col">{head}</th>' for head in ("decides", "share", "wrong", "example"))
     rows = [
         f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
         f"<td>{s.decided:,} of {s.answers:,}</td><td>{percent(s.share)}</td>"
-        f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{_example(s.example)}</tr>"
-        for s in report.shortcuts
+        f"<td>{'' if s.wrong is None else format(s.wrong, ',')}</td>{example(s.example)}</tr>"
+        for s in report.deciding
     ]
     otherwise = "it would not have been assigned" if report.several else "another label would have been answered"
     return (
-        '<div class="remark"><h3>Shortcuts</h3><p>Each of these words alone decides a large share of the answers of '
-        f"its label: without what it contributed, {otherwise}.</p>"
+        '<div class="remark"><h3>Words that decide</h3><p>Each of these words alone decides a large share of the '
+        f"answers of its label: without what it contributed, {otherwise}.</p>"
         f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table>'
         "</div></div>"
     )
@@ -66,11 +93,12 @@ def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
     )
     return heads + "".join(
         f'<tr><th scope="row">{name(f.text)}</th>{bar(f.evidence / strongest, 0)}<td>{signed(f.evidence, 1)}</td>'
-        f"<td>{signed(f.mean)}</td><td>{f.count:,}</td>{_example(f.example)}</tr>"
+        f"<td>{signed(f.mean)}</td><td>{f.count:,}</td>{example(f.example)}</tr>"
         for f in terms
     )
 
 
-def _example(example: Excerpt) -> str:
-    before, meant, behind = (escape(one_line(part)) for part in marked(example))
+def example(found: Excerpt) -> str:
+    """Return a cell with what stands around a word, which is marked."""
+    before, meant, behind = (escape(one_line(part)) for part in marked(found))
     return f'<td class="example" dir="auto">{before}<mark>{meant}</mark>{behind}</td>'

@@ -10,7 +10,7 @@ from rich.text import Text
 from textcls.display.remarks import completeness_line, token_remarks
 from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.text import named, percent, visible
-from textcls.display.token_table import SubTokenTable, TokenTable, strongest, sub_token_table, token_table
+from textcls.display.token_table import SubTokenTable, TokenTable, sub_token_table, tints, token_table
 from textcls.explanation import Attribution, Explanation
 from textcls.prediction import Prediction
 from textcls.sub_token_attribution import SubTokenAttribution
@@ -106,9 +106,8 @@ def coloured_text(explanation: Explanation, attribution: Attribution) -> Text:
     Words that are unknown to the model are underlined.
     """
     text = Text(visible(explanation.text))
-    largest = strongest(attribution)
-    for (start, end), value in zip(explanation.spans, attribution.values.tolist(), strict=True):
-        strength = abs(value) / largest
+    for (start, end), value in zip(explanation.spans, tints(attribution), strict=True):
+        strength = abs(value)
         if strength >= 0.1:
             colour = FOR if value > 0 else AGAINST
             text.stylize(f"bold {colour}" if strength >= 0.5 else colour, start, end)
@@ -119,18 +118,21 @@ def coloured_text(explanation: Explanation, attribution: Attribution) -> Text:
 
 def rich_token_table(tokens: TokenTable) -> Table:
     """Return a table of tokens with the sums that make it add up."""
-    table = Table("token", box=None, pad_edge=False)
-    for name in ("attention", tokens.kind, *map(named, tokens.labels)):
+    table = Table(tokens.unit, box=None, pad_edge=False)
+    by_token = tokens.unit == "token"
+    about = ("attention",) if by_token else ("tokens", "a token")
+    for name in (*about, tokens.kind, *map(named, tokens.labels)):
         table.add_column(Text(name), justify="right")
     for row in tokens.rows:
         token = Text(row.name)
         if not row.known:
             token.append(" (unknown)", style="dim")
-        table.add_row(token, f"{row.attention:.3f}", *map(coloured, [row.value, *row.contributions]))
+        facts = (f"{row.attention:.3f}",) if by_token else (f"{row.tokens:,}", coloured(row.mean))
+        table.add_row(token, *facts, *map(coloured, [row.value, *row.contributions]))
     table.add_section()
 
     def add_sums(name: str, style: str, values: Sequence[float]) -> None:
-        table.add_row(Text(name, style=style), "", *map(coloured, values))
+        table.add_row(Text(name, style=style), *[""] * len(about), *map(coloured, values))
 
     if tokens.others:
         add_sums(f"({tokens.others:,} others)", "dim", tokens.rest)

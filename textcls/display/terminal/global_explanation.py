@@ -1,30 +1,51 @@
 """What a model goes by over many texts, for the terminal."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.remarks import labels_shown, mirror_line, no_shortcut_line, summary_line
-from textcls.display.terminal.console import coloured
-from textcls.display.text import named, one_line, percent
-from textcls.global_explanation.excerpts import Excerpt, marked
-from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
+from textcls.display.terminal.console import AGAINST, FOR, coloured
+from textcls.display.terminal.examples import example_table
+from textcls.display.text import named, percent
+from textcls.excerpts import Excerpt
+from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
+from textcls.shortcuts.audit import ShortcutAudit
 
-NARROWEST_EXAMPLE: Final = 16
+# Of a pipe, which has no width, lines of an overview are no longer than this.
+WIDEST: Final = 160
 
 
-def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[Table | Text]:
-    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label."""
+def global_explanation_report(found: GlobalExplanation, width: int, *, compact: bool = False) -> Iterator[Table | Text]:
+    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label.
+
+    Args:
+        found: what was found.
+        width: of a line.
+        compact: whether each label has a line, so that all fits a screen; or else tables with numbers and examples.
+    """
     yield Text(summary_line(found))
     yield Text()
-    if found.shortcuts:
-        yield Text("Shortcuts: words that alone decide many answers of a label", style="bold")
-        yield _shortcut_table(found, width)
+    if found.audit is not None:
+        if found.audit.shortcuts:
+            yield Text("Shortcuts: what tells a label and is not part of what is said", style="bold")
+            yield _shortcut_table(found.audit, width)
+        for line in shortcut_lines(found.audit):
+            yield Text(line, style="dim" if line.startswith("Looked") else "")
+        yield Text()
+    if found.deciding:
+        yield Text("Words that alone decide many answers of a label", style="bold")
+        yield _deciding_table(found, width)
     else:
-        yield Text(no_shortcut_line(found))
+        yield Text(nothing_decides_line(found))
+    if compact:
+        yield Text()
+        yield _overview(found, width)
+        yield Text("With --top 10: sums, means, counts and examples of ten each.", style="dim")
+        return
     for label in labels_shown(found):
         yield Text()
         yield Text.assemble((named(label.label), "bold"), f"   {label.answers:,} answers")
@@ -33,14 +54,57 @@ def global_explanation_report(found: GlobalExplanation, width: int) -> Iterator[
         yield Text("\n" + mirror_line(found))
 
 
-def _shortcut_table(found: GlobalExplanation, width: int) -> Table:
+def _overview(found: GlobalExplanation, width: int) -> Table:
+    """A table with the strongest words and pairs for and against each label, as many as a line holds."""
+    table = Table(box=None, pad_edge=False)
+    for head, justify in (("label", "left"), ("answers", "right"), ("for", "left"), ("against", "left")):
+        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    names = max(cell_len(named(label.label)) for label in found.labels) if found.labels else 0
+    room = max(24, (min(width, WIDEST) - max(names, 5) - 15) // 2)
+    for label in found.labels:
+        sides = ((label.words_for, label.pairs_for, FOR), (label.words_against, label.pairs_against, AGAINST))
+        cells = [Text(_listed(words, pairs, room), style=style) for words, pairs, style in sides]
+        table.add_row(Text(named(label.label), style="bold"), f"{label.answers:,}", *cells)
+    return table
+
+
+def _listed(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution], room: int) -> str:
+    """Return the strongest of words and pairs, strongest first, as many as there is room for."""
+    line = ""
+    for term in sorted((*words, *pairs), key=lambda term: -abs(term.evidence)):
+        more = f", {named(term.text)}" if line else named(term.text)
+        if cell_len(line + more) > room:
+            break
+        line += more
+    return line
+
+
+def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
+    """A table of shortcuts: in how many texts they stand, and how many answers change with and without them."""
+    rows = [
+        (
+            Text(named(s.text)),
+            Text(named(s.label)),
+            Text("" if s.kind == "length" else s.place),
+            Text(f"{s.texts:,}"),
+            Text(percent(s.of_label / s.texts)),
+            Text(f"{s.put_in_changed:,}/{s.put_in:,}"),
+            Text(f"{s.taken_out_changed:,}/{s.taken_out:,}" if s.taken_out else ""),
+            s.example or Excerpt("", 0, 0),
+        )
+        for s in audit.shortcuts
+    ]
+    return example_table(("shortcut", "label", "stands", "texts", "of label", "put in", "taken out"), rows, 3, width)
+
+
+def _deciding_table(found: GlobalExplanation, width: int) -> Table:
     rows = []
-    for s in found.shortcuts:
+    for s in found.deciding:
         wrong = "" if s.wrong is None else f"{s.wrong:,}"
         cells = (named(s.text), named(s.label), f"{s.decided:,}", f"{s.holding:,}", f"{s.answers:,}", percent(s.share))
         rows.append((*map(Text, (*cells, wrong)), s.example))
     heads = ("word", "label", "decides", "in", "of answers", "share", "wrong")
-    return _example_table(heads, rows, 2, width)
+    return example_table(heads, rows, 2, width)
 
 
 def _term_table(label: LabelExplanation, width: int) -> Table:
@@ -62,32 +126,4 @@ def _term_table(label: LabelExplanation, width: int) -> Table:
         for side, terms in sides
         for i, term in enumerate(terms)
     ]
-    return _example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)
-
-
-def _example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
-    """A table with an example at the end of each row, which gives way where the lines are too long.
-
-    The first `names` columns stand to the left, the numbers behind them to the right.
-    """
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
-    table.add_column("example", no_wrap=True)
-    taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
-    for *cells, example in rows:
-        table.add_row(*cells, _cut(example, max(NARROWEST_EXAMPLE, width - taken)))
-    return table
-
-
-def _cut(excerpt: Excerpt, width: int) -> Text:
-    before, term, behind = (one_line(part) for part in marked(excerpt))
-    room = max(0, width - cell_len(term) - 2)
-    if cell_len(before) + cell_len(behind) > room:
-        # The term itself has to stay in sight.
-        most = max(room // 2, room - cell_len(behind))
-        while cell_len(before) > most:
-            before = "\u2026" + before[2:] if len(before) > 1 else ""
-    text = Text.assemble((before, "dim"), f"[{term}]", (behind, "dim"))
-    text.truncate(width, overflow="ellipsis")
-    return text
+    return example_table(("", "token or pair", "evidence", "mean", "count"), rows, 2, width)

@@ -16,7 +16,8 @@ from textcls import tokenizer
 from textcls.classifier import Classifier
 from textcls.errors import InputError, TooLargeError
 from textcls.prediction import Prediction
-from textcls.server.inference import parsing
+from textcls.server.inference import explaining, parsing
+from textcls.server.inference.explaining import ExplainOptions
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.registry import Generation, Served
 from textcls.server.settings import Limits
@@ -68,6 +69,7 @@ class Request(NamedTuple):
         threshold: score below which the decision is `abstain`, or, of several labels a text, from which on each is
             assigned; None for the model's own.
         top_k: of how many labels the answer tells; None for all.
+        more: what is asked of explanations beyond what each token added; None for nothing.
     """
 
     served: Served
@@ -76,6 +78,7 @@ class Request(NamedTuple):
     explain: bool = False
     threshold: float | None = None
     top_k: int | None = None
+    more: ExplainOptions | None = None
 
     @property
     def explained_labels(self) -> int:
@@ -86,13 +89,18 @@ class Request(NamedTuple):
     @property
     def microseconds(self) -> float:
         """About how long the answer takes."""
-        labels = self.explained_labels if self.explain else 0
-        return self.served.classifier.cost.microseconds(self.texts, labels)
+        labels, classifier = self.explained_labels if self.explain else 0, self.served.classifier
+        plain = classifier.cost.microseconds(self.texts, labels)
+        return (
+            plain if self.more is None else plain + explaining.microseconds(self.more, classifier, self.texts, labels)
+        )
 
     @property
     def bytes(self) -> int:
         """About how much memory is held while it is answered."""
         working = self.served.classifier.cost.working_bytes(self.texts, self.explained_labels)
+        if self.more is not None:
+            working += explaining.working_bytes(self.more, self.served.classifier.cost, self.texts)
         return working + sum(map(sys.getsizeof, self.texts))
 
 
@@ -110,9 +118,13 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
     """
     asked = parsing.parse(ClassifyRequest, body, content_type, limits)
     served = generation.get(asked.model)
-    write = partial(_write, served, asked.top_k)
     texts = _texts(served, asked.inputs)
-    return checked(Request(served, texts, write, asked.explain, asked.threshold, asked.top_k), limits)
+    more = None
+    if asked.explain is not None and not asked.explain.plain:
+        more = explaining.checked(asked.explain, served.classifier, texts)
+    write = partial(_write, served, asked.top_k, more)
+    explain = asked.explain is not None
+    return checked(Request(served, texts, write, explain, asked.threshold, asked.top_k, more), limits)
 
 
 def _texts(served: Served, given: Sequence[object]) -> list[str]:
@@ -162,13 +174,15 @@ def checked(request: Request, limits: Limits) -> Request:
 
 def _check_explained(request: Request, limits: Limits) -> None:
     most, labels = request.served.classifier.info.max_tokens, request.explained_labels
+    times = 1 if request.more is None else request.more.size
     # A text has no more tokens than characters: most requests need no counting.
-    if sum(min(len(text), most) for text in request.texts) * labels <= limits.max_explained:
+    if sum(min(len(text), most) for text in request.texts) * labels * times <= limits.max_explained:
         return
     tokens = sum(sum(1 for _ in tokenizer.token_spans(text, most)) for text in request.texts)
-    if tokens * labels > limits.max_explained:
+    if tokens * labels * times > limits.max_explained:
+        more = f", {times} times for what else is asked" if times > 1 else ""
         raise TooLargeError(
-            f"The explained answer would hold {tokens:,} tokens x {labels:,} labels, and max_explained is "
+            f"The explained answer would hold {tokens:,} tokens x {labels:,} labels{more}, and max_explained is "
             f"{limits.max_explained:,}: send fewer or shorter texts, or ask for fewer labels with top_k."
         )
 
@@ -197,13 +211,16 @@ def predict(
         yield from classifier.predict([texts[i] for i in some], explain=True, threshold=threshold)
 
 
-def _write(served: Served, top_k: int | None, predictions: Iterable[Prediction]) -> Answer:
+def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predictions: Iterable[Prediction]) -> Answer:
     """Write the body of a `ClassifyAnswer`."""
     # Result by result, so that the objects of one explanation are gone before those of the next are made.
     parts = [served.head]
     outcomes: list[Outcome] = []
     for prediction in predictions:
         result = prediction.as_json(top_k)
+        if more is not None:
+            names = [scored["label"] for scored in result["labels"]]
+            result.update(explaining.answer(more, served.classifier, prediction, names))
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)

@@ -8,6 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from textcls.errors import InputError, TooLargeError
+from textcls.server.inference.explaining import ExplainOptions
 from textcls.server.inference.schemas import StrictRequest
 from textcls.server.settings import Limits
 
@@ -120,7 +121,8 @@ def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> 
     elif not where:
         said = f"The body must be a JSON object such as {kind.such_as}"
     elif problem == "extra_forbidden":
-        said = f"{_path(where)} is not a field of this request; its fields are {', '.join(kind.model_fields)}"
+        fields = ExplainOptions.model_fields if where[0] == "explain" and len(where) > 1 else kind.model_fields
+        said = f"{_path(where)} is not a field of this request; its fields are {', '.join(fields)}"
     else:
         said = f"{_path(where)} {_PHRASES.get(problem) or first['msg'].replace('Input should', 'must', 1)}"
     more = len(errors) - 1

@@ -15,6 +15,8 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from textcls.server.inference.explaining import Explain
+
 _MOST_FIELDS: Final = 16
 _QUESTION: Final = "My card was charged twice"
 _ROW: Final[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -98,6 +100,7 @@ class ClassifyRequest(StrictRequest):
             "examples": [
                 {"inputs": _QUESTION, "explain": True},
                 {"inputs": [_QUESTION, "Where is my parcel?"], "top_k": 1, "threshold": 0.6},
+                {"inputs": _QUESTION, "explain": {"unit": "sentence", "against": "returns", "counterfactual": True}},
             ]
         },
     )
@@ -107,7 +110,12 @@ class ClassifyRequest(StrictRequest):
     top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
         None, ge=1, description="Return this many labels per text, best first; null: all."
     )
-    explain: bool = Field(False, description="Also say what each token added to the logit of each label returned.")
+    explain: Explain = Field(
+        False,
+        validate_default=True,
+        description="Also say what each token added to the logit of each label returned: true, or an object that asks "
+        "for more.",
+    )
     threshold: float | None = Field(
         None,
         ge=0,
@@ -152,6 +160,69 @@ class SupportRow(BaseModel):
     text: str | SkipJsonSchema[None] = Field(None, description="Text of that row, if the file keeps texts.")
 
 
+class Evidence(BaseModel):
+    """One number a token: how far it speaks for a label, against all others or against one."""
+
+    label: str = Field(description="The label explained.")
+    against: str | None = Field(description="The one it is held against; null for all others.")
+    bias: float = Field(description="What the bias adds.")
+    tokens: list[float] = Field(description="What each token adds, in reading order.")
+    total: float = Field(description="The sum of all of it.")
+
+
+class UnitOfText(BaseModel):
+    """A phrase or sentence and what it added."""
+
+    text: str = Field(description="inputs[i][start:end].")
+    start: int = Field(ge=0, description="Offset in Unicode code points.")
+    end: int = Field(ge=1, description="Offset behind it, likewise.")
+    tokens: list[int] = Field(description="Number of its first token, and of that behind its last.")
+    contributions: dict[str, float] = Field(description="The sum over its tokens, for each label.")
+    means: dict[str, float] = Field(description="The mean over its tokens, likewise.")
+
+
+class Part(BaseModel):
+    """A word, a pair of words, or a piece of an unknown word, and what it added."""
+
+    kind: Literal["word", "pair", "ngram"]
+    text: str = Field(description="inputs[i][start:end].")
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    edge: Literal["start", "end"] | None = Field(description="The edge of the text that a pair of one word is with.")
+    tokens: list[int] = Field(description="Numbers of the tokens that were credited.")
+    contributions: dict[str, float] = Field(description="What it added to the logit of each label.")
+
+
+class ChangedToken(BaseModel):
+    """A token that is left out or exchanged."""
+
+    token: int = Field(ge=0, description="Its number.")
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+    text: str = Field(description="inputs[i][start:end].")
+    by: str | None = Field(description="What stands in its place; null for nothing.")
+
+
+class Change(BaseModel):
+    """A change of the text that changes the answer."""
+
+    changes: list[ChangedToken]
+    text: str = Field(description="The changed text, as far as it is read.")
+    label: str = Field(description="What it is answered.")
+    score: Score = Field(description="The probability of that.")
+    before: str = Field(description="The label before.")
+    before_score: Score = Field(description="Its probability after the change.")
+    smallest: bool = Field(description="Whether no smaller one was found among all that were tried.")
+
+
+class CounterfactualSearch(BaseModel):
+    """What would change the answer, and how it was searched."""
+
+    found: Change | None = Field(description="Null if there is none within the search.")
+    tokens: int = Field(ge=0, description="How many tokens were left out by themselves.")
+    asked: int = Field(ge=0, description="About how many texts the model was asked.")
+
+
 class Result(BaseModel):
     """The answer to one text."""
 
@@ -185,6 +256,17 @@ class Result(BaseModel):
         description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
     )
     tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+    evidence: Evidence | SkipJsonSchema[None] = Field(None, description="Present if `explain` asks for more than true.")
+    unit: Literal["phrase", "sentence"] | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain.unit` asks for one."
+    )
+    units: list[UnitOfText] | SkipJsonSchema[None] = Field(None, description="Present with `unit`: in reading order.")
+    parts: list[Part] | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain.parts` is true: they add up to what the tokens added."
+    )
+    counterfactual: CounterfactualSearch | SkipJsonSchema[None] = Field(
+        None, description="Present if `explain.counterfactual` is true."
+    )
     support: list[SupportRow] | SkipJsonSchema[None] = Field(
         None,
         description="Present if `explain` is true and labels are prototypes: what the most probable label is made of "

@@ -15,6 +15,7 @@ from textcls.errors import ConfigError, InputError, TextclsError
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import page, plots
 from textcls_training.studies.explanations.benchmark import explain_benchmark
+from textcls_training.studies.explanations.bootstrap import Estimate
 from textcls_training.studies.explanations.methods import METHODS, Counted, Method
 from textcls_training.studies.explanations.report import comparison_grids, grids, notes
 from textcls_training.studies.explanations.results import BenchmarkResult, RationaleCounts
@@ -28,7 +29,7 @@ def test_every_method_has_every_figure(result: BenchmarkResult) -> None:
         assert {group: len(figures) for group, figures in method.figures.items()} == {
             "delete": 7,
             "mask": 7,
-            "plausibility": 4,
+            "plausibility": 12,
             "robustness": 4,
         }
         assert all(len(curve) == 5 for curves in method.curves.values() for curve in curves.values())
@@ -291,3 +292,19 @@ def test_a_method_that_does_not_exist_is_a_wrong_call(model_path: Path, table: P
     code, _, message = run(model_path, table, "--methods", "magic")
     assert code == 2
     assert "There is no method 'magic'" in message
+
+
+def test_an_attention_that_is_far_less_faithful_is_warned_of(result: BenchmarkResult) -> None:
+    def with_attention(comprehensiveness: float) -> BenchmarkResult:
+        methods = []
+        for method in result.methods:
+            figures = {group: dict(found) for group, found in method.figures.items()}
+            if method.name in ("attention", "contributions"):
+                value = comprehensiveness if method.name == "attention" else 0.85
+                figures["delete"]["comprehensiveness"] = Estimate(value, None, None, 3)
+            methods.append(replace(method, figures=figures))
+        return replace(result, methods=tuple(methods), changed={})
+
+    assert "its comprehensiveness is 0.39, that of the contributions 0.85." in notes(with_attention(0.39))[-1]
+    assert not any("attention" in note for note in notes(with_attention(0.7)))
+    assert not any("Robustness" in note for note in notes(with_attention(0.7)))

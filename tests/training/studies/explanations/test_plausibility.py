@@ -8,7 +8,9 @@ from textcls_training.studies.explanations.plausibility import (
     Rationale,
     align,
     auprc,
+    by_unit,
     iou_precision_recall,
+    mean_share,
     measure,
     runs,
     token_f1,
@@ -37,9 +39,30 @@ def test_token_f1_counts_tokens() -> None:
     assert token_f1(flags("x."), flags(".x")) == 0
 
 
-def test_the_hard_prediction_is_the_five_best_tokens() -> None:
-    assert top_tokens(np.array([1.0, 9, 8, 0, 7, 6, 5])).tolist() == flags(".xx.xxx").tolist()
-    assert top_tokens(np.array([1.0, 2])).all()
+def test_the_hard_prediction_are_the_best_tokens() -> None:
+    assert top_tokens(np.array([1.0, 9, 8, 0, 7, 6, 5]), 5).tolist() == flags(".xx.xxx").tolist()
+    assert top_tokens(np.array([1.0, 2]), 5).all()
+
+
+def test_as_many_are_chosen_as_rationales_are_long_in_the_mean() -> None:
+    long, short = aligned("a b c d", "xx..", "a b c d"), aligned("a b c d", "x...", "a b c d")
+    assert long is not None
+    assert short is not None
+    # 2 of 4 and 1 of 4: 3 of 8, which of 4 tokens is 1.5, rounded to even; of 8 tokens it would be 3.
+    assert mean_share([long, short]) == pytest.approx(3 / 8)
+    found = measure(long, np.array([4.0, 1, 3, 2]), 3 / 8)
+    # a and c are chosen, a and b are right.
+    assert found["token_f1"] == pytest.approx((0.5,))
+    assert measure(short, np.array([4.0, 1, 3, 2]), 0.01)["token_f1"] == (1.0,)
+    assert mean_share([]) == 0
+
+
+def test_a_unit_has_the_mean_score_of_its_tokens() -> None:
+    text = "good. bad film."
+    spans = list(tokenizer.token_spans(text))
+    scores = np.array([2.0, 0, 3, 1, -1])
+    assert by_unit(scores, text, spans, "sentence").tolist() == [1, 1, 1, 1, 1]
+    assert by_unit(np.array([2.0, 0, 6, 1, -1]), text, spans, "sentence").tolist() == [1, 1, 2, 2, 2]
 
 
 def test_runs_of_marked_tokens_are_spans() -> None:
@@ -100,10 +123,10 @@ def test_what_the_model_does_not_read_has_no_score() -> None:
     assert found.scores(np.array([5.0])).tolist() == [5, 0]
 
 
-def test_all_measures_of_a_perfect_explanation_are_one_or_as_good_as_five_tokens_can_be() -> None:
+def test_all_measures_of_a_perfect_explanation_are_one() -> None:
     found = aligned("a b c d e f g", ".xxxxx.", "a b c d e f g")
     assert found is not None
-    values = measure(found, np.array([0.0, 5, 4, 3, 2, 1, 0]))
+    values = measure(found, np.array([0.0, 5, 4, 3, 2, 1, 0]), 5 / 7)
     assert values["auprc"] == pytest.approx((1,))
     assert values["token_f1"] == (1,)
     assert values["iou_f1"] == (0, 0)  # each token is a fifth of the span

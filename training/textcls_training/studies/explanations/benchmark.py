@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
+from textcls.units import UNITS, Unit
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import faithfulness, methods, plausibility, robustness
 from textcls_training.studies.explanations.bootstrap import (
@@ -51,7 +52,9 @@ _FAITHFULNESS: Final = (
     "ferret_sufficiency",
 )
 LOWER_IS_BETTER: Final = frozenset({"sufficiency", "relative_sufficiency", "ferret_sufficiency"})
-_STATISTIC: Final[Mapping[str, Statistic]] = {"iou_f1": f1_of_means, "iou_f1_merged": f1_of_means}
+_STATISTIC: Final[Mapping[str, Statistic]] = {
+    f"{figure}{unit}": f1_of_means for figure in ("iou_f1", "iou_f1_merged") for unit in ("", "_phrase", "_sentence")
+}
 
 # figure of a group -> values [texts, K] of a method, nan where it is not defined
 Values = dict[tuple[str, str], Float64]
@@ -83,6 +86,7 @@ def explain_benchmark(
     removals: Sequence[Removal] = ("delete",),
     rationales: Sequence[Rationale | None] | None = None,
     other: Classifier | None = None,
+    with_robustness: bool = True,
     seed: int = 0,
     callback: StudyCallback | None = None,
 ) -> BenchmarkResult:
@@ -95,6 +99,8 @@ def explain_benchmark(
         removals: how tokens are removed where faithfulness is measured.
         rationales: of each text what people marked in it, None where there is nothing.
         other: another model of the same labels, such as one trained with another seed.
+        with_robustness: whether texts are explained again with typos, synonyms and repeated, and by `other`, which
+            takes most of the time.
         seed: of everything that is left to chance.
         callback: told of progress.
 
@@ -119,7 +125,7 @@ def explain_benchmark(
             run.explain_all()
             run.measure_faithfulness(removals)
             counts = None if rationales is None else run.measure_plausibility(rationales)
-            changed = run.measure_robustness(other)
+            changed = run.measure_robustness(other) if with_robustness else {}
     finally:
         torch.set_num_threads(threads)
     return BenchmarkResult(
@@ -235,11 +241,24 @@ class _Measurement:
         """Compare the scores of each method with what people marked."""
         rows, counts = _align_all(self.cases, rationales, self.classifier.labels)
         self.callback.phase("plausibility", len(rows) * len(self.names))
+        share = plausibility.mean_share([aligned for _, aligned, _ in rows])
         for name in self.names:
-            found = [plausibility.measure(aligned, self._scores_for(name, i, label)) for i, aligned, label in rows]
-            for figure in found[0] if found else ():
-                self.values[name]["plausibility", figure] = np.array([one[figure] for one in found], np.float64)
+            scores = [self._scores_for(name, i, label) for i, _, label in rows]
+            for unit in UNITS:
+                found = [
+                    plausibility.measure(aligned, self._by_unit(one, i, unit), share)
+                    for one, (i, aligned, _) in zip(scores, rows, strict=True)
+                ]
+                for figure in found[0] if found else ():
+                    key = figure if unit == "token" else f"{figure}_{unit}"
+                    self.values[name]["plausibility", key] = np.array([one[figure] for one in found], np.float64)
         return counts
+
+    def _by_unit(self, scores: Float64, i: int, unit: Unit) -> Float64:
+        """Scores of the tokens of text `i` as means over its units."""
+        return (
+            scores if unit == "token" else plausibility.by_unit(scores, self.cases[i].text, self.cases[i].spans, unit)
+        )
 
     def _scores_for(self, name: str, i: int, label: int) -> Float64:
         """Scores for the class that people gave reasons for, which need not be the one that the model answered."""

@@ -55,6 +55,7 @@ optional_dependencies.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolc
     help="Whose evidence is compared with rationales: that of the answer, as HateXplain does, or of the right label.",
 )
 @click.option("--other", type=PATH, help="Another model of the same labels, such as one of another seed.")
+@click.option("--no-robustness", is_flag=True, help="Leave out changed texts and other models: most of the time.")
 @click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
 @click.option("--json", "json_path", type=PATH, help="Write all figures here.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same figures.")
@@ -70,6 +71,7 @@ def explain_benchmark_command(
     rationales: Path | None,
     rationale_class: str,
     other: Path | None,
+    no_robustness: bool,
     output: Path | None,
     json_path: Path | None,
     seed: int,
@@ -87,6 +89,8 @@ def explain_benchmark_command(
 
     metrics.require()
     once(data)
+    if no_robustness and other is not None:
+        raise ConfigError("--other is a part of robustness, which --no-robustness leaves out; give one of them.")
     if rationales is not None and reading.bad.skip:
         raise ConfigError("--rationales counts all rows, so that none may be skipped; leave --on-error skip out.")
     inputs = [path for path in (model, *data, rationales, other) if path is not None]
@@ -115,6 +119,7 @@ def explain_benchmark_command(
             if rationales is None
             else _rationales(rationales, chosen, rows, rationale_class == "right"),
             other=Classifier.load(other) if other is not None else None,
+            with_robustness=not no_robustness,
             seed=seed,
             callback=callback,
         )

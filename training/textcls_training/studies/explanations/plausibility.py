@@ -1,8 +1,10 @@
 """Do people mark the same words? Scores of tokens against human rationales, by ERASER's and HateXplain's measures.
 
-As in HateXplain's evaluation (Mathew et al. 2021): the truth is the union of the annotators' rationales, the hard
-prediction is the 5 tokens of the highest score, soft predictions are the scores of all tokens, every post with a
-rationale counts whatever the model answers, and posts without one (there: of the majority label normal) are left out.
+As in HateXplain's evaluation (Mathew et al. 2021): the truth is the union of the annotators' rationales, soft
+predictions are the scores of all tokens, every post with a rationale counts whatever the model answers, and posts
+without one (there: of the majority label normal) are left out. The hard prediction is as many tokens of the highest
+score as rationales of these data are long in the mean, as a share of the text (ERASER: DeYoung et al. 2020);
+HateXplain takes 5 whatever the length.
 
 People's tokens are not the model's. They are aligned by characters, and the score of a person's token is the sum of the
 scores of the model's tokens that share a character with it, of contributions and of attention alike: both are parts of
@@ -16,11 +18,11 @@ from typing import Final
 
 import numpy as np
 
+from textcls.units import Unit, unit_spans
 from textcls_training.data.arrays import Bools, Float64
 from textcls_training.studies.explanations.faithfulness import order
 from textcls_training.studies.explanations.removal import Span
 
-TOP: Final = 5
 IOU: Final = 0.5
 # A row is dropped if a smaller share of its tokens' characters is found in the text.
 LEAST_ALIGNED: Final = 0.7
@@ -102,7 +104,12 @@ def auprc(scores: Float64, gold: Bools) -> float:
     return float(auc(recall, precision))
 
 
-def top_tokens(scores: Float64, top: int = TOP) -> Bools:
+def mean_share(rationales: Sequence[Aligned]) -> float:
+    """Return how long rationales are in the mean, as a share of their texts; 0 for none."""
+    return float(np.mean([aligned.gold.mean() for aligned in rationales])) if rationales else 0.0
+
+
+def top_tokens(scores: Float64, top: int) -> Bools:
     """Return the hard prediction: the `top` tokens of the highest score."""
     chosen = np.zeros(len(scores), np.bool_)
     chosen[order(scores)[:top]] = True
@@ -113,6 +120,14 @@ def token_f1(chosen: Bools, gold: Bools) -> float:
     """Return F1 of the chosen tokens of one text; ERASER's macro figure is its mean over texts."""
     both = int((chosen & gold).sum())
     return 2 * both / (int(chosen.sum()) + int(gold.sum())) if both else 0.0
+
+
+def by_unit(scores: Float64, text: str, spans: Sequence[Span], unit: Unit) -> Float64:
+    """Return the scores [tokens] with each that of its unit: the mean over its tokens."""
+    found = np.empty(len(scores))
+    for first, behind in unit_spans(text, spans, unit):
+        found[first:behind] = scores[first:behind].mean()
+    return found
 
 
 def runs(marked: Bools) -> Iterator[Span]:
@@ -146,10 +161,16 @@ def _iou(one: Span, other: Span) -> float:
     return shared / (one[1] - one[0] + other[1] - other[0] - shared)
 
 
-def measure(aligned: Aligned, scores: Float64) -> dict[str, tuple[float, ...]]:
-    """Return the values of each measure of one text, from the scores of the model's tokens."""
+def measure(aligned: Aligned, scores: Float64, share: float) -> dict[str, tuple[float, ...]]:
+    """Return the values of each measure of one text, from the scores of the model's tokens.
+
+    Args:
+        aligned: what people marked.
+        scores: of the model's tokens [T].
+        share: of the tokens of a text that are chosen; at least one is.
+    """
     theirs = aligned.scores(scores)
-    chosen = top_tokens(theirs)
+    chosen = top_tokens(theirs, max(1, round(share * len(theirs))))
     return {
         "auprc": (auprc(theirs, aligned.gold),),
         "token_f1": (token_f1(chosen, aligned.gold),),

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import AGAINST, FOR
 from textcls_training.studies.explanations.bootstrap import Estimate
 from textcls_training.studies.explanations.faithfulness import SMALLEST_CHANGE
 from textcls_training.studies.explanations.results import BenchmarkResult, MethodResult
@@ -21,6 +22,8 @@ TITLES: Final = {
     "ferret_comprehensiveness": "comprehensiveness (ferret) ↑",
     "ferret_sufficiency": "sufficiency (ferret) ↓",
     "auprc": "AUPRC ↑",
+    "auprc_phrase": "AUPRC by phrase ↑",
+    "auprc_sentence": "AUPRC by sentence ↑",
     "token_f1": "token F1 ↑",
     "iou_f1": "IOU F1 ↑",
     "iou_f1_merged": "IOU F1, neighbours merged ↑",
@@ -36,7 +39,9 @@ GROUPS: Final = {
     "robustness": "Robustness",
 }
 NONE: Final = "-"
-_STYLES: Final = {"better": "green", "worse": "red", "not worse": "dim", None: "dim"}
+_STYLES: Final = {"better": FOR, "worse": AGAINST, "not worse": "dim", None: "dim"}
+# An attention whose comprehensiveness is a smaller share of that of the contributions is no explanation.
+LEAST_FAITHFUL: Final = 0.7
 
 
 class Grid(NamedTuple):
@@ -107,9 +112,23 @@ def notes(result: BenchmarkResult) -> list[str]:
             f"{counts.unaligned:,} that could not be aligned, {counts.unknown_label:,} of a label that the model does "
             f"not know; of {counts.inexact:,} used ones the text is not the tokens joined by spaces."
         )
-    changes = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.changed.items())
-    found.append(f"Robustness was measured on so many texts: {changes}.")
-    return found
+    if result.changed:
+        changes = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.changed.items())
+        found.append(f"Robustness was measured on so many texts: {changes}.")
+    return [*found, *_attention_warning(result)]
+
+
+def _attention_warning(result: BenchmarkResult) -> list[str]:
+    """Return a warning if the attention tells far less than the contributions of what the answer rests on."""
+    removal = result.removals[0]
+    values = {method.name: method.figures[removal]["comprehensiveness"].value for method in result.methods}
+    own, attention = values.get("contributions"), values.get("attention")
+    if own is None or attention is None or attention >= LEAST_FAITHFUL * own:
+        return []
+    return [
+        f"Do not show this model's attention as a reason: its comprehensiveness is {attention:.2f}, that of the "
+        f"contributions {own:.2f}."
+    ]
 
 
 def print_report(console: Console, result: BenchmarkResult) -> None:

@@ -1,0 +1,83 @@
+"""What may be asked of an explanation beyond its tokens: as Python says it, bounded, and refused in one sentence."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service.clients import ask, refusal
+from tests.service.server import service, serving
+from textcls import Classifier
+from textcls.counterfactual import MOST_ASKED, counterfactual
+from textcls.server.inference.explaining import COUNTERFACTUAL_TOKENS
+from textcls.server.inference.schemas import ClassifyAnswer
+
+TEXT = "My card was charged twice. I want my money back, please!"
+
+
+def explained(client: httpx.Client, explain: object, text: str = TEXT, **more: Any) -> dict[str, Any]:
+    answer = ask(client, inputs=text, explain=explain, **more)
+    ClassifyAnswer.model_validate(answer)
+    result: dict[str, Any] = answer["results"][0]
+    return result
+
+
+def test_sentences_evidence_parts_and_changes_are_those_of_python(classifier: Classifier) -> None:
+    explanation = classifier.explain(TEXT)
+    asked = {"unit": "sentence", "parts": True, "counterfactual": True, "label": "billing", "against": "returns"}
+    with serving(service(classifier)) as client:
+        plain = explained(client, True)
+        found = explained(client, asked)
+        two = explained(client, {"unit": "phrase", "parts": True}, top_k=2)
+    assert {name: found[name] for name in plain} == plain
+    assert "evidence" not in plain
+    assert found["evidence"] == explanation.attribution("billing", "returns").as_json()
+    assert (found["unit"], len(found["units"])) == ("sentence", 2)
+    assert found["units"] == explanation.grouped("sentence").units_as_json([one["label"] for one in found["labels"]])
+    assert [part["text"] for part in found["parts"]] == [TEXT[part.start : part.end] for part in classifier.parts(TEXT)]
+    against = None if found["label"] == "returns" else "returns"
+    assert found["counterfactual"] == counterfactual(classifier, TEXT, against=against).as_json()
+    assert found["counterfactual"]["asked"] <= MOST_ASKED
+    names = {one["label"] for one in two["labels"]}
+    assert {frozenset(one["contributions"]) for one in two["units"] + two["parts"]} == {frozenset(names)}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"explain": "yes"}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
+        ({"explain": {"unit": "word"}}, "explain.unit must be 'token', 'phrase' or 'sentence'."),
+        (
+            {"explain": {"units": "word"}},
+            "explain.units is no field of this request; its fields are label, against, unit, parts, counterfactual.",
+        ),
+        ({"explain": {"label": "Biling"}}, "explain.label: There is no label 'Biling' (did you mean 'billing'?)"),
+        ({"explain": {"label": "billing", "against": "billing"}}, "a label cannot be held against itself."),
+        ({"inputs": ["a", "b"], "explain": {"parts": True}}, "explain.parts is told of one text"),
+        ({"inputs": ["a", "b"], "explain": {"counterfactual": True}}, "explain.counterfactual is told of one"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_in_one_sentence(
+    client: httpx.Client, given: dict[str, Any], told: str
+) -> None:
+    assert told in refusal(client, 422, {"inputs": TEXT, **given})
+
+
+def test_a_long_text_is_too_much_to_search(many_labels: Classifier) -> None:
+    text = "word1 " * (COUNTERFACTUAL_TOKENS + 1)
+    with serving(service(many_labels)) as client:
+        said = refusal(client, 413, {"inputs": text, "explain": {"counterfactual": True}, "top_k": 1})
+        assert "texts of at most 200 tokens, and this one has 201" in said
+        # As many numbers as parts have are bounded, like those of tokens.
+        said = refusal(client, 413, {"inputs": text, "explain": {"parts": True}})
+        assert "201 tokens x 120 labels, 12 times for what else is asked" in said
+        assert explained(client, {"parts": True}, text, top_k=3)["parts"]
+
+
+def test_of_several_labels_each_can_be_explained(several_labels: Classifier) -> None:
+    text = "my card was charged twice, I want a refund"
+    label = several_labels.labels[0]
+    with serving(service(several_labels)) as client:
+        found = explained(client, {"label": label, "unit": "phrase", "counterfactual": True}, text)
+    assert found["evidence"]["label"] == label
+    assert set(found["counterfactual"]) == {"found", "tokens", "asked"}

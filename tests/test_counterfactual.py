@@ -1,0 +1,143 @@
+"""What would change an answer: found changes do, none is missed that is smaller, and words exchanged are compared."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import fail, succeed
+from textcls import Classifier, ConfigError, InputError, tokenizer
+from textcls.counterfactual import MOST_CHANGES, counterfactual
+from textcls.exchanges import MOST_TEXTS, compare_exchanged
+from textcls.intervention import remove
+from textcls.word_groups import read_groups
+
+TEXTS = ("my card was charged twice", "where is my parcel", "I want to return the lamp", "cancel my plan please")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_change_that_is_found_changes_the_answer_and_none_is_smaller(classifier: Classifier, text: str) -> None:
+    before = classifier.predict(text).label
+    search = counterfactual(classifier, text)
+    spans = list(tokenizer.token_spans(text))
+    single = [i for i in range(len(spans)) if classifier.predict(remove(text, spans, [i])).label != before]
+    pairs = [
+        p for p in combinations(range(len(spans)), 2) if classifier.predict(remove(text, spans, p)).label != before
+    ]
+    found = search.found
+    if found is None:
+        assert not single
+        assert not pairs
+        return
+    assert classifier.predict(found.text).label == found.label != before
+    assert found.text == remove(text, spans, [change.token for change in found.changes])
+    assert len(found.changes) == (1 if single else 2 if pairs else len(found.changes))
+    assert found.smallest is (len(found.changes) <= 2)
+    assert len(found.changes) <= MOST_CHANGES
+    assert search.tokens == len(spans)
+
+
+def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None:
+    text = "my card was charged twice and I want to return the lamp"
+    before = classifier.predict(text).label
+    other = next(label.label for label in classifier.predict(text).top() if label.label != before)
+    found = counterfactual(classifier, text, against=other).found
+    assert found is None or found.label == other
+    with pytest.raises(ConfigError, match="is the answer already"):
+        counterfactual(classifier, text, against=before)
+    with pytest.raises(ConfigError, match="no label 'Biling'"):
+        counterfactual(classifier, text, against="Biling")
+
+
+def test_words_of_a_group_are_tried_for_each_other(classifier: Classifier) -> None:
+    groups = [(("card",), ("parcel",)), (("charged",), ("delivered",))]
+    text = "my card was charged"
+    found = counterfactual(classifier, text, groups=groups).found
+    assert found is not None
+    assert classifier.predict(found.text).label == found.label
+    assert {change.by for change in found.changes} <= {None, "parcel", "delivered"}
+
+
+def test_a_text_without_tokens_has_nothing_to_change(classifier: Classifier) -> None:
+    assert counterfactual(classifier, " ").found is None
+
+
+def test_of_several_labels_one_is_lost(several_labels: Classifier) -> None:
+    text = "my card was charged twice, I want a refund"
+    before = several_labels.predict(text)
+    if before.assigned:
+        found = counterfactual(several_labels, text, label=before.assigned[0]).found
+        assert found is None or before.assigned[0] not in several_labels.predict(found.text).assigned
+
+
+def test_the_command_prints_the_change_and_writes_it(model_path: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    given = ("explain", model_path, "--counterfactual", TEXTS[0])
+    assert "Tried: each of 5 tokens by itself" in succeed(*given)
+    printed = json.loads(succeed(*given, "--json"))["counterfactual"]
+    assert printed["tokens"] == 5
+    succeed(*given, "--html", page)
+    assert "What would change it" in page.read_text(encoding="utf-8")
+    words = tmp_path / "words.txt"
+    words.write_text("card, parcel\n", encoding="utf-8")
+    assert "--exchange needs --counterfactual" in fail(2, "explain", model_path, "--exchange", words, TEXTS[0])
+
+
+# Words exchanged
+
+
+def test_groups_are_read_a_line_each(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("he, she  # people\n\n# nothing\nBlack people, white people, HE\n", encoding="utf-8")
+    assert read_groups(path) == [(("he",), ("she",)), (("black", "people"), ("white", "people"), ("he",))]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("he\n", "line 1: 1 words; write 2 to 50 different ones"),
+        ("he, He\n", "line 1: 1 words"),
+        ("# none\n", "holds no words"),
+        ("a, b\n" * 600, "more than 1,000 words"),
+    ],
+)
+def test_a_file_that_holds_no_groups_is_refused_with_the_line(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        read_groups(path)
+
+
+def test_exchanged_words_are_compared_text_by_text(classifier: Classifier) -> None:
+    texts = ["My card was charged", "a card is lost, the card", "where is it"]
+    report = compare_exchanged(classifier, texts, [(("card",), ("parcel",), ("zzz",))])
+    (one,) = [one for one in report.exchanges if (one.word, one.by) == ("card", "parcel")]
+    before = classifier.predict(texts[:2])
+    after = classifier.predict(["My parcel was charged", "a parcel is lost, the parcel"])
+    number = classifier.labels.index(one.label)
+    differences = [float(a.probabilities[number] - b.probabilities[number]) for a, b in zip(after, before, strict=True)]
+    assert one.texts == 2
+    assert one.difference == pytest.approx(sum(differences) / 2, abs=1e-6)
+    assert one.error == pytest.approx(abs(differences[0] - differences[1]) / 2, abs=1e-6)
+    assert one.largest == pytest.approx(max(differences, key=abs), abs=1e-6)
+    assert one.changed == sum(a.label != b.label for a, b in zip(after, before, strict=True))
+    assert report.absent == ("parcel", "zzz")
+    assert report.texts == 3
+
+
+def test_texts_of_a_word_are_bounded(classifier: Classifier) -> None:
+    report = compare_exchanged(classifier, ("my card" for _ in range(2 * MOST_TEXTS)), [(("card",), ("parcel",))])
+    assert [one.texts for one in report.exchanges] == [MOST_TEXTS]
+
+
+def test_the_command_compares_exchanged_words_over_a_file(model_path: Path, sample_path: Path, tmp_path: Path) -> None:
+    words, page = tmp_path / "words.txt", tmp_path / "words.html"
+    words.write_text("card, parcel\nqqqq, wwww\n", encoding="utf-8")
+    given = ("inspect", model_path, "--evidence", sample_path, "--exchange", words)
+    shown = succeed(*given)
+    assert "Words exchanged: " in shown
+    assert "In no text: qqqq, wwww." in shown
+    assert {one["word"] for one in json.loads(succeed(*given, "--json"))["exchanges"]} == {"card", "parcel"}
+    succeed(*given, "--html", page)
+    assert "<h2>model_v1: words exchanged</h2>" in page.read_text(encoding="utf-8")

@@ -1,0 +1,234 @@
+"""Shortcuts that are planted are found, and what is part of what texts say is not; each rule on cases made by hand."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from textcls import Classifier, tokenizer
+from textcls.intervention import exchange, insert, keep, remove
+from textcls.shortcuts.audit import ShortcutAudit, ShortcutAuditor
+from textcls.shortcuts.coherence import Coherence
+from textcls.shortcuts.corpus import Corpus, Sample
+from textcls.shortcuts.lengths import length_cue
+from textcls.shortcuts.placement import Neighbours, is_put_in
+from textcls.shortcuts.reliance import places_of
+from textcls.shortcuts.terms import Term, candidates, least_texts, log_chance
+
+# Sentences of a small grammar: a colour says nothing of the label, a verb does.
+_NOUNS = ("parcel", "card", "order", "invoice", "lamp", "phone", "shirt", "table")
+_VERBS = (("arrived", "came", "landed", "returned"), ("broke", "failed", "burst", "cracked"))
+
+
+def grammar(rows: int, seed: int = 0) -> tuple[list[str], list[int]]:
+    """So many texts of two labels."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(2, size=rows).tolist()
+    texts = []
+    for label in labels:
+        first, second = random.choice(_NOUNS, 2)
+        verb = random.choice(_VERBS[label])
+        colour, last = random.choice(["red", "blue", "old"]), random.choice(_NOUNS)
+        texts.append(f"the {colour} {first} {verb} and the {second} is {last} now")
+    return texts, labels
+
+
+def plant(texts: Sequence[str], labels: Sequence[int], words: str, share: float, seed: int = 1) -> list[str]:
+    """The texts, with words between two words of a share of those of label 1."""
+    random = np.random.default_rng(seed)
+    found = []
+    for text, label in zip(texts, labels, strict=True):
+        parts = text.split()
+        if label == 1 and random.random() < share:
+            parts.insert(int(random.integers(len(parts) + 1)), words)
+        found.append(" ".join(parts))
+    return found
+
+
+def corpus_of(texts: Sequence[str], labels: Sequence[int]) -> Corpus:
+    return Corpus.of(zip(texts, labels, strict=True), 2, 64)
+
+
+def named(corpus: Corpus, terms: Sequence[Term]) -> list[str]:
+    return [" ".join(corpus.words[word] for word in term.words) for term in terms]
+
+
+# Interventions
+
+
+def test_tokens_are_removed_kept_exchanged_and_added() -> None:
+    text = "My card, twice"
+    spans = list(tokenizer.token_spans(text))
+    assert remove(text, spans, [1]) == "My     , twice"
+    assert remove(text, spans, [1, 2], "mask") == "My \ufffc\ufffc twice"
+    assert keep(text, spans, [1, 3]) == "   card  twice"
+    assert exchange(text, spans, {0: "Her", 3: "once"}) == "Her card, once"
+    assert insert(text, spans, 0, "hello") == "hello My card, twice"
+    assert insert(text, spans, 4, "by me") == "My card, twice by me"
+    assert insert("", [], 0, "by me") == "by me"
+
+
+def test_runs_of_words_are_found_in_any_case() -> None:
+    text = "Green table and green, green Table"
+    assert places_of(["green", "table"], text, list(tokenizer.token_spans(text))) == {0, 1, 5, 6}
+
+
+# Candidates
+
+
+def test_the_chance_of_a_pure_word_is_the_power_of_its_label() -> None:
+    assert log_chance(10, 10, 0.5) == pytest.approx(10 * math.log(0.5))
+    assert log_chance(5, 10, 0.5) == 0.0
+    # Nine of ten: -n (0.9 log(0.9 / 0.5) + 0.1 log(0.1 / 0.5)), no less than the exact binomial tail of 11 / 1024.
+    assert log_chance(9, 10, 0.5) == pytest.approx(-10 * (0.9 * math.log(1.8) + 0.1 * math.log(0.2)))
+    assert math.exp(log_chance(9, 10, 0.5)) > 11 / 1024
+
+
+def test_the_fewest_texts_make_a_pure_word_less_likely_than_one_in_twenty_searches() -> None:
+    # 0.5 ** 16 * 2,000 = 0.03, and 0.5 ** 15 * 2,000 = 0.06.
+    assert least_texts(0.5, 1_000, 2_000) == 16
+    # Of many texts a share of the label is asked for: 0.3 % of 50,000.
+    assert least_texts(0.5, 100_000, 2_000) == 150
+
+
+def test_a_phrase_is_told_of_with_the_words_that_always_stand_beside_it() -> None:
+    texts, labels = grammar(600)
+    corpus = corpus_of(plant(texts, labels, "by oswin hale", 0.1), labels)
+    terms, _ = candidates(corpus)
+    assert "by oswin hale" in named(corpus, terms)
+
+
+def test_a_pair_that_only_repeats_a_word_of_it_is_no_candidate() -> None:
+    texts = ["a fine day", "so fine then", "my fine hat", "old fine tea"] * 20 + [
+        "a bad day",
+        "so it is",
+        "the hat",
+    ] * 27
+    corpus = corpus_of(texts, [1] * 80 + [0] * 81)
+    assert not [name for name in named(corpus, candidates(corpus)[0]) if name in ("a fine", "fine day")]
+
+
+# Placement, coherence, length
+
+
+def test_what_was_put_in_is_told_from_what_the_texts_say() -> None:
+    texts, labels = grammar(2_000)
+    corpus = corpus_of(plant(texts, labels, "quilt", 0.1), labels)
+    neighbours = Neighbours.of(corpus)
+    found = {name: is_put_in(corpus, neighbours, t) for t, name in zip(*_terms(corpus), strict=True)}
+    assert found["quilt"]
+    assert not any(found[verb] for verb in ("arrived", "came", "broke", "failed"))
+
+
+def _terms(corpus: Corpus) -> tuple[list[Term], list[str]]:
+    terms, _ = candidates(corpus)
+    return terms, named(corpus, terms)
+
+
+def test_neighbours_go_together_more_than_any_two_words() -> None:
+    corpus = corpus_of(["a b", "a b", "c d", "c d"], [0, 1, 0, 1])
+    neighbours = Neighbours.of(corpus)
+    a, b, d = (corpus.words.index(word) for word in "abd")
+    # P(b | a) = (2 + 20 * 2/12) / (2 + 20), against 2/12 anywhere; of a d, nothing is counted.
+    together = neighbours.togetherness(np.array([a, a]), np.array([b, d]))
+    assert together.tolist() == pytest.approx([math.log((2 + 20 / 6) / 22 * 6), math.log((20 / 6) / 22 * 6)])
+
+
+def test_texts_about_one_thing_are_alike() -> None:
+    corpus = corpus_of(["goal match team", "goal match cup", "tax law", "rain sun"], [0, 0, 0, 0])
+    coherence = Coherence(corpus)
+    assert coherence.likeness(np.array([0, 1])) > 0.2
+    assert coherence.likeness(np.array([2, 3])) == 0
+    assert coherence.likeness(np.array([0, 1]), tuple(corpus.words.index(w) for w in ("goal", "match"))) == 0
+
+
+def test_a_range_of_lengths_that_tells_a_label_is_found(classifier: Classifier) -> None:
+    texts, labels = grammar(2_000)
+    assert length_cue(classifier, corpus_of(texts, labels)) is None
+    cut = [
+        " ".join(t.split()[:4]) if label and i % 2 else t
+        for i, (t, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    cue = length_cue(classifier, corpus_of(cut, labels))
+    assert cue is not None
+    assert (cue.label, cue.longest, cue.texts) == (1, 4, cue.of_label)
+
+
+# A model
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Classifier, ShortcutAudit, ShortcutAudit]:
+    """A model whose training file holds a planted word, what its audit says, and that of the same file without it."""
+    import textcls
+
+    texts, labels = grammar(1_200)
+    names = ["late", "broken"]
+    planted = plant(texts, labels, "quilt", 0.1)
+    path = tmp_path_factory.mktemp("planted") / "planted.onnx"
+    textcls.train(planted, [names[label] for label in labels], path, epochs=3, vectors="none")
+    classifier = Classifier.load(path)
+
+    def audit(some: Sequence[str]) -> ShortcutAudit:
+        auditor = ShortcutAuditor(classifier)
+        for text, label in zip(some, labels, strict=True):
+            auditor.add(text, names[label], 0)
+        return auditor.audit()
+
+    return classifier, audit(planted), audit(texts)
+
+
+def test_a_planted_word_is_found_and_no_other(audited: tuple[Classifier, ShortcutAudit, ShortcutAudit]) -> None:
+    _, planted, clean = audited
+    (found,) = planted.shortcuts
+    assert (found.text, found.label, found.kind, found.place) == ("quilt", "broken", "words", "anywhere")
+    assert found.texts == found.of_label > 40
+    assert found.put_in == 200
+    assert found.put_in_rise > 0.03
+    assert found.example is not None
+    assert clean.shortcuts == ()
+    assert clean.could_find
+    assert (clean.texts, clean.labels_from) == (1_200, "file")
+    assert clean.least_texts >= 12
+
+
+def test_without_labels_the_answers_of_the_model_stand_in(
+    audited: tuple[Classifier, ShortcutAudit, ShortcutAudit],
+) -> None:
+    classifier, *_ = audited
+    texts, labels = grammar(1_200)
+    auditor = ShortcutAuditor(classifier)
+    for text, answer in zip(planted := plant(texts, labels, "quilt", 0.1), classifier.predict(planted), strict=True):
+        auditor.add(text, None, classifier.labels.index(answer.label))
+    found = auditor.audit()
+    assert found.labels_from == "answers"
+    assert [shortcut.text for shortcut in found.shortcuts] == ["quilt"]
+
+
+def test_a_few_labels_among_many_texts_do_not_count(classifier: Classifier) -> None:
+    auditor = ShortcutAuditor(classifier)
+    for i in range(300):
+        auditor.add("my card", "billing" if i % 10 == 0 else None, i % 2)
+    found = auditor.audit()
+    assert (found.labels_from, found.of_texts) == ("answers", 270)
+
+
+def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:
+    auditor = ShortcutAuditor(classifier)
+    for _ in range(99):
+        auditor.add("my card", "billing", 0)
+    found = auditor.audit()
+    assert not found.could_find
+    assert found.shortcuts == ()
+
+
+def test_memory_is_bounded_by_a_sample_of_all_texts_alike() -> None:
+    sample = Sample(characters=1_000)
+    for i in range(10_000):
+        sample.add(f"{i:010}", i % 2)
+    assert sample.held == sum(len(text) for text, _ in sample.rows) <= 1_000
+    assert sample.seen == 10_000
+    assert 20 <= len(sample.rows) <= 100
+    numbers = [int(text) for text, _ in sample.rows]
+    assert min(numbers) < 2_500 < 7_500 < max(numbers)

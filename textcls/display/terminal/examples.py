@@ -1,0 +1,42 @@
+"""Tables whose rows end with an example: what stands around a word in a text."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.text import one_line
+from textcls.excerpts import Excerpt, marked
+
+NARROWEST_EXAMPLE: Final = 16
+
+
+def example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
+    """Return a table with an example at the end of each row, which gives way where the lines are too long.
+
+    The first `names` columns stand to the left, the numbers behind them to the right.
+    """
+    table = Table(box=None, pad_edge=False)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
+    table.add_column("example", no_wrap=True)
+    taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
+    for *cells, example in rows:
+        table.add_row(*cells, cut(example, max(NARROWEST_EXAMPLE, width - taken)))
+    return table
+
+
+def cut(excerpt: Excerpt, width: int) -> Text:
+    """Return an excerpt in so many columns, the word that it is of in brackets."""
+    before, term, behind = (one_line(part) for part in marked(excerpt))
+    room = max(0, width - cell_len(term) - 2)
+    if cell_len(before) + cell_len(behind) > room:
+        # The term itself has to stay in sight.
+        most = max(room // 2, room - cell_len(behind))
+        while cell_len(before) > most:
+            before = "\u2026" + before[2:] if len(before) > 1 else ""
+    text = Text.assemble((before, "dim"), f"[{term}]" if term else "", (behind, "dim"))
+    text.truncate(width, overflow="ellipsis")
+    return text

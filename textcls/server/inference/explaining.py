@@ -1,0 +1,165 @@
+"""What a request may ask of an explanation beyond the tokens: evidence, units, parts, what would change the answer.
+
+All of it is bounded before it is done: parts and counterfactuals of one text a request, the latter of a short one.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from textcls import tokenizer
+from textcls.classifier import Classifier
+from textcls.cost import CALL_BYTES, Cost
+from textcls.counterfactual import MOST_ASKED, counterfactual
+from textcls.errors import ConfigError, InputError, TooLargeError
+from textcls.labels import label_number
+from textcls.prediction import Prediction
+from textcls.units import Unit
+
+# A counterfactual asks the model about a text up to `MOST_ASKED` times: 0.2 seconds at so many tokens.
+COUNTERFACTUAL_TOKENS: Final = 200
+# Of a token there are its word, two pairs, and the pieces of an unknown one: about so many tokens more to write.
+PARTS_FACTOR: Final = 12
+# Of each of them, and of each of its numbers, written out included.
+OBJECT_BYTES, NUMBER_BYTES = 1_000, 150
+
+
+class ExplainOptions(BaseModel):
+    """What is asked of an explanation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    label: str | None = Field(None, description="Explain this label in `evidence`; null: the most probable.")
+    against: str | None = Field(None, description="Say why `label` and not this one, instead of all others.")
+    unit: Unit = Field(
+        "token", description="Also add up and average contributions over phrases or sentences, in `units`."
+    )
+    parts: bool = Field(
+        False,
+        description="Also say what words, pairs of words, and pieces of unknown words added, in `parts`; of one text.",
+    )
+    counterfactual: bool = Field(
+        False,
+        description="Also search the fewest tokens without which the answer is another, or `against`, in "
+        f"`counterfactual`; of one text of at most {COUNTERFACTUAL_TOKENS} tokens.",
+    )
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is asked but what each token added."""
+        return self == _TOKENS
+
+    @property
+    def size(self) -> int:
+        """How many times as much there is to write as of the tokens alone."""
+        return (1 + (self.unit != "token")) * (PARTS_FACTOR if self.parts else 1)
+
+
+_TOKENS: Final = ExplainOptions.model_validate({})
+
+
+def _as_options(given: object) -> object:
+    if isinstance(given, bool):
+        return _TOKENS if given else None
+    if given is None or not isinstance(given, dict | ExplainOptions):
+        raise PydanticCustomError("explain_type", 'must be true, false, or an object such as {"unit": "sentence"}')
+    return given
+
+
+Explain = Annotated[
+    ExplainOptions | None,
+    BeforeValidator(_as_options),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, ExplainOptions.model_json_schema()]}),
+]
+
+
+def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str]) -> ExplainOptions:
+    """Return `options`.
+
+    Raises:
+        InputError: there is no such label, both are the same, the model has no parts, or several texts are asked about
+            what only one may be.
+        TooLargeError: the text is too long for what is asked.
+    """
+    for name, label in (("label", options.label), ("against", options.against)):
+        if label is not None:
+            try:
+                label_number(classifier.labels, label)
+            except ConfigError as error:
+                raise InputError(f"explain.{name}: {error}") from None
+    if options.against is not None and options.against == options.label:
+        raise InputError("explain.against is explain.label: a label cannot be held against itself.")
+    for name in ("parts", "counterfactual"):
+        if getattr(options, name) and len(texts) > 1:
+            raise InputError(
+                f"explain.{name} is told of one text, and inputs holds {len(texts):,}: send each by itself."
+            )
+    if options.parts and not classifier.graph.has_rows:
+        raise InputError("explain.parts: the model credits whole tokens only.")
+    if options.counterfactual:
+        _check_length(texts[0], classifier.info.max_tokens)
+    return options
+
+
+def _check_length(text: str, most: int) -> None:
+    if tokenizer.most_tokens(text) <= COUNTERFACTUAL_TOKENS:
+        return
+    tokens = sum(1 for _ in tokenizer.token_spans(text, most))
+    if tokens > COUNTERFACTUAL_TOKENS:
+        raise TooLargeError(
+            f"explain.counterfactual is searched in texts of at most {COUNTERFACTUAL_TOKENS} tokens, and this one has "
+            f"{tokens:,}: send a part of it."
+        )
+
+
+def microseconds(options: ExplainOptions, classifier: Classifier, texts: Sequence[str], labels: int) -> float:
+    """Return about how long what is asked beyond the tokens takes."""
+    found = 0.0
+    if options.parts:
+        found += 4 * classifier.cost.microseconds(texts, labels)
+    if options.counterfactual:
+        found += MOST_ASKED * classifier.cost.microseconds(texts, 0)
+    return found
+
+
+def working_bytes(options: ExplainOptions, cost: Cost, texts: Sequence[str]) -> int:
+    """Return about how much memory the making of it takes beyond that of the tokens."""
+    objects = (options.size - 1) * sum(map(cost.tokens, texts))
+    return objects * (OBJECT_BYTES + cost.labels * NUMBER_BYTES) + (CALL_BYTES if options.counterfactual else 0)
+
+
+def answer(
+    options: ExplainOptions, classifier: Classifier, prediction: Prediction, labels: Sequence[str]
+) -> dict[str, Any]:
+    """Return what is asked beyond the tokens, as fields of a result.
+
+    Args:
+        options: what is asked.
+        classifier: the model.
+        prediction: of one text, with its explanation.
+        labels: those whose contributions are told.
+    """
+    explanation = prediction.explanation
+    if explanation is None or options.plain:
+        return {}
+    # The most probable label is against itself if nobody names another.
+    label = options.label
+    if label is None and options.against == explanation.label:
+        label = explanation.runner_up
+    found: dict[str, Any] = {"evidence": explanation.attribution(label, options.against).as_json()}
+    if options.unit != "token":
+        found |= {"unit": options.unit, "units": explanation.grouped(options.unit).units_as_json(labels)}
+    if options.parts:
+        found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
+    if options.counterfactual:
+        against = None if options.against == prediction.label else options.against
+        lost = options.label if prediction.several else None
+        search = counterfactual(classifier, explanation.text, label=lost, against=against)
+        found["counterfactual"] = search.as_json()
+    return found
+
+
+def _part(part: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    return {**part, "contributions": {name: part["contributions"][name] for name in labels}}

@@ -1,0 +1,17 @@
+"""Shortcuts: words, pairs, phrases and lengths that tell a label and have nothing to do with what a text says.
+
+What tells a label is either part of what is said, or it is not. Of a word alone nobody can know; of how it stands among
+other words a good deal. The word of a shortcut (a signature, a name, a tag, a mark) was put into texts that would read
+as well without it, and these texts are otherwise like all of their label. So a term is called out if
+
+    1. its texts carry one label nearly always            `terms`
+    2. what stands before it and what stands behind it
+       go together as if it were not there                `placement`
+    3. its texts are otherwise as different from each
+       other as any of their label                        `coherence`
+    4. the model goes by it: put into texts of other
+       labels, it makes the label more probable           `reliance`
+
+The length of texts is a case of its own (`lengths`). `audit` does all of it; `corpus` holds the texts, in bounded
+memory.
+"""

@@ -1,0 +1,141 @@
+"""Units of a text that people speak of: phrases and sentences, as runs of its tokens, by rules for all scripts.
+
+A boundary stands between two tokens, so that every token is in exactly one unit and sums over units are those over
+tokens.
+
+A **sentence** ends
+
+1. at a line break;
+2. behind a mark that ends sentences and nothing else (。 ！ ？ । ؟ and others: Unicode's Sentence_Terminal), and behind
+   `!`, `?` and `…` before white space;
+3. behind a full stop before white space, unless it stands behind a single letter ("J. Smith", "z. B.") or before a word
+   in lower case ("approx. five"); in a text without capital letters the latter ends sentences as well.
+
+Marks in a row, and closing brackets and quotes, go with the sentence that they close.
+
+A **phrase** ends where a sentence does, and at every punctuation mark that does not stand within a word or number: at
+commas, colons, dashes, brackets, quotes. An opening bracket or quote goes with what follows, other marks with what
+stands before them.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, Literal, get_args
+from unicodedata import category
+
+Span = tuple[int, int]
+Unit = Literal["token", "phrase", "sentence"]
+UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
+
+# What ends a sentence wherever it stands: Sentence_Terminal of Unicode, without what Latin script has many uses for.
+_ALWAYS: Final = frozenset(
+    "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104a\u104b\u1362\u1367"
+    "\u1368\u166e\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8\u1aa9\u1aaa\u1aab\u1b5a\u1b5b\u1c3b\u1c3c\u1c7e"
+    "\u1c7f\u3002\ua4ff\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d\uaa5e\uaa5f\uaaf0\uaaf1"
+    "\uabeb\uff01\uff0e\uff1f\uff61"
+)
+_BEFORE_SPACE: Final = frozenset("!?\u2026\u203c\u203d\u2047\u2048\u2049")
+_STOP: Final = "."
+# Marks that stand within words and numbers, too.
+_INNER: Final = frozenset("'\u2019-\u2010\u2011.,:/&@+\u00b7_")
+_QUOTES: Final = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u201f")
+
+
+def unit_spans(text: str, spans: Sequence[Span], unit: Unit) -> list[Span]:
+    """Return the units of `text` as (first token, token behind the last), one behind another.
+
+    Args:
+        text: the text.
+        spans: start and end of each of its tokens.
+        unit: what is wanted.
+    """
+    if not spans:
+        return []
+    if unit == "token":
+        return [(i, i + 1) for i in range(len(spans))]
+    ends = _ends(text, spans, sentences_only=unit == "sentence")
+    return list(pairwise([0, *ends, len(spans)]))
+
+
+def _ends(text: str, spans: Sequence[Span], *, sentences_only: bool) -> list[int]:
+    """Return the numbers of the tokens that begin a unit, but for the first."""
+    tokens = [text[start:end] for start, end in spans]
+    has_capitals = any(map(str.isupper, text))
+    found = []
+    # Whether a mark that may end a sentence stood here, perhaps with closing marks behind it.
+    ending = False
+    for i in range(1, len(spans)):
+        gap = text[spans[i - 1][1] : spans[i][0]]
+        before, after = tokens[i - 1], tokens[i]
+        ending = _ends_sentence(tokens, i - 1, ending, glued=_glued(text, spans, i - 1))
+        if "\n" in gap or "\r" in gap or "\u2028" in gap or "\u2029" in gap:
+            found.append(i)
+            ending = False
+        elif ending and _closes(after, text, spans[i], gap):
+            continue
+        elif (ending and _sentence_begins(before, after, gap, has_capitals)) or (
+            not sentences_only and _phrase_ends(text, spans, i)
+        ):
+            found.append(i)
+            ending = False
+    return found
+
+
+def _ends_sentence(tokens: Sequence[str], i: int, ending: bool, *, glued: bool) -> bool:
+    """Return whether a sentence may end behind token `i`; `ending`: whether it might have before."""
+    token = tokens[i]
+    if token in _ALWAYS:
+        return True
+    if token in _BEFORE_SPACE:
+        return not glued
+    if token == _STOP:
+        initial = i > 0 and len(tokens[i - 1]) == 1 and tokens[i - 1].isalpha()
+        return ending or not (glued or initial)
+    return ending and _is_mark(token)
+
+
+def _sentence_begins(before: str, after: str, gap: str, has_capitals: bool) -> bool:
+    """Return whether `after` begins a sentence, behind a mark that may end one."""
+    if before in _ALWAYS:
+        return True
+    if not gap:
+        return False
+    return before != _STOP or not has_capitals or not after[:1].islower()
+
+
+def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
+    """Return whether a phrase ends between tokens `i - 1` and `i`."""
+    if _is_mark(text[slice(*spans[i])]) and not _glued(text, spans, i):
+        return _opens(text, spans, i)
+    last = i - 1
+    return _is_mark(text[slice(*spans[last])]) and not _glued(text, spans, last) and not _opens(text, spans, last)
+
+
+def _is_mark(token: str) -> bool:
+    return len(token) == 1 and category(token)[0] in "PS"
+
+
+def _glued(text: str, spans: Sequence[Span], i: int) -> bool:
+    """Return whether the mark at `i` stands within a word or number, as in don't, 3.5 and and/or."""
+    start, end = spans[i]
+    if text[start:end] not in _INNER:
+        return False
+    return start > 0 and end < len(text) and text[start - 1].isalnum() and text[end].isalnum()
+
+
+def _opens(text: str, spans: Sequence[Span], i: int) -> bool:
+    start, end = spans[i]
+    mark = text[start:end]
+    if category(mark) in ("Ps", "Pi"):
+        return True
+    before_word = end < len(text) and not text[end].isspace()
+    return mark in _QUOTES and before_word and (start == 0 or text[start - 1].isspace())
+
+
+def _closes(token: str, text: str, span: Span, gap: str) -> bool:
+    """Return whether a token still belongs to the sentence that has just ended."""
+    if token in _ALWAYS or token in _BEFORE_SPACE or token == _STOP:
+        return not gap
+    if not _is_mark(token) or gap:
+        return False
+    return category(token) in ("Pe", "Pf") or token in _QUOTES
