@@ -12,6 +12,8 @@
 #   both take MODEL=model.onnx TEXTS=texts.csv
 # make attacks  attacks on the service under a memory limit, before and after a change: benchmarks/attacks.md; needs root
 #   for a limit that the kernel keeps
+# make docs  the guides as a site with search, in build/site; every link in it is checked
+# make release  wheel and sdist in dist/, checked, and installed with each extra on every Python that is here
 # make wheel  build the wheel, install it alone in a fresh environment, predict with it
 #
 # PYTHON chooses the interpreter. On Linux, PyPI's PyTorch brings CUDA along (gigabytes); for the CPU build say
@@ -21,9 +23,10 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 VENV := .venv
 TOOLS := .venv-deploy
+DOCS := .venv-docs
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: clients demo test lint types wheel kernels deploy lock sbom image stress attacks serving clean
+.PHONY: clients demo test lint types docs wheel release kernels deploy lock sbom image stress attacks serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -41,12 +44,18 @@ types: $(VENV)/.dev
 wheel: $(VENV)/.dev
 	sh scripts/check_wheel.sh $(VENV)/bin/python
 
+docs: $(DOCS)/.done
+	$(DOCS)/bin/python scripts/docs_site.py build/site
+
+release: $(VENV)/.dev
+	sh scripts/release.sh $(VENV)/bin/python
+
 kernels: $(VENV)/.dev
 	$(PIP) triton
 	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
 MODEL ?= tests/golden/model_v1.onnx
-TEXTS ?= examples/support_tickets.csv
+TEXTS ?= textcls/demo/support_tickets.csv
 MINUTES ?= 10
 
 deploy: $(TOOLS)/.done
@@ -84,10 +93,15 @@ clients: $(VENV)/.dev
 	done
 
 clean:
-	rm -rf $(VENV) $(TOOLS) .venv-clients tests/web/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TOOLS) $(DOCS) .venv-clients tests/web/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(DOCS)/.done: docs/requirements.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 $(TOOLS)/.done: deploy/requirements.txt constraints.txt
 	$(PYTHON) -m venv $(TOOLS)

@@ -8,14 +8,14 @@ model=$work/tickets.onnx
 
 say() { printf '\n$ %s\n' "$*"; }
 
-say textcls check examples/support_tickets.csv
-textcls check examples/support_tickets.csv
+say textcls check textcls/demo/support_tickets.csv
+textcls check textcls/demo/support_tickets.csv
 
-say textcls train examples/support_tickets.csv --output tickets.onnx
-textcls train examples/support_tickets.csv --output "$model"
+say textcls train textcls/demo/support_tickets.csv --output tickets.onnx
+textcls train textcls/demo/support_tickets.csv --output "$model"
 
-say textcls evaluate tickets.onnx examples/support_tickets_test.csv
-textcls evaluate "$model" examples/support_tickets_test.csv
+say textcls evaluate tickets.onnx textcls/demo/support_tickets_test.csv
+textcls evaluate "$model" textcls/demo/support_tickets_test.csv
 
 say textcls explain tickets.onnx '"my card was charged twice"'
 textcls explain "$model" "my card was charged twice"

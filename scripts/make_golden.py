@@ -76,13 +76,13 @@ def _prototypes(path: Path, config: TrainConfig) -> None:
 
 
 def _one_label() -> LabelledTexts:
-    rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
+    rows = read_labelled(ROOT / "textcls" / "demo" / "support_tickets.csv", ["text"], "label")
     return LabelledTexts(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS])
 
 
 def _several_labels() -> LabelledTexts:
     """Each text with its label, texts joined in twos with the labels of both, and greetings without any."""
-    rows = read_labelled(ROOT / "examples" / "support_tickets.csv", ["text"], "label")
+    rows = read_labelled(ROOT / "textcls" / "demo" / "support_tickets.csv", ["text"], "label")
     pairs = list(zip(rows.texts, rows.labels, strict=True))
     one, other = pairs[: 2 * ROWS], pairs[2 * ROWS : 4 * ROWS]
     given: list[tuple[str, dict[str, float]]] = [(text, {label: 1.0}) for text, label in one]

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.model_metadata import metadata_of, with_metadata
 from textcls import Classifier, artifact
 
 ROOT = Path(__file__).parent.parent
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def sample_path() -> Path:
     """The bundled training table."""
-    return ROOT / "examples" / "support_tickets.csv"
+    return ROOT / "textcls" / "demo" / "support_tickets.csv"
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +30,24 @@ def model_path() -> Path:
 def classifier(model_path: Path) -> Classifier:
     """The classifier of `model_path`."""
     return Classifier.load(model_path)
+
+
+@pytest.fixture(scope="session")
+def two_columns_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same small model as one that was trained on a subject and a body, with an example."""
+    metadata = metadata_of(model_path) | {
+        "text_columns": ["subject", "body"],
+        "example": "Charged twice\nMy card, why?",
+    }
+    path = tmp_path_factory.mktemp("two") / "mails.onnx"
+    path.write_bytes(with_metadata(model_path, metadata))
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_columns(two_columns_path: Path) -> Classifier:
+    """The classifier of `two_columns_path`."""
+    return Classifier.load(two_columns_path)
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +93,7 @@ def many_labels(many_labels_path: Path) -> Classifier:
 
 @pytest.fixture(scope="session")
 def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model as one that credits whole tokens only."""
+    """The small model as one that attributes to whole tokens only."""
     import onnx
 
     model = onnx.load(model_path)

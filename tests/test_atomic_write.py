@@ -89,7 +89,7 @@ def test_what_is_no_plain_file_is_never_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with (
-        pytest.raises(SurroundingsError, match=re.escape(f"{pipe} is no plain file and cannot be replaced")),
+        pytest.raises(SurroundingsError, match=re.escape(f"{pipe} is not a plain file and cannot be replaced")),
         atomic_write(pipe),
     ):
         pass
@@ -165,7 +165,7 @@ def test_an_input_is_no_output_under_any_name(tmp_path: Path) -> None:
     path, link = tmp_path / "in.csv", tmp_path / "link.csv"
     path.write_bytes(b"text")
     link.symlink_to(path)
-    with pytest.raises(InputError, match="is the input; choose another name"):
+    with pytest.raises(InputError, match="is also the input; choose another name"):
         check_not_an_input(link, [tmp_path / "no.csv", path])
     check_not_an_input(tmp_path / "out.csv", [path])
 

@@ -148,7 +148,7 @@ def test_the_damaged_models_differ_from_a_good_one_in_their_metadata_alone(
     models = module("models")
     good = Classifier.load(models.changed(model_path, tmp_path / "good.onnx", models.another))
     assert good.predict("a text").score == Classifier.load(model_path).predict("a text").score
-    with pytest.raises(ArtifactError, match="metadata are damaged"):
+    with pytest.raises(ArtifactError, match="metadata is damaged"):
         Classifier.load(models.changed(model_path, tmp_path / "bad.onnx", lambda info: info.update(max_tokens="many")))
 
 

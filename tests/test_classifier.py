@@ -212,7 +212,7 @@ def test_evidence_weighs_the_other_labels_by_their_probabilities() -> None:
     # By hand: of x against y and z, which are 0.75 and 0.25 of the rest; of y against x and z, 6/7 and 1/7.
     np.testing.assert_allclose(found.evidence(), [1 + 0.25, 0.5 - (0.375 + 0.0625)], atol=1e-6)
     np.testing.assert_allclose(found.evidence("y"), [-(6 - 1) / 7, 0.5 - (3 + 0.25) / 7], atol=1e-6)
-    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y, z"):
+    with pytest.raises(ConfigError, match="no label 'w'; its labels are x, y, z"):
         found.evidence("w")
 
 

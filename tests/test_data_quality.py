@@ -46,7 +46,7 @@ def test_nothing_is_found_in_rows_without_fault(tmp_path: Path) -> None:
 
 def test_what_training_refuses_is_found_beforehand(tmp_path: Path) -> None:
     found = findings(tmp_path, [("one text", "x"), ("another text", "x")])
-    assert str(found["one-label"]) == "All rows have the label 'x'; train needs at least two labels."
+    assert str(found["one-label"]) == "All rows have the label 'x'; training needs at least two labels."
     found = findings(tmp_path, [("", "x"), (" ", "y")])
     assert "train will refuse" in found["no-words"].message
 
@@ -61,7 +61,7 @@ def test_empty_texts_are_found_with_their_rows(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("", "x"), (" \n", "y")])
     assert set(found) == {"empty-text"}
     assert str(found["empty-text"]) == (
-        f"2 texts are empty; fill or remove the rows. See {tmp_path / 'rows.jsonl'}, lines 13, 14."
+        f"2 texts are empty; fill in or remove the rows. See {tmp_path / 'rows.jsonl'}, lines 13, 14."
     )
 
 
@@ -71,7 +71,7 @@ def test_copies_and_near_copies_are_told_apart_and_the_first_of_a_kind_is_none(t
     assert set(found) == {"copies", "near-copies"}
     assert found["copies"].rows == (f"{tmp_path / 'rows.jsonl'}, line 15",)
     assert [row.rpartition(" ")[2] for row in found["near-copies"].rows] == ["14", "16"]
-    assert "equal but for case, spaces and punctuation" in found["near-copies"].message
+    assert "identical except for case, spaces and punctuation" in found["near-copies"].message
 
 
 @given(st.text(st.characters(max_codepoint=127)))
@@ -100,7 +100,8 @@ def test_labels_that_differ_by_case_or_space_are_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "Late  Parcel"), ("two", "late parcel"), ("three", "late parcel")])
     message = found["alike-labels"].message
     assert (
-        "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _, - or .0; write them alike" in message
+        "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _, - or .0; write them the same way"
+        in message
     )
     found = findings(tmp_path, [*GOOD, ("one", "late_parcel"), ("two", "late-parcel"), ("three", "LateParcel")])
     assert found["alike-labels"].count == 3
@@ -116,7 +117,7 @@ def test_numbers_as_labels_are_alike_by_their_value_and_not_by_their_sign(tmp_pa
 def test_what_programs_write_where_there_is_no_text_is_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("nan", "x"), (" NULL ", "y"), ("none of it works", "x")])
     assert [row.rpartition(" ")[2] for row in found["no-text"].rows] == ["13", "14"]
-    assert str(found["no-text"]).startswith("2 texts are what programs write where there is none, such as nan or null")
+    assert str(found["no-text"]).startswith("2 texts are placeholders for missing text, such as nan or null")
 
 
 def test_markup_is_found_and_signs_that_people_write_are_none(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_a_column_of_numbers_or_keys_is_suspicious(tmp_path: Path, text: str) ->
     if "@" in text:
         assert found == {}
     else:
-        assert "is the text column the right one?" in found["codes-as-texts"].message
+        assert "is this the right text column?" in found["codes-as-texts"].message
 
 
 @pytest.mark.parametrize("text", ["\u7b2c{}\u7ae0\u8d77\u70b9", "level {}", "caf\u00e9{}"])
@@ -166,7 +167,7 @@ def test_a_constant_text_column_is_suspicious(tmp_path: Path) -> None:
 
 def test_a_label_for_nearly_every_row_is_suspicious(tmp_path: Path) -> None:
     found = findings(tmp_path, [(f"some text {word}", word) for word in "abcdefghijkl"])
-    assert "12 rows have 12 labels; is the label column the right one?" in found["many-labels"].message
+    assert "12 rows have 12 labels; is this the right label column?" in found["many-labels"].message
 
 
 def test_scripts_are_reported_by_their_share_of_the_letters() -> None:
@@ -198,8 +199,8 @@ def test_check_prints_counts_lengths_scripts_and_findings(tmp_path: Path) -> Non
         "scripts: Latin 100.0%",
     ]
     assert ["x", "7", "53.8%"] in [line.split() for line in lines]
-    assert lines[-1] == f"! 1 text is empty; fill or remove the row. See {path}, line 13."
-    assert "Nothing to complain about." in run("check", write(path, GOOD)).stdout
+    assert lines[-1] == f"! 1 text is empty; fill in or remove the row. See {path}, line 13."
+    assert "No problems found." in run("check", write(path, GOOD)).stdout
 
 
 def test_check_prints_one_json_object(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_check_reads_standard_input_and_says_what_it_guessed(tmp_path: Path) -> 
     result = run("check", "-", given="message;class\nmy card;x\nmy parcel;y\n")
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "Note: standard input is read with semicolons between its fields.",
+        "Note: standard input is read with semicolons as delimiters.",
         "Note: standard input has no column 'text'; 'message' is read as the text.",
         "Note: standard input has no column 'label'; 'class' is read as the label.",
     ]
@@ -247,6 +248,6 @@ def test_train_warns_of_what_it_finds_before_it_trains_and_quietly_does_not(tmp_
         assert result.exit_code == 0
         warned = [line for line in result.stderr.splitlines() if line.startswith("Warning: ")]
         assert warned == (
-            [] if options else [f"Warning: 1 text is empty; fill or remove the row. See {path}, line 13."]
+            [] if options else [f"Warning: 1 text is empty; fill in or remove the row. See {path}, line 13."]
         )
     assert result.stderr == ""

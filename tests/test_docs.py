@@ -60,11 +60,35 @@ def test_the_python_code_runs(name: str, model_path: Path, prototypes_path: Path
     for code in blocks("python", DOCUMENTS[name]):
         if any(f"from {package}" in code and find_spec(package) is None for package in NOT_OURS):
             continue
+        for package in re.findall(r"^import (pandas|datasets)$", code, re.MULTILINE):
+            pytest.importorskip(package)
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         assert "charged" in done.stdout
+
+
+def test_the_script_that_retrains_exchanges_the_model_and_keeps_a_better_one(tmp_path: Path, model_path: Path) -> None:
+    (script,) = blocks("sh", DOCUMENTS["docs/recipes.md"])
+    (tmp_path / "retrain.sh").write_text(script)
+    rows = (ROOT / "textcls" / "demo" / "support_tickets_test.csv").read_text("utf-8").splitlines()
+    (tmp_path / "heldout.csv").write_text("\n".join(rows[:60]), "utf-8")
+    (tmp_path / "tickets.csv").write_text("text,label\na,billing\nb,sales\n" + "c,sales\n" * 9, "utf-8")
+    shutil.copy(model_path, tmp_path / "tickets.onnx")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = {"cwd": tmp_path, "env": {**os.environ, "PATH": path}, "capture_output": True, "text": True}
+    done = subprocess.run(["sh", "retrain.sh"], **run, check=False)  # type: ignore[call-overload]
+    assert done.returncode == 1, done.stderr
+    assert "kept: " in done.stderr
+    assert (tmp_path / "tickets.onnx").read_bytes() == model_path.read_bytes()
+    # Trained on the very rows that judge it, the new one is better.
+    shutil.copy(tmp_path / "heldout.csv", tmp_path / "tickets.csv")
+    done = subprocess.run(["sh", "retrain.sh"], **run, check=False)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("exchanged: ")
+    assert (tmp_path / "before.onnx").read_bytes() == model_path.read_bytes()
+    assert (tmp_path / "tickets.onnx").read_bytes() != model_path.read_bytes()
 
 
 def test_the_json_is_json_with_the_fields_of_an_answer() -> None:

@@ -79,7 +79,7 @@ def test_every_error_can_be_imported_from_the_package() -> None:
 
 def test_a_missing_extra_is_reported_with_the_command_to_type() -> None:
     assert str(MissingExtraError("textcls serve", "fastapi", "serve")) == (
-        "textcls serve needs the package 'fastapi', which is not installed; type: pip install 'textcls[serve]'"
+        "textcls serve needs the package 'fastapi', which is not installed; run: pip install 'textcls[serve]'"
     )
 
 
@@ -112,7 +112,7 @@ def test_a_command_without_its_extra_names_the_package_and_the_command_to_type(
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == (
         f"Error: textcls {name} needs the package {package!r}, which is not installed; "
-        f"type: pip install 'textcls[{extra}]'\n"
+        f"run: pip install 'textcls[{extra}]'\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -122,7 +122,7 @@ def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path,
     done = run_without("sklearn", "evaluate", model_path, "data.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith("Error: ")
-    assert "'sklearn', which is not installed; type: pip install 'textcls[train]'\n" in done.stderr
+    assert "'sklearn', which is not installed; run: pip install 'textcls[train]'\n" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

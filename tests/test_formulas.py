@@ -65,5 +65,5 @@ def test_formats_without_formulas_refuse_the_option(model_path: Path, data: Path
     output = tmp_path / f"answers.{kind}"
     status, said = predict(model_path, data, output, "--escape-formulas")
     assert status == 2
-    assert f"{kind} has none, so leave --escape-formulas out" in said
+    assert f"{kind} has no formulas, so leave it out" in said
     assert not output.exists()

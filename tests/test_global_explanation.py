@@ -172,7 +172,7 @@ def test_labels_are_reported_alone_and_in_the_order_asked_for() -> None:
     assert not explainer.summary(labels=["y"]).mirrored
     assert explainer.summary(labels=["y"]).deciding == every.deciding[1:]
     assert explainer.summary(labels=["y", "x"]).labels == every.labels[::-1]
-    with pytest.raises(ConfigError, match="no label 'w'; the model's are x, y"):
+    with pytest.raises(ConfigError, match="no label 'w'; its labels are x, y"):
         explainer.summary(labels=["w"])
 
 
@@ -269,6 +269,6 @@ def test_many_texts_are_explained_as_one_by_one(classifier: Classifier) -> None:
 
 def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifier: Classifier) -> None:
     rows = iter([("refund", None)])
-    with pytest.raises(ConfigError, match="There is no label 'Biling'"):
+    with pytest.raises(ConfigError, match="The model has no label 'Biling'"):
         explain_globally(classifier, rows, labels=["Biling"])
     assert next(rows) == ("refund", None)

@@ -216,7 +216,7 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
     ("errors", "_unicode", "contrast", "prototypes", "units", "excerpts"),
-    ("_util", "intervention", "labels", "sequences", "tokenizer"),
+    ("_util", "intervention", "labels", "sequences", "text_columns", "tokenizer"),
     ("features", "explanation", "label_sets", "word_groups"),
     ("artifact", "data", "jobs", "prediction", "sub_token_attribution"),
     ("data_quality", "graph", "model_file"),

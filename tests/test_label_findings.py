@@ -64,18 +64,18 @@ def test_cells_with_several_labels_are_told_from_one_label_with_the_option_that_
     cells = len(set(combined(TOPICS, 60, separator)))
     sign = separator.strip()
     message = (
-        f"! The label column seems to hold several labels a cell, separated by '{sign}' ({cells} different cells, "
-        f"4 labels): use --label-separator '{sign}'."
+        f"! The label column looks like it holds several labels per cell, separated by '{sign}' ({cells} different "
+        f"cells, 4 labels): use --label-separator '{sign}'."
     )
     assert message in said.splitlines()
     assert "single row" not in said
-    assert "seems to hold" not in run("check", path, "--label-separator", sign).stdout
+    assert "looks like it holds" not in run("check", path, "--label-separator", sign).stdout
 
 
 def test_train_says_so_as_well(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", combined(TOPICS, 60, ";"))
     said = run("train", path, "-o", tmp_path / "m.onnx", "--epochs", "1", "--dim", "2").stderr
-    assert "Warning: The label column seems to hold several labels a cell, separated by ';'" in said
+    assert "Warning: The label column looks like it holds several labels per cell, separated by ';'" in said
 
 
 def test_train_tells_what_is_odd_with_several_labels_a_row(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_train_tells_what_is_odd_with_several_labels_a_row(tmp_path: Path) -> No
     warned = [
         line for line in run("train", path, "-o", tmp_path / "m.onnx", *options).stderr.splitlines() if "Warn" in line
     ]
-    few = "1 label has under 5 rows: 'z' (2); add examples: so few teach little, and measure less."
+    few = "1 label has under 5 rows: 'z' (2); add examples: so few rows teach little and cannot be measured."
     assert warned == [f"Warning: {few} See {path}, line 62."]
 
 
@@ -92,7 +92,7 @@ def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", combined(TOPICS, 60, "|"))
     for options in (["--label-separator", ";"], ["--task", "several"]):
         said = run("check", path, *options).stdout
-        assert "! Labels seem to be several in one, separated by '|' (" in said
+        assert "! Some labels look like several in one, separated by '|' (" in said
         assert "4 parts): is --label-separator '|' meant?" in said
 
 
@@ -184,7 +184,7 @@ def test_nothing_is_found_in_label_sets_without_fault() -> None:
 
 
 def test_rows_without_any_label_are_found() -> None:
-    assert str(findings([[], []])["no-labels"]) == "No row has a label; is the label column the right one?"
+    assert str(findings([[], []])["no-labels"]) == "No row has a label; is this the right label column?"
 
 
 def test_labels_with_few_rows_are_found_with_their_numbers() -> None:
@@ -211,7 +211,7 @@ def test_labels_that_always_come_together_are_found() -> None:
     found = findings(rows)
     assert set(found) == {"labels-together"}
     assert found["labels-together"].message == (
-        "The labels 'x' and 'y' (10 rows) always come together; make one of them if they say the same."
+        "The labels 'x' and 'y' (10 rows) always occur together; merge them if they mean the same."
     )
     assert findings([*rows, ["x"]]) == {}
 
@@ -220,7 +220,7 @@ def test_labels_on_nearly_all_rows_or_hardly_any_are_found() -> None:
     rows = [["x", "often"], ["y", "often"]] * 400
     common = find(survey([*rows, ["x"], ["y"]]))
     assert [str(finding) for finding in common if finding.kind == "unbalanced-labels"] == [
-        "1 label is on nearly every row: 'often' (800 of 802); it says little there."
+        "1 label is on nearly every row, and so says little: 'often' (800 of 802)."
     ]
     scarce = findings([*([["x"], ["y"]] * 400), *([["x", "seldom"]] * 8)])["unbalanced-labels"]
     assert scarce.message.startswith("1 of 3 labels is on one row of 100 or fewer: 'seldom' (8); if they matter")
@@ -242,8 +242,8 @@ def test_one_label_a_row_may_be_unbalanced_too() -> None:
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        ([0] * 12, "All weights are 0, so no row counts; is the weight column the right one?"),
-        ([2.5] * 12, "All weights are 2.5, which is as good as none; is the weight column the right one?"),
+        ([0] * 12, "All weights are 0, so no row counts; is this the right weight column?"),
+        ([2.5] * 12, "All weights are 2.5, which has no effect; is this the right weight column?"),
         ([1] * 12, None),
         ([0, 1] * 6, None),
     ],
@@ -258,7 +258,7 @@ def test_labels_of_validation_rows_that_no_training_row_has_are_found(tmp_path: 
     rows = write(tmp_path / "rows.csv", ["x;y", "x", "y"] * 5)
     valid = write(tmp_path / "valid.csv", ["x;z", "", "y"])
     said = run("check", rows, "--valid", valid, "--label-separator", ";").stdout
-    assert "! No training row has what validation rows have as a label: 'z'; add examples" in said
+    assert "! Validation rows have labels that no training row has: 'z'; add examples" in said
     assert f"correct the label. See {valid}, line 2." in said
 
 

@@ -51,20 +51,20 @@ def check_sentence(said: str) -> None:
     [
         ({"labels": ["a", "b", "c", "d", "e", "f"]}, "6 labels, 7 numbers in the bias"),
         ({"labels": ["a", "b", "c", "d", "e", "f"], "bias": [0.0] * 6}, "name 6 labels, and its output"),
-        ({"labels": ["a", "b", "c", "d", "e", "f", "a"]}, "two labels have one name"),
-        ({"labels": ["a", "b", "c", "d", "e", "f", 7]}, "labels holds something that is no string"),
+        ({"labels": ["a", "b", "c", "d", "e", "f", "a"]}, "two labels have the same name"),
+        ({"labels": ["a", "b", "c", "d", "e", "f", 7]}, "labels contains something that is not a string"),
         ({"labels": ["a", "b", "c", "d", "e", "f", ""]}, "label number 6 is empty"),
         (
             {"labels": ["a", "b", "c", "d", "e", "f", "x" * (LABEL_CHARACTERS + 1)]},
             "label number 6 has 1,001 characters",
         ),
         ({"labels": ["a", "b", "c", "d", "e", "f", "\ud83d"]}, "an unpaired surrogate"),
-        ({"labels": "abcdefg"}, "labels is no list"),
+        ({"labels": "abcdefg"}, "labels is not a list"),
         ({"labels": [], "bias": []}, "there are no labels"),
-        ({"threshold": float("nan")}, "threshold holds 'nan', which is no finite number"),
+        ({"threshold": float("nan")}, "threshold holds 'nan', which is not a finite number"),
         ({"threshold": 5}, "the threshold is 5, and must be a probability"),
-        ({"threshold": True}, "threshold holds 'True', which is no finite number"),
-        ({"threshold": "0.5"}, "threshold holds '0.5', which is no finite number"),
+        ({"threshold": True}, "threshold holds 'True', which is not a finite number"),
+        ({"threshold": "0.5"}, "threshold holds '0.5', which is not a finite number"),
         ({"temperature": 0}, "the temperature is 0, and must be above 0"),
         ({"temperature": float("inf")}, "temperature holds 'inf'"),
         ({"temperature": 3.0}, "not those of its logits and the temperature"),
@@ -84,12 +84,12 @@ def check_sentence(said: str) -> None:
         ),
         ({"model": {"attention": "kernel"}}, "do not add up to its contributions"),
         ({"model": {}}, "tickets.onnx"),
-        ({"model": []}, "model is no object"),
-        ({"training": None}, "training is no object"),
+        ({"model": []}, "model is not an object"),
+        ({"training": None}, "training is not an object"),
         ({"training": {"\ud83d": 1}}, "an unpaired surrogate"),
         ({"training": {"note": "x" * 16_000_000}}, "and 16,000,000 are the most"),
-        ({"text_columns": "text"}, "text_columns is no list"),
-        ({"text_columns": [None]}, "text_columns holds something that is no string"),
+        ({"text_columns": "text"}, "text_columns is not a list"),
+        ({"text_columns": [None]}, "text_columns contains something that is not a string"),
         ({"text_columns": []}, "must name columns"),
         ({"label_column": None}, "must name columns"),
         ({"task": "multi-label"}, "none that this version of textcls knows"),
@@ -115,19 +115,19 @@ SEVEN = [0.5] * 7
         ({"task": "single-label"}, "the task is none that this version of textcls knows"),
         ({"task": "several"}, "the task is none that this version of textcls knows"),
         ({"task": ["multi-label"]}, "the task is none that this version of textcls knows"),
-        ({"thresholds": None}, "thresholds is no list"),
+        ({"thresholds": None}, "thresholds is not a list"),
         ({"thresholds": SEVEN[1:]}, "7 labels, 6 numbers in thresholds"),
-        ({"thresholds": [*SEVEN[1:], 1.2]}, "thresholds hold a number that is no probability"),
-        ({"thresholds": [*SEVEN[1:], -0.1]}, "thresholds hold a number that is no probability"),
-        ({"thresholds": [*SEVEN[1:], float("nan")]}, "thresholds holds 'nan', which is no finite number"),
-        ({"thresholds": [*SEVEN[1:], True]}, "thresholds holds 'True', which is no finite number"),
-        ({"scale": "1"}, "scale is no list"),
+        ({"thresholds": [*SEVEN[1:], 1.2]}, "thresholds contain a number that is not a probability"),
+        ({"thresholds": [*SEVEN[1:], -0.1]}, "thresholds contain a number that is not a probability"),
+        ({"thresholds": [*SEVEN[1:], float("nan")]}, "thresholds holds 'nan', which is not a finite number"),
+        ({"thresholds": [*SEVEN[1:], True]}, "thresholds holds 'True', which is not a finite number"),
+        ({"scale": "1"}, "scale is not a list"),
         ({"scale": [*SEVEN, 0.5]}, "7 labels, 8 numbers in scale"),
-        ({"scale": [*SEVEN[1:], 0]}, "scale holds a number that is not above 0"),
-        ({"scale": [*SEVEN[1:], "1"]}, "scale holds '1', which is no finite number"),
+        ({"scale": [*SEVEN[1:], 0]}, "scale contains a number that is not above 0"),
+        ({"scale": [*SEVEN[1:], "1"]}, "scale holds '1', which is not a finite number"),
         ({"scale": [9.0] * 7}, "not those of its logits and the scale and shift of its metadata"),
         ({"shift": [3.0] * 7}, "not those of its logits and the scale and shift of its metadata"),
-        ({"shift": [*SEVEN[1:], float("inf")]}, "shift holds 'inf', which is no finite number"),
+        ({"shift": [*SEVEN[1:], float("inf")]}, "shift holds 'inf', which is not a finite number"),
         ({"bias": [1.0] * 7}, "its bias and contributions do not add up to its logits"),
     ],
     ids=lambda value: str(value)[:60],
@@ -258,18 +258,18 @@ def odd_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[P
     """Something that is no model file, and what is said of it."""
     path = tmp_path / "odd.onnx"
     if request.param == "device":
-        yield Path("/dev/zero"), "/dev/zero is no regular file: copy the model to one."
+        yield Path("/dev/zero"), "/dev/zero is not a regular file; copy the model to one."
     elif request.param == "pipe":
         os.mkfifo(path)
-        yield path, f"{path} is no regular file: copy the model to one."
+        yield path, f"{path} is not a regular file; copy the model to one."
     elif request.param == "socket":
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
-            yield path, f"{path} is no regular file: copy the model to one."
+            yield path, f"{path} is not a regular file; copy the model to one."
     else:
         with path.open("wb") as file:
             file.truncate(3 * GIB)
-        yield path, f"{path} has 3,221,225,472 bytes, and a model file may have 2,000,000,000"
+        yield path, f"{path} has 3,221,225,472 bytes, and a model file may have at most 2,000,000,000"
 
 
 def test_what_is_no_file_of_bounded_size_is_refused_at_once(odd_file: tuple[Path, str], tmp_path: Path) -> None:
@@ -287,9 +287,8 @@ def test_a_model_larger_than_the_operator_allows_is_refused_before_it_is_read(mo
     status, told = run("serve", model_path, "--port", "0", "--max-model-bytes", "100000")
     size = model_path.stat().st_size
     assert status == 4
-    assert (
-        told == f"Error: {model_path} has {size:,} bytes, and a model file may have 100,000; max_model_bytes says so.\n"
-    )
+    limit = "a model file may have at most 100,000; max_model_bytes says so."
+    assert told == f"Error: {model_path} has {size:,} bytes, and {limit}\n"
 
 
 def test_a_model_whose_metadata_tell_nothing_of_its_training_is_inspected_in_one_sentence(

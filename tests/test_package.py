@@ -81,6 +81,7 @@ def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(content
         for path in [
             *package.rglob("*.py"),
             *package.glob("display/html/assets/*"),
+            *package.glob("demo/*"),
             *package.glob("vectors/english/*"),
             package / "py.typed",
         ]

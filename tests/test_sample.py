@@ -11,7 +11,7 @@ from scipy import sparse
 
 from textcls.tokenizer import tokenize
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+SAMPLE = Path(__file__).parent.parent / "textcls" / "demo"
 NEAR = 0.5
 
 
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
 def read(name: str) -> Sample:
     """Read with the csv module alone, in strict UTF-8: byte-order marks and stray bytes would show."""
-    with (EXAMPLES / name).open(encoding="utf-8", errors="strict", newline="") as file:
+    with (SAMPLE / name).open(encoding="utf-8", errors="strict", newline="") as file:
         header, *rows = csv.reader(file, strict=True)
     assert all(len(row) == 2 for row in rows)
     return Sample(header, [row[0] for row in rows], [row[1] for row in rows])

@@ -25,7 +25,7 @@ class Frame:
 
 NO_SEQUENCES = [
     (Frame(), "A Frame is a table, not a sequence of texts: pass one of its columns, as in table['text']."),
-    ({"my card": 1}, "A dict is not a sequence of texts: pass its values as a list."),
+    ({"my card": 1}, "A dict is not a sequence of texts: pass its values as a list, as in list(given.values())."),
     ({"my card"}, "A set has no order: pass the texts as a list."),
     ({"my card": 1}.keys(), "A dict_keys has no order: pass the texts as a list."),
     (b"my card", "The texts are bytes: decode them to strings, as in given.decode('utf-8')."),

@@ -69,6 +69,7 @@ LABEL_BIAS: Final = "label_bias"
 MOST_BYTES: Final = 2_000_000_000
 METADATA_CHARACTERS: Final = 16_000_000
 MOST_TOKENS: Final = 1_000_000
+EXAMPLE_CHARACTERS: Final = 10_000
 LARGEST: Final = 3e38
 _OF_SEVERAL: Final = ("scale", "shift", "thresholds")
 _NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -107,6 +108,7 @@ class ModelInfo:
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
         prototypes: the support rows of the labels, where labels are made of such.
+        example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
     """
 
     labels: tuple[str, ...]
@@ -125,6 +127,7 @@ class ModelInfo:
     shift: tuple[float, ...] | None = None
     thresholds: tuple[float, ...] | None = None
     prototypes: Prototypes | None = None
+    example: str | None = None
 
     @property
     def norm(self) -> bool:
@@ -139,7 +142,7 @@ class ModelInfo:
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         found = asdict(replace(self, prototypes=None))
-        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
+        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL), *(() if self.example else ("example",)))
         found = {name: value for name, value in found.items() if name not in left_out}
         return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
 
@@ -155,7 +158,9 @@ class ModelInfo:
             ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
         """
         if METADATA_KEY not in metadata:
-            raise ArtifactError(f"{path} is an ONNX file but not a textcls model: it has no {METADATA_KEY!r} metadata.")
+            raise ArtifactError(
+                f"{path} is an ONNX file but not a textcls model: it lacks the {METADATA_KEY!r} metadata."
+            )
         try:
             found = _json_object(metadata[METADATA_KEY])
             version = _whole(found, "format_version", 1)
@@ -171,10 +176,19 @@ class ModelInfo:
         )
 
 
+def example_problem(text: str) -> str | None:
+    """Return what is wrong with a text that a file is to keep as an example, None if nothing is."""
+    if not text.strip():
+        return "is empty"
+    if len(text) > EXAMPLE_CHARACTERS:
+        return f"has {len(text):,} characters; the maximum is {EXAMPLE_CHARACTERS:,}"
+    if unpaired_surrogate(text):
+        return "holds half a character (an unpaired surrogate), which has no UTF-8 form"
+    return None
+
+
 def _damaged(path: Path, why: str) -> ArtifactError:
-    return ArtifactError(
-        f"{path}: the textcls metadata are damaged ({why.rstrip('.')}); train or copy the model again."
-    )
+    return ArtifactError(f"{path}: the textcls metadata is damaged ({why.rstrip('.')}); train or copy the model again.")
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -213,6 +227,9 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     prototypes = "prototypes" in found
     if task not in TASKS or (task == "multi-label") + prototypes != (version == 2):
         raise ValueError("the task is none that this version of textcls knows")
+    example = found.get("example")
+    if example is not None and (not isinstance(example, str) or example_problem(example)):
+        raise ValueError("the example is not a valid text")
     text_columns = _strings(found, "text_columns")
     if not text_columns or not isinstance(found["label_column"], str):
         raise ValueError("text_columns and label_column must name columns")
@@ -229,6 +246,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": threshold,
         "task": task,
         "format_version": version,
+        "example": example,
         **(_of_several(found, len(labels)) if task == "multi-label" else {}),
         **({"prototypes": Prototypes.from_json(_object(found, "prototypes"), len(labels))} if prototypes else {}),
     }
@@ -243,37 +261,37 @@ def _of_several(found: Mapping[str, Any], labels: int) -> dict[str, Any]:
             raise ValueError(f"{labels} labels, {len(numbers)} numbers in {name}")
         checked[name] = numbers
     if not min(checked["scale"]) > 0:
-        raise ValueError("scale holds a number that is not above 0")
+        raise ValueError("scale contains a number that is not above 0")
     if not all(0 <= number <= 1 for number in checked["thresholds"]):
-        raise ValueError("thresholds hold a number that is no probability")
+        raise ValueError("thresholds contain a number that is not a probability")
     return checked
 
 
 def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = found[name]
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return value
 
 
 def _items(found: Mapping[str, Any], name: str) -> list[Any]:
     value = found[name]
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} is not a list")
     return value
 
 
 def _strings(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = _items(found, name)
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{name} holds something that is no string")
+        raise ValueError(f"{name} contains something that is not a string")
     return tuple(values)
 
 
 def _number(value: object, name: str) -> float:
     # True and False are integers for Python. The bound is that of 32 bits.
     if type(value) not in (int, float) or not abs(float(value)) <= LARGEST:  # type: ignore[arg-type]
-        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is no finite number")
+        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is not a finite number")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -309,20 +327,20 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
         if error.errno in _NO_FILE:
             raise ArtifactError(f"There is no model file {path}.") from error
         if error.errno == errno.EACCES:
-            raise ArtifactError(f"{path} may not be read: give the user of this process the right to.") from error
+            raise ArtifactError(f"{path} cannot be read: give this process's user permission to.") from error
         raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
     except ValueError as error:  # a NUL in the name
         raise ArtifactError(f"There is no model file {str(path)!r}.") from error
-    raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+    raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
 
 
 def _content(file: IO[bytes], path: Path, most: int, advice: str) -> bytes:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
-        raise ArtifactError(f"{path} is no regular file: copy the model to one.")
+        raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
     if found.st_size > most:
-        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have {most:,}{advice}.")
+        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have at most {most:,}{advice}.")
     data = file.read(found.st_size + 1)
     if len(data) != found.st_size:
-        raise ArtifactError(f"{path} is being written: move a finished file into its place.")
+        raise ArtifactError(f"{path} is still being written; move a finished file into its place.")
     return data

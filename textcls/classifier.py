@@ -17,6 +17,10 @@ from textcls.prototypes import SupportAttention
 from textcls.self_test import self_test
 from textcls.sequences import require_sequence
 from textcls.sub_token_attribution import SubTokenAttribution
+from textcls.text_columns import text_of_row
+
+# A text as the model reads it, or a row with the text columns of the training.
+Text = str | Mapping[str, Any]
 
 _ANSWER: Final = ("probabilities", "attention")
 _EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
@@ -25,9 +29,12 @@ _EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
 class Classifier:
     """A saved model, ready to answer. Safe to share between threads.
 
+    ```python
     classifier = Classifier.load("tickets.onnx")
     classifier.predict("my card was charged twice").label
     classifier.predict(["first text", "second text"], explain=True)
+    classifier.predict({"subject": "Charged twice", "body": "My card ..."})  # trained on two columns
+    ```
 
     Attributes:
         info: what the file says of the model.
@@ -81,67 +88,76 @@ class Classifier:
     # A str is itself a sequence of str; the first signature that fits is the one that counts.
     @overload
     def predict(  # type: ignore[overload-overlap]
-        self, texts: str, *, explain: bool = False, threshold: float | None = None
+        self, texts: Text, *, explain: bool = False, threshold: float | None = None
     ) -> Prediction: ...
 
     @overload
     def predict(
-        self, texts: Sequence[str], *, explain: bool = False, threshold: float | None = None
+        self, texts: Sequence[Text], *, explain: bool = False, threshold: float | None = None
     ) -> list[Prediction]: ...
 
     def predict(
-        self, texts: str | Sequence[str], *, explain: bool = False, threshold: float | None = None
+        self, texts: Text | Sequence[Text], *, explain: bool = False, threshold: float | None = None
     ) -> Prediction | list[Prediction]:
         """Classify one text or several.
 
         Args:
-            texts: a text, or a sequence of texts; a sequence gives a list in the same order.
+            texts: a text, or a sequence of texts; a sequence gives a list in the same order. A text is a string as the
+                model reads it, or a row: a mapping with the text columns of the training, `info.text_columns`.
             explain: also say what each token added to each label.
             threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
                 text may have several labels: the probability from which on each is assigned; by default that of the
                 label.
 
         Raises:
-            InputError: something else than text was given.
+            InputError: something else than text was given, or a row lacks a column.
             ConfigError: the threshold is no probability.
         """
         threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
-        if isinstance(texts, str):
-            return next(self._predict_batch([texts], explain, threshold))
+        if isinstance(texts, str) or self._is_row(texts):
+            return next(self._predict_batch([self._text(texts, "The row")], explain, threshold))
         require_sequence(texts, "texts")
         try:
-            texts = list(texts)
+            given = list(texts)
         except TypeError as error:
             raise InputError(f"A text or a sequence of texts is needed, not {type(texts).__name__}.") from error
-        for i, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"Text {i} is not a string but {type(text).__name__}.")
-        answers: list[Prediction | None] = [None] * len(texts)
-        lengths = [len(text) for text in texts]
+        read = [text if isinstance(text, str) else self._text(text, f"Text {i}") for i, text in enumerate(given)]
+        answers: list[Prediction | None] = [None] * len(read)
+        lengths = [len(text) for text in read]
         # Texts of similar length together, shortest first, so that little is padding.
-        for which in self.cost.divide(lengths, sorted(range(len(texts)), key=lengths.__getitem__)):
-            for i, answer in zip(
-                which, self._predict_batch([texts[i] for i in which], explain, threshold), strict=True
-            ):
+        for which in self.cost.divide(lengths, sorted(range(len(read)), key=lengths.__getitem__)):
+            for i, answer in zip(which, self._predict_batch([read[i] for i in which], explain, threshold), strict=True):
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
-    @overload
-    def explain(self, texts: str) -> Explanation: ...  # type: ignore[overload-overlap]
+    def _is_row(self, given: object) -> bool:
+        """Return whether it is a row, and no mapping from or to texts."""
+        return isinstance(given, Mapping) and any(name in given for name in self.info.text_columns)
+
+    def _text(self, given: object, where: str) -> str:
+        """Return a text as the model reads it; `where` is what it is called in messages."""
+        if isinstance(given, str):
+            return given
+        if isinstance(given, Mapping):
+            return text_of_row(given, self.info.text_columns, where)
+        raise InputError(f"{where} is not a string but {type(given).__name__}.")
 
     @overload
-    def explain(self, texts: Sequence[str]) -> list[Explanation]: ...
+    def explain(self, texts: Text) -> Explanation: ...  # type: ignore[overload-overlap]
 
-    def explain(self, texts: str | Sequence[str]) -> Explanation | list[Explanation]:
+    @overload
+    def explain(self, texts: Sequence[Text]) -> list[Explanation]: ...
+
+    def explain(self, texts: Text | Sequence[Text]) -> Explanation | list[Explanation]:
         """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
 
         Raises:
-            InputError: something else than text was given.
+            InputError: as `predict` says.
         """
-        if isinstance(texts, str):
-            return self.explain([texts])[0]
         answers = self.predict(texts, explain=True)
-        return [answer.explanation for answer in answers if answer.explanation is not None]
+        if isinstance(answers, Prediction):
+            return _explanation(answers)
+        return [_explanation(answer) for answer in answers]
 
     def parts(self, text: str) -> list[SubTokenAttribution]:
         """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
@@ -156,7 +172,8 @@ class Classifier:
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:
-            raise ConfigError(f"{self.path} credits whole tokens only; train without a mixing layer, with few seeds.")
+            remedy = "a linear head" if self.info.prototypes is not None else "few seeds and no mixing layer"
+            raise ConfigError(f"{self.path} attributes to whole tokens only; for their parts, train with {remedy}.")
         return self.graph.sub_token_attributions(text)
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:
@@ -202,6 +219,12 @@ class Classifier:
                 int(np.count_nonzero(attention)),
                 thresholds,
             )
+
+
+def _explanation(answer: Prediction) -> Explanation:
+    """Return the explanation that was asked for."""
+    assert answer.explanation is not None
+    return answer.explanation
 
 
 def _arrived(path: Path) -> Classifier:

@@ -81,7 +81,7 @@ class Attribution:
             ConfigError: `k` is negative.
         """
         if k is not None and k < 0:
-            raise ConfigError(f"There are no {k} strongest tokens; ask for 0 or more.")
+            raise ConfigError(f"k must be 0 or more, not {k}.")
         return np.argsort(-np.abs(self.values), kind="stable")[:k]
 
     def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:
@@ -258,7 +258,7 @@ class Explanation:
         else:
             contrast = one_against_one(len(self.labels), number, self._number(against))
         if name == against:
-            raise ConfigError(f"{name!r} cannot be held against itself; name another label.")
+            raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes)
@@ -311,7 +311,7 @@ class Explanation:
         self._number(name)
         other = self._most_probable_other(name) if against is None else against
         if other is None:
-            raise ConfigError(f"The model knows only the label {name!r}; there is nothing to hold against it.")
+            raise ConfigError(f"The model knows only the label {name!r}; there is no other label to contrast it with.")
         return self.attribution(name, other).values
 
     def top(self, k: int, label: str | None = None) -> tuple[TokenAttribution, ...]:

@@ -43,7 +43,7 @@ class Graph:
             metadata = session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError as error:
             raise ArtifactError(
-                f"{path} is damaged: its metadata are no UTF-8; train or copy the model again."
+                f"{path} is damaged: its metadata is not UTF-8; train or copy the model again."
             ) from error
         return cls(session, ModelInfo.from_metadata(metadata, path), path)
 
@@ -101,5 +101,5 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
         raise ArtifactError(
-            f"{path} is not a model that ONNX Runtime can read: it is damaged or no ONNX file."
+            f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file."
         ) from error

@@ -34,7 +34,7 @@ def remove(text: str, spans: Sequence[Span], which: Iterable[int], removal: Remo
         ConfigError: there is no such way of removal.
     """
     if removal not in REMOVALS:
-        raise ConfigError(f"There is no removal {removal!r}; choose delete or mask.")
+        raise ConfigError(f"Unknown removal {removal!r}; choose delete or mask.")
     chosen = set(which)
     if removal == "mask":
         return exchange(text, spans, dict.fromkeys(chosen, MASK))

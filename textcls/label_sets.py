@@ -37,7 +37,7 @@ def separated(value: Any, separator: str) -> LabelSet | str:
     if value is None:
         return NO_LABELS
     if isinstance(value, list | dict | bytes):
-        return f"are {_kind(value)}, which has no separator; leave out --label-separator"
+        return f"are {_kind(value)}, which has no separator; leave --label-separator out"
     return of_names(part for part in str(value).split(separator) if part.strip())
 
 
@@ -82,7 +82,7 @@ def in_json(value: Any) -> LabelSet | str:
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
-        return 'are no JSON; write a list such as ["billing", "refund"]'
+        return 'are not JSON; write a list such as ["billing", "refund"]'
     if isinstance(found, list | dict):
         return structured(found)
     return f'are {_kind(found)} and no list; write a list such as ["billing", "refund"]'
@@ -132,11 +132,11 @@ def probability(value: Any) -> float | str:
     elif isinstance(value, int | float):
         found = float(value) if abs(value) <= 1 or math.isnan(value) else math.inf
     else:
-        return f"{_kind(value)} is no probability; write a number from 0 to 1"
+        return f"{_kind(value)} is not a probability; write a number from 0 to 1"
     # `nan` compares as false.
     if 0 <= found <= 1:
         return found
-    return f"{_shown(str(value).strip())} is no probability; write a number from 0 to 1"
+    return f"{_shown(str(value).strip())} is not a probability; write a number from 0 to 1"
 
 
 def weight(value: Any) -> float | str:

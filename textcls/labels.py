@@ -29,7 +29,7 @@ def label_problem(label: str) -> str | None:
     if not label:
         return "is empty"
     if len(label) > LABEL_CHARACTERS:
-        return f"has {len(label):,} characters, and {LABEL_CHARACTERS:,} are the most"
+        return f"has {len(label):,} characters; the maximum is {LABEL_CHARACTERS:,}"
     if surrogate := unpaired_surrogate(label):
         return f"holds {ascii(surrogate)[1:-1]}, half a character that has no UTF-8 form"
     return None
@@ -48,12 +48,12 @@ def labels_problem(labels: Sequence[str]) -> str | None:
     if not labels:
         return "there are no labels"
     if len(labels) > MOST_LABELS:
-        return f"there are {len(labels):,} labels, and {MOST_LABELS:,} are the most"
+        return f"there are {len(labels):,} labels; the maximum is {MOST_LABELS:,}"
     for i, label in enumerate(labels):
         if wrong := label_problem(label):
             return f"label number {i} {wrong}"
     if len(set(labels)) < len(labels):
-        return "two labels have one name"
+        return "two labels have the same name"
     if sum(map(len, labels)) > ALL_CHARACTERS:
         return f"the labels have more than {ALL_CHARACTERS:,} characters together"
     return None
@@ -70,4 +70,4 @@ def label_number(labels: Sequence[str], label: str) -> int:
     spelt = {name.lower(): name for name in reversed(labels)}
     near = get_close_matches(label.lower(), spelt, 1)
     meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
-    raise ConfigError(f"There is no label {label!r}{meant}; the model's are {', '.join(labels)}.")
+    raise ConfigError(f"The model has no label {label!r}{meant}; its labels are {', '.join(labels)}.")

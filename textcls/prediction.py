@@ -118,7 +118,7 @@ class Prediction:
             ConfigError: `k` is negative.
         """
         if k is not None and k < 0:
-            raise ConfigError(f"There are no {k} best labels; ask for 0 or more.")
+            raise ConfigError(f"k must be 0 or more, not {k}.")
         order = np.argsort(-self.probabilities, kind="stable")[:k]
         return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]
 

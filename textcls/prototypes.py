@@ -86,7 +86,7 @@ class Prototypes:
         """
         scale, keeps_texts, columns = found["scale"], found["keeps_texts"], found["support"]
         if type(scale) not in (int, float) or not 0 < scale <= MOST_SCALE:
-            raise ValueError(f"the scale of the prototypes is no number above 0 and up to {MOST_SCALE}")
+            raise ValueError(f"the scale of the prototypes is not a number above 0 and up to {MOST_SCALE}")
         if not isinstance(keeps_texts, bool) or not isinstance(columns, list) or len(columns) != labels:
             raise ValueError("the prototypes are not those of the labels")
         support = tuple(_support_rows(column, keeps_texts) for column in columns)
@@ -129,13 +129,13 @@ class SupportAttention:
 
 def _support_rows(column: Any, keeps_texts: bool) -> tuple[SupportRow, ...]:
     if not isinstance(column, dict):
-        raise ValueError("the support rows of a label are no object")
+        raise ValueError("the support rows of a label are not an object")
     row, rows, taught = _wholes(column["row"]), _wholes(column["rows"]), column["taught"]
     texts: Sequence[str | None] = [None] * len(row)
     if keeps_texts:
         texts = column["texts"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError("the texts of support rows are no strings")
+            raise ValueError("the texts of support rows are not strings")
     if not len(row) == len(rows) == len(texts) > 0:
         raise ValueError("a label has no support rows, or not one of each kind a row")
     if type(taught) is not int or not 0 <= taught <= len(row):

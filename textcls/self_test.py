@@ -83,7 +83,7 @@ def _answers_problem(graph: Graph) -> str | None:
     scores, logits = found["probabilities"], found["logits"]
     sums_hold = info.several or (abs(scores.sum(1) - 1) < _ROUNDING).all()
     if not (np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 1 + _ROUNDING).all() and sums_hold):
-        return "its scores are no probabilities"
+        return "its scores are not probabilities"
     if not np.allclose(scores, _probabilities(logits, info), atol=_ROUNDING):
         what = "the scale and shift" if info.several else "the temperature"
         return f"its scores are not those of its logits and {what} of its metadata"

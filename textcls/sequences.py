@@ -21,7 +21,9 @@ def require_sequence(given: object, what: str) -> None:
             f"A {kind} is a table, not a sequence of {what}: pass one of its columns, as in table['text']."
         )
     if isinstance(given, Mapping):
-        raise InputError(f"A {kind} is not a sequence of {what}: pass its values as a list.")
+        raise InputError(
+            f"A {kind} is not a sequence of {what}: pass its values as a list, as in list(given.values())."
+        )
     if isinstance(given, Set):
         raise InputError(f"A {kind} has no order: pass the {what} as a list.")
     if isinstance(given, bytes | bytearray):

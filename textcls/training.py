@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls._util import optional_dependencies
-from textcls.classifier import Classifier
+from textcls.classifier import Classifier, Text
 from textcls.data_quality.label_audit import LabelAudit
 from textcls.sequences import require_sequence
 
@@ -15,14 +15,14 @@ Label = str | Collection[str] | Mapping[str, float]
 
 
 def train(
-    texts: Sequence[str],
+    texts: Sequence[Text],
     labels: Sequence[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[str], Sequence[Label]] | None = None,
+    valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
     weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
-    unlabelled: Sequence[str] | None = None,
+    unlabelled: Sequence[Text] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
@@ -31,7 +31,8 @@ def train(
     """Train on `texts` and their `labels`, write the model to `output`, and return it.
 
     Args:
-        texts: the training texts.
+        texts: the training texts: strings, or rows with the same text columns each, such as `{"subject": ..., "body":
+            ...}`. The columns of the first row, in its order, are those that the model will read.
         labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
             none: a list or a set of them, or a mapping from labels to probabilities, of each text.
         output: the ONNX file to write; it appears whole, or not at all.

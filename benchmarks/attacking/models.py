@@ -20,7 +20,7 @@ Change = Callable[[dict[str, Any]], None]
 
 def with_few_labels(tree: Path, folder: Path) -> Path:
     """Return a model of the bundled sample, trained by the checkout `tree` unless it is there."""
-    return _trained(tree, tree / "examples" / "support_tickets.csv", folder / "few.onnx")
+    return _trained(tree, tree / "textcls" / "demo" / "support_tickets.csv", folder / "few.onnx")
 
 
 def with_many_labels(tree: Path, folder: Path) -> Path:

@@ -43,10 +43,10 @@ def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path:
     assert f"20 rows   accuracy {report['accuracy']:.2%}   macro-F1 {report['macro_f1']:.2%}" in output
     assert f"ECE {report['ece']:.3f}" in output
     for label in report["labels"]:
-        shown = [label["label"], *(f"{label[name]:.3f}" for name in ("precision", "recall", "f1")), str(label["rows"])]
+        shown = [label["label"], *(f"{label[name]:.1%}" for name in ("precision", "recall", "f1")), str(label["rows"])]
         assert shown in [line.split() for line in output.splitlines()]
     assert "right \\ answered" in output
-    assert "The model does not know 'gossip': those rows count as errors." in output
+    assert "The model does not know 'gossip': rows with such labels count as errors." in output
 
 
 def test_evaluate_reads_several_files_guesses_columns_and_skips_bad_rows(

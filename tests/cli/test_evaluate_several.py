@@ -80,8 +80,8 @@ def test_what_it_prints_names_scores_labels_and_what_is_mixed_up(model: Path, li
     assert f"F1 a row {found['samples_f1']:.2%}   ranking loss {found['ranking_loss']:.2%}" in output
     lines_of = [line.split() for line in output.splitlines()]
     for label in found["labels"]:
-        scores = [f"{label[name]:.3f}" for name in ("threshold", "precision", "recall", "f1")]
-        precision = "-" if label["average_precision"] is None else f"{label['average_precision']:.3f}"
+        scores = [f"{label[name]:.1%}" for name in ("threshold", "precision", "recall", "f1")]
+        precision = "-" if label["average_precision"] is None else f"{label['average_precision']:.1%}"
         counts = [str(label["rows"]), str(label["assigned"])]
         assert [label["label"], *scores, precision, f"{label['ece']:.3f}", *counts] in lines_of
     for pair in found["mixed_up"][:3]:
@@ -133,7 +133,7 @@ def test_labels_are_read_as_they_were_written_in_the_training(model: Path, heldo
 def test_rows_of_one_label_are_refused_unless_they_are_meant(model: Path, tmp_path: Path) -> None:
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("refund", "returns"), ("b", "billing")])
     assert fail(3, "evaluate", model, data) == (
-        f"Error: {data}, line 2 has one label, and the model may give several; add --label-separator if a cell holds "
+        f"Error: {data}, line 2 has one label, but the model assigns several; add --label-separator if a cell holds "
         "several, or --task several if each row has one or none.\n"
     )
     assert json.loads(succeed("evaluate", model, data, "--task", "several", "--json"))["rows"] == 2
@@ -143,12 +143,14 @@ def test_a_model_of_one_label_refuses_rows_with_several(
     model_path: Path, classifier: Classifier, heldout: Path, lines: Path
 ) -> None:
     said = fail(2, "evaluate", model_path, heldout, *SEPARATED)
-    assert said == f"Error: {model_path} gives one label a text; evaluate it on rows with one label each.\n"
-    assert "one label a row is needed" in fail(3, "evaluate", model_path, lines)
+    assert said == f"Error: {model_path} gives each text one label; evaluate it on rows with one label each.\n"
+    assert "each row needs exactly one" in fail(3, "evaluate", model_path, lines)
     assert "and MODEL gives one" in fail(2, "evaluate", model_path, heldout, "--target-recall", "0.9")
-    with pytest.raises(InputError, match=r"^Row 0 has labels in a list, and this model gives one label a text\.$"):
+    with pytest.raises(InputError, match=r"^Row 0 has labels in a list, and this model gives one label per text\.$"):
         textcls.evaluate(classifier, [("refund", ["returns"])])
-    with pytest.raises(ConfigError, match=r"^A target recall is for models of several labels a text; this one gives"):
+    with pytest.raises(
+        ConfigError, match=r"^A target recall is for models with several labels per text; this one gives"
+    ):
         textcls.evaluate(classifier, [("refund", "returns")], target_recall=0.5)
 
 
@@ -163,10 +165,13 @@ def test_python_refuses_one_string_in_the_place_of_labels(several_labels: Classi
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--target-precision 0.9 --target-recall 0.9", "each choose the thresholds; give one of them."),
-        ("--target-recall 0.9 --threshold 0.5", "--target-recall chooses a threshold, and --threshold names one"),
-        ("--store", "--store needs --target-precision or --threshold, or of several labels --target-recall."),
-        ("--task single", "and --task single says one; leave it out."),
+        ("--target-precision 0.9 --target-recall 0.9", "both choose the thresholds; use only one of them."),
+        ("--target-recall 0.9 --threshold 0.5", "--target-recall chooses a threshold and --threshold sets one"),
+        (
+            "--store",
+            "--store needs a threshold to save: add --target-precision, --threshold or, with several labels",
+        ),
+        ("--task single", "and --task single asks for one; leave it out."),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(model: Path, lines: Path, options: str, said: str) -> None:

@@ -14,7 +14,7 @@ from tests.command_line import fail, run, succeed
 from textcls.cli import COMMANDS, main
 
 # What stands behind a command in its example, where that is no file of tickets.
-FIRST_WORD = {"vectors": "import", "clusters": "topics", "compare": "old."}
+FIRST_WORD = {"demo": "", "vectors": "import", "clusters": "topics", "compare": "old."}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_standard_input_without_rows_is_reported_by_its_name(model_path: Path, c
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
     output = succeed(command, "--help")
-    assert f"Example: textcls {command} {FIRST_WORD.get(command, 'tickets.')}" in output
+    assert f"Example: textcls {command} {FIRST_WORD.get(command, 'tickets.')}".rstrip() in output
     assert succeed(command, "-h") == output
 
 
@@ -114,7 +114,7 @@ def test_a_model_that_cannot_be_used_is_named_and_nothing_is_written(
         ("", "data.csv is empty"),
         ("first,second\na,x\n", "data.csv has no column 'text'; it has 'first', 'second'."),
         ("text,label\na,x,z\n", "data.csv, line 2: 3 fields where the header has 2"),
-        ('text,label\n"a,x\n', "data.csv, line 2: a quote opens in this row and is never closed; check the quotes"),
+        ('text,label\n"a,x\n', "data.csv, line 2: a quote in this row is never closed; check the quotes"),
         ('text,label\n"a"b,x\n', "data.csv, line 2: ',' expected after '\"'; check the quotes"),
         (b"text,label\na,x\nb\xe9,y\n", "data.csv, line 3: byte 0xe9 is not UTF-8; add --encoding cp1252 if 'b\u00e9'"),
         (b"\x1f\x8b\x08cut", "data.csv is cut off"),

@@ -105,13 +105,13 @@ def test_explain_explains_another_label_than_the_winner(model_path: Path, classi
 @pytest.mark.parametrize("option", ["--label", "--contrast"])
 def test_a_label_that_does_not_exist_is_answered_with_the_nearest(model_path: Path, option: str) -> None:
     message = fail(2, "explain", model_path, "hi", option, "Biling")
-    assert "There is no label 'Biling' (did you mean 'billing'?); the model's are " in message
+    assert "The model has no label 'Biling' (did you mean 'billing'?); its labels are " in message
     assert "did you mean" not in fail(2, "explain", model_path, "hi", option, "qqqq")
 
 
 def test_a_label_is_not_held_against_itself(model_path: Path) -> None:
     message = fail(2, "explain", model_path, "hi", "--label", "billing", "--contrast", "billing")
-    assert "'billing' cannot be held against itself; name another label." in message
+    assert "'billing' cannot be contrasted with itself; name another label." in message
 
 
 def test_explain_lists_the_strongest_tokens_in_reading_order_and_says_what_they_carry(
@@ -210,7 +210,7 @@ def test_a_model_that_credits_whole_tokens_only_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     message = fail(2, "explain", whole_tokens_path, "my card", "--parts", *options)
-    assert "whole.onnx credits whole tokens only; " in message
+    assert "whole.onnx attributes to whole tokens only; " in message
     assert list(tmp_path.iterdir()) == []
     assert "(bias)" in succeed("explain", whole_tokens_path, "my card")
 

@@ -148,6 +148,6 @@ def test_the_measurement_of_explanations_refuses_such_a_model(several_labels_pat
     pytest.importorskip("threadpoolctl")
     data = write_rows(tmp_path / "rows.csv", [("text", "label"), ("refund", "returns")])
     assert fail(2, "explain-benchmark", several_labels_path, data) == (
-        f"Error: {several_labels_path} may give several labels a text, and explanations are measured of models that "
+        f"Error: {several_labels_path} may give a text several labels, and explain-benchmark measures models that "
         "give one.\n"
     )

@@ -74,7 +74,7 @@ def test_inspect_tells_of_the_labels_asked_for(model_path: Path, table: Path) ->
     output = succeed("inspect", model_path, "--evidence", table, *asked)
     assert re.findall(r"^(\w+)   [\d,]+ answers$", output, re.MULTILINE) == ["sales", "billing"]
     message = fail(2, "inspect", model_path, "--evidence", table.parent / "no.csv", "--label", "Biling")
-    assert "There is no label 'Biling' (did you mean 'billing'?)" in message
+    assert "The model has no label 'Biling' (did you mean 'billing'?)" in message
 
 
 def test_inspect_reads_texts_without_labels(model_path: Path, table: Path) -> None:
@@ -108,7 +108,7 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
     ],
 )
 def test_options_of_the_evidence_need_a_file_of_texts(model_path: Path, options: list[str]) -> None:
-    assert f"{options[0]} needs --evidence and a file." in fail(2, "inspect", model_path, *options)
+    assert f"{options[0]} needs --evidence with a file of texts." in fail(2, "inspect", model_path, *options)
 
 
 def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_inspect_reads_texts_as_the_other_commands_do(model_path: Path, tmp_path
     found = json.loads(result.stdout)
     assert (found["texts"], found["labelled"]) == (2, 2)
     assert result.stderr.splitlines() == [
-        f"Note: {path} is read with semicolons between its fields.",
+        f"Note: {path} is read with semicolons as delimiters.",
         f"Note: Skipped 1 row that cannot be used: {path}, line 3: the label in column 'queue' is empty.",
     ]
 

@@ -47,7 +47,7 @@ def test_new_texts_are_answered_with_the_labels_and_explained(learned: tuple[Pat
 def test_it_is_said_that_no_label_was_seen(learned: tuple[Path, str]) -> None:
     path, output = learned
     assert "3 labels by their names" in output
-    assert "No label was seen: how many are right, only labelled rows can tell." in output
+    assert "only labelled rows can show how many are right." in output
     assert "no labels, their names alone" in succeed("inspect", path)
     told = json.loads(succeed("inspect", path, "--json"))["training"]
     assert told["held_out_accuracy"] is None
@@ -86,7 +86,7 @@ def test_a_teacher_knows_what_names_mean(texts_path: Path, tmp_path: Path, monke
             3,
             "No word of 'xqzt', which says what 'xqzt' means",
         ),
-        (("--objective", "label-names", "--names", "names.txt", "--vectors", "none"), 3, "give --teacher MODEL"),
+        (("--objective", "label-names", "--names", "names.txt", "--vectors", "none"), 3, "add --teacher MODEL"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_written(

@@ -83,7 +83,7 @@ def test_predict_never_writes_over_its_input(model_path: Path, table: Path, tmp_
     before = table.read_bytes()
     (tmp_path / "link.csv").symlink_to(table)
     for output in (table, tmp_path / "link.csv", tmp_path / "." / "new.csv"):
-        assert "is the input; choose another name." in fail(3, "predict", model_path, table, "--output", output)
+        assert "is also the input; choose another name." in fail(3, "predict", model_path, table, "--output", output)
     assert table.read_bytes() == before
 
 

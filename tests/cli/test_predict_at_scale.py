@@ -241,7 +241,7 @@ def test_several_processes_give_the_same_answers_in_the_same_order(model_path: P
 def test_a_dead_worker_is_reported_in_one_sentence(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = [TextRow("a", Row(1, {}))]
     monkeypatch.setattr(workers, "_answer", _die)
-    with pytest.raises(SurroundingsError, match=r"A worker process ended unexpectedly.*use fewer --workers\."):
+    with pytest.raises(SurroundingsError, match=r"A worker process died.*use fewer --workers\."):
         list(answered(classifier, [chunk], AnswerColumns(), 2))
 
 
@@ -252,7 +252,7 @@ def _die(*_: object) -> None:
 def test_several_processes_and_line_by_line_do_not_go_together(model_path: Path) -> None:
     result = run("predict", model_path, "-", "-o", "-", "--stream", "--workers", "2", given="text\na\n")
     assert result.exit_code == 2
-    assert "give either --stream or --workers" in result.stderr
+    assert "use either --stream or --workers" in result.stderr
 
 
 def test_no_more_chunks_are_read_than_the_workers_are_busy(classifier: Classifier) -> None:
@@ -318,7 +318,7 @@ def test_a_disk_without_room_is_reported_and_leaves_nothing(model_path: Path, tm
     _, said = process.communicate()
     assert process.returncode == 6
     assert said.decode() == (
-        f"Error: {tmp_path / name} cannot be written: File too large; make room, or choose another output.\n"
+        f"Error: {tmp_path / name} cannot be written: File too large; free some space, or choose another output.\n"
     )
     assert list(tmp_path.iterdir()) == [data]
 
@@ -347,7 +347,7 @@ def test_a_truncated_model_is_reported(model_path: Path, tmp_path: Path) -> None
     model.write_bytes(model_path.read_bytes()[:-5000])
     result = run("predict", model, write(tmp_path / "new.jsonl", TEXTS), "-o", tmp_path / "out.csv")
     assert result.exit_code == 4
-    assert "it is damaged or no ONNX file" in result.stderr
+    assert "it is damaged or not an ONNX file" in result.stderr
 
 
 def test_a_mistyped_option_is_answered_with_the_one_that_may_be_meant(model_path: Path) -> None:
@@ -382,9 +382,9 @@ def test_delimiter_and_encoding_of_the_output_are_those_asked_for(model_path: Pa
     ("options", "name", "said"),
     [
         (("--output-encoding", "latin-1"), "b.csv", "'☃' has no form in latin-1; write UTF-8"),
-        (("--output-encoding", "klingon"), "b.csv", "There is no encoding 'klingon'"),
-        (("--output-encoding", "cp1252"), "b.jsonl", "leave --output-encoding out"),
-        (("--output-delimiter", "tab"), "b.xlsx", "leave --output-delimiter out"),
+        (("--output-encoding", "klingon"), "b.csv", "Unknown encoding 'klingon'"),
+        (("--output-encoding", "cp1252"), "b.jsonl", "--output-encoding applies to CSV and TSV"),
+        (("--output-delimiter", "tab"), "b.xlsx", "--output-delimiter applies to CSV and TSV"),
         (("--sheet", "one"), "b.csv", "is read as csv, which has no sheets; leave --sheet out"),
     ],
 )

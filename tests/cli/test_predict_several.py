@@ -130,7 +130,7 @@ def test_several_processes_answer_as_one(several_path: Path, data: Path, tmp_pat
 def test_a_separator_that_a_label_or_a_score_holds_is_refused(several_path: Path, data: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
     said = fail(2, "predict", several_path, data, "-o", output, "--label-separator", " ")
-    assert "The label 'a bill' holds the separator ' '; choose another with --label-separator, or json" in said
+    assert "The label 'a bill' contains the separator ' '; choose another with --label-separator, or json" in said
     said = fail(2, "predict", several_path, data, "-o", output, "--label-separator", ".")
     assert "The separator '.' may stand in a score; choose another, or json." in said
     said = fail(2, "predict", several_path, data, "-o", tmp_path / "out.jsonl", "--label-separator", ";")
@@ -140,13 +140,15 @@ def test_a_separator_that_a_label_or_a_score_holds_is_refused(several_path: Path
 
 def test_the_usual_separator_in_a_label_is_told_before_anything_is_written(data: Path, tmp_path: Path) -> None:
     model = trained(tmp_path / "m.onnx", {"post": "post; late"})
-    assert "The label 'post; late' holds the separator ';'" in fail(2, "predict", model, data, "-o", tmp_path / "o.csv")
+    assert "The label 'post; late' contains the separator ';'" in fail(
+        2, "predict", model, data, "-o", tmp_path / "o.csv"
+    )
     succeed("predict", model, data, "-o", tmp_path / "o.csv", "--label-separator", "json")
 
 
 def test_a_model_with_one_label_a_text_joins_nothing(model_path: Path, data: Path, tmp_path: Path) -> None:
     said = fail(2, "predict", model_path, data, "-o", tmp_path / "out.csv", "--label-separator", ";")
-    assert "joins several labels, and this model answers with one; leave it out" in said
+    assert "joins several labels, and this model gives one; leave it out" in said
 
 
 def test_the_columns_of_an_answer_are_those_that_are_named(several: Classifier) -> None:

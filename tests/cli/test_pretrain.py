@@ -36,7 +36,7 @@ def test_masked_words_tell_of_perplexity_speed_gate_and_guesses(sample_path: Pat
     assert "tokens in" in lines[0]
     assert lines[0].endswith("a second.")
     assert "masked words, perplexity" in lines[1]
-    assert lines[2].startswith("The gate of the mixing layer has become 0.1")
+    assert lines[2].startswith("The gate of the mixing layer ended at 0.1")
     assert lines[3].split() == ["text,", "one", "word", "masked", "guesses"]
     told = json.loads(succeed(*call, *output, "--json"))
     assert told["objective"] == "masked"

@@ -38,7 +38,7 @@ def test_the_installed_program_trains_with_its_progress_on_standard_error(tmp_pa
     done = program("train", "data.csv", "--dim", "2", "--epochs", "1", folder=tmp_path)
     assert done.returncode == 0
     # On a machine that has not trained before, a line tells that loops are compiled.
-    lines = [line for line in done.stderr.splitlines() if "are compiled for this machine" not in line]
+    lines = [line for line in done.stderr.splitlines() if "Compiling the training loops for this machine" not in line]
     assert {line.split(":")[0].split(" ")[0] for line in lines} == {"choosing"}
     assert "choosing" not in done.stdout
     assert done.stdout.splitlines()[-1].startswith("data.onnx, ")

@@ -89,9 +89,9 @@ top-k = 3
         (
             "epochs = 3",
             2,
-            "textcls.toml: there is no command 'epochs'; there are check, train, evaluate, predict",
+            "textcls.toml: there is no command 'epochs'; there are demo, check, train, evaluate, compare, predict",
         ),
-        ("train = 3", 2, "textcls.toml: 'train' is no table; write [train], and its options below."),
+        ("train = 3", 2, "textcls.toml: 'train' is not a table; write [train], and its options below."),
         ("[train]\nepochs = 0", 2, "textcls.toml, [train] epochs: epochs must be at least 1, not 0."),
         ("[train]\nepochs = 2.5", 2, "textcls.toml, [train] epochs: epochs must be a whole number, not '2.5'."),
         ("[train]\nepochs = true", 2, "textcls.toml, [train] epochs: a string or a number is needed, not True."),
@@ -103,7 +103,7 @@ top-k = 3
             "[train] size: size must be one of tiny, small, default, full, not 'big'.",
         ),
         ("[train]\ntext-column = 3.0\nlabel-column = {}", 2, "[train] label-column: a string or a number is needed"),
-        ("[train", 3, "textcls.toml is no TOML: "),
+        ("[train", 3, "textcls.toml is not valid TOML: "),
     ],
 )
 def test_a_file_that_is_wrong_is_reported_and_nothing_is_done(

@@ -59,17 +59,21 @@ def test_inspect_and_explain_tell_of_what_was_taught(model: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "nothing to teach"),
+        ([], "Nothing to teach"),
         (["--example", "x"], "--example needs --label"),
         (["--take-back", "x", "--label", "y"], "--take-back forgets"),
-        (["--take-back", "billing"], "has been trained and not taught"),
+        (["--take-back", "billing"], "comes from training and was never taught"),
         (["--label", "x", "--examples", "missing.csv"], "missing.csv"),
-        (["--label", "x", "--example", " "], "no word and no sign"),
+        (["--label", "x", "--example", " "], "contains no word or symbol"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_the_model_stays(model: Path, options: list[str], said: str) -> None:
     before = model.read_bytes()
-    result_code = {"missing.csv": 3, "has been trained and not taught": 3, "no word and no sign": 3}.get(said, 2)
+    result_code = {
+        "missing.csv": 3,
+        "comes from training and was never taught": 3,
+        "contains no word or symbol": 3,
+    }.get(said, 2)
     assert said in fail(result_code, "teach", model, *options)
     assert model.read_bytes() == before
 

@@ -103,7 +103,7 @@ def test_evaluate_says_how_many_rows_are_answered_and_how_well(model: Path, held
     assert "The threshold was chosen on these rows for a precision of 70.00%" in output
     assert Classifier.load(model).info.threshold is None
     output = succeed("evaluate", model, heldout, "--target-precision", "0.7", "--store")
-    assert output.splitlines()[-1] == f"Stored in {model}, which from now on abstains below it."
+    assert output.splitlines()[-1] == f"Saved in {model}, which now abstains below it."
     own = succeed("evaluate", model, heldout).splitlines()[-1]
     assert own in output.splitlines()
     threshold = Classifier.load(model).info.threshold
@@ -120,7 +120,7 @@ def test_a_precision_that_cannot_be_reached_is_reported_with_the_best_that_can(m
     assert result.exit_code == 3
     assert result.stderr == (
         "Error: No threshold reaches a precision of 50.00% on these rows; the best is 0.00%, at threshold 0, which "
-        "answers 2 of 2 rows; nothing was stored.\n"
+        "answers 2 of 2 rows; nothing was saved.\n"
     )
     assert "2 rows   accuracy 0.00%" in result.stdout
     result = run("evaluate", model, data, "--target-precision", "0.5", "--json")
@@ -136,7 +136,7 @@ def test_a_target_of_nothing_takes_the_threshold_away(model: Path, heldout: Path
 
 
 def test_storing_needs_a_target(model: Path, heldout: Path) -> None:
-    assert "--store needs --target-precision" in fail(2, "evaluate", model, heldout, "--store")
+    assert "--store needs a threshold to save" in fail(2, "evaluate", model, heldout, "--store")
 
 
 def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: Path) -> None:
@@ -147,13 +147,13 @@ def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: P
     succeed("evaluate", model, heldout, "--threshold", "0.6", "--store")
     assert Classifier.load(model).info.threshold == 0.6
     refused = run("evaluate", model, heldout, "--threshold", "0.6", "--target-precision", "0.9")
-    assert (refused.exit_code, "give one of them" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "use only one of them" in refused.stderr) == (2, True)
 
 
 def test_a_model_that_answers_nothing_has_no_precision(model: Path, tmp_path: Path) -> None:
     store_threshold(model, 1.0)
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("", "billing")])
-    assert "it answers 0 of 1 rows: coverage 0.00%, so that there is no precision." in succeed("evaluate", model, data)
+    assert "it answers 0 of 1 rows: coverage 0.00%, so there is no precision." in succeed("evaluate", model, data)
 
 
 def test_the_rule_of_evaluate_is_that_of_the_classifier_to_the_last_bit(model: Path) -> None:

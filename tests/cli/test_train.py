@@ -167,7 +167,7 @@ def test_rows_that_cannot_be_trained_on_are_skipped_on_request(tmp_path: Path, t
 
 def test_train_needs_two_labels(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "one.csv", [("text", "label"), ("a", "x"), ("b", "x")])
-    assert "have only the label 'x'; a classifier needs at least two." in fail(3, "train", data, "--quiet")
+    assert "have only the label 'x'; a classifier needs at least two labels." in fail(3, "train", data, "--quiet")
     assert list(tmp_path.iterdir()) == [data]
 
 
@@ -225,7 +225,7 @@ def test_a_folder_without_a_table_in_the_place_of_the_rows_is_said_to_be_one(
     (tmp_path / "a.pdf").touch()
     result = run("train", path)
     assert result.exit_code == 3
-    assert result.stderr.endswith("holds no file that is read; name one of its files, with --format.\n")
+    assert result.stderr.endswith("contains no file in a known format; name one of its files, with --format.\n")
 
 
 def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds_reach_the_training(
@@ -242,7 +242,7 @@ def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds
     assert (config.class_weight, config.target_precision, config.target_recall) == ({"x": 2.0}, None, 0.8)
     refused = run("train", data, *options, "--target-precision", "0.9")
     assert refused.exit_code == 2
-    assert "target_precision and target_recall each choose the thresholds; leave one of them out." in refused.stderr
+    assert "target_precision and target_recall both choose the thresholds; use only one of them." in refused.stderr
 
 
 def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Path, sample_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
     assert lines[0] == "Trained on 70 rows, 7 labels, 2 epochs."
     assert (
         lines[1]
-        == "Unlabelled: 111 texts, 1 of them left out as copies of labelled ones; 110 answered by given probabilities."
+        == "Unlabelled: 111 texts, 1 left out as duplicates of labelled ones; 110 answered by given probabilities."
     )
     assert lines[2].split() == ["on", "held-out", "rows", "accuracy", "95", "%", "interval", "cross-entropy"]
     assert [line.partition("  ")[0] for line in lines[3:5]] == ["student", "labels alone"]
@@ -52,7 +52,7 @@ def test_labelled_rows_that_were_answered_as_well_judge_who_has_answered(
     answered = write_rows(tmp_path / "answered.csv", [("text", *(f"p_{name}" for name in names)), *answers])
     call = ("train", labelled, "--unlabelled", more, "--unlabelled", answered, "--probabilities", "p_*", *FEW)
     lines = succeed(*call, "--output", tmp_path / "m.onnx", "--quiet").splitlines()
-    assert "181 texts, 71 of them left out as copies of labelled ones; 110 answered" in lines[1]
+    assert "181 texts, 71 left out as duplicates of labelled ones; 110 answered" in lines[1]
     assert [line.partition("  ")[0] for line in lines[3:6]] == ["teacher", "student", "labels alone"]
     assert lines[3].split()[1] == "100.00%"
 
@@ -94,13 +94,13 @@ def test_copies_of_validation_rows_are_left_out(files: tuple[Path, Path], train_
     [
         ("--teacher x", 2, "--teacher needs --unlabelled, which names the file of the texts that it is about."),
         ("--probabilities p_*", 2, "--probabilities needs --unlabelled, which names the file of the texts"),
-        ("--unlabelled more.csv --teacher x --probabilities p_*", 2, "both answer the unlabelled texts; leave one"),
+        ("--unlabelled more.csv --teacher x --probabilities p_*", 2, "both label the unlabelled texts; use only one"),
         ("--unlabelled more.csv --probabilities p_", 2, "must hold one * for the label, as p_* does, not 'p_'."),
         ("--unlabelled more.csv --probabilities q_*", 3, "more.csv has no column 'q_account' for the label 'account'"),
         ("--unlabelled no.csv", 3, "no.csv"),
         ("--unlabelled empty.csv", 3, "empty.csv has no rows."),
         ("--unlabelled odd.csv", 3, "odd.csv has no column 'text'; it has 'words'."),
-        ("--unlabelled labelled.csv", 3, "There are no unlabelled texts, but copies of labelled ones"),
+        ("--unlabelled labelled.csv", 3, "There are no unlabelled texts, only duplicates of labelled ones"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

@@ -106,7 +106,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_no_table(tmp_path: Path) -> None:
-    assert "holds no file that is read" in refusal(tmp_path)
+    assert "contains no file in a known format" in refusal(tmp_path)
 
 
 def test_a_path_through_a_file_cannot_be_read_and_the_reason_is_given(write: Write) -> None:
@@ -185,4 +185,4 @@ def test_the_line_of_a_byte_that_is_not_utf_8_is_told(write: Write) -> None:
 def test_utf_16_is_read_by_its_mark_and_said(write: Write) -> None:
     path = write("data.csv", "text,label\ncaf\u00e9,x\n".encode("utf-16"))
     assert labelled(path) == (["caf\u00e9"], ["x"])
-    assert read_labelled(path).notes == [f"{path} is read as UTF-16: its byte order mark says so."]
+    assert read_labelled(path).notes == [f"{path} is read as UTF-16, according to its byte order mark."]

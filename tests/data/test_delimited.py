@@ -11,7 +11,7 @@ from textcls.data import BadRows, read_labelled
 def test_another_delimiter_is_found_out_and_said(write: Write, sign: str, name: str) -> None:
     path = write("a.csv", f'id{sign}text\n1{sign}"one, two; {sign} three"\n2{sign}a, b, c\n')
     assert [row["text"] for row in rows_of(path)] == [f"one, two; {sign} three", "a, b, c"]
-    assert notes_of(path) == [f"{path} is read with {name} between its fields."]
+    assert notes_of(path) == [f"{path} is read with {name} as delimiters."]
 
 
 def test_commas_are_the_default_and_nothing_is_said_of_them(write: Write) -> None:
@@ -53,5 +53,5 @@ def test_quotes_can_be_ordinary_characters(write: Write) -> None:
 
 def test_a_quote_that_is_never_closed_is_told_by_the_row_in_which_it_opens_and_never_skipped(write: Write) -> None:
     path = write("a.csv", 'text,label\n"a\nb",x\n"c,y\n' + "d,z\n" * 5000)
-    with pytest.raises(InputError, match=r"line 4: a quote opens in this row and is never closed"):
+    with pytest.raises(InputError, match=r"line 4: a quote in this row is never closed"):
         read_labelled(path, bad=BadRows(skip=True))

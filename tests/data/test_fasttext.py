@@ -21,7 +21,7 @@ def test_labels_of_fasttext_stand_anywhere_and_keep_all_their_signs(write: Write
 
 def test_several_labels_in_a_line_are_refused_with_its_number_where_one_is_needed(write: Write) -> None:
     path = write("a.txt", "__label__a b\n__label__a __label__b c\n")
-    with pytest.raises(InputError, match="line 2: 2 labels, 'a' and 'b'; one label a row is needed"):
+    with pytest.raises(InputError, match="line 2: 2 labels, 'a' and 'b'; each row needs exactly one, so keep one"):
         read_labelled(path)
 
 
@@ -43,14 +43,14 @@ def test_a_line_without_a_label_among_labelled_ones_has_an_empty_label(write: Wr
 def test_a_text_file_without_labels_holds_one_text_a_line(write: Write) -> None:
     assert rows_of(write("a.txt", "my card, it\nwas; charged\n")) == [{"text": "my card, it"}, {"text": "was; charged"}]
     assert rows_of(write("one.txt", "hello, you\nthere\n")) == [{"text": "hello, you"}, {"text": "there"}]
-    assert "may hold columns, or one text a line; add --format csv" in refusal(write("two.txt", "hello, you\na, b\n"))
+    assert "may hold columns or one text per line; add --format csv" in refusal(write("two.txt", "hello, you\na, b\n"))
     assert rows_of(write("two.txt", "a, b\nc, d\n"), format="fasttext") == [{"text": "a, b"}, {"text": "c, d"}]
     assert rows_of(write("a.txt", "a\nb __label__x\n")) == [{"label": "", "text": "a"}, {"label": "x", "text": "b"}]
 
 
 def test_a_label_behind_many_lines_without_one_is_refused(write: Write) -> None:
     path = write("a.txt", "some words\n" * (PEEK // 11) + "other words\nb __label__x\n")
-    assert "the label 'x', where the first lines have none; label all lines or none" in refusal(path)
+    assert "the label 'x', where the first lines have none; label all lines, or none" in refusal(path)
 
 
 # A word that begins with `__label__` is a label wherever it stands, so texts have none.

@@ -62,14 +62,14 @@ def test_the_format_that_was_asked_for_counts_more_than_the_name(write: Write) -
 def test_a_json_file_may_hold_a_list_of_objects_or_an_object_a_line(write: Write) -> None:
     assert rows_of(write("a.json", json.dumps(TWO, indent=1))) == TWO
     assert rows_of(write("a.json", JSONL)) == TWO
-    assert "neither a list of objects nor one object a line" in refusal(
+    assert "neither a list of objects nor one object per line" in refusal(
         write("b.json", json.dumps({"rows": TWO}, indent=1))
     )
 
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"quotes": False}])
 def test_options_of_csv_do_not_go_with_other_formats(write: Write, options: dict[str, Any]) -> None:
-    assert "there is neither --delimiter, --no-quotes nor --no-header" in refusal(
+    assert "--delimiter, --no-quotes and --no-header do not apply" in refusal(
         write("a.jsonl", JSONL), ConfigError, **options
     )
 
@@ -85,7 +85,7 @@ def test_plain_lines_are_texts_and_nothing_else(write: Write) -> None:
 @pytest.mark.parametrize("keep", [30, 200])
 def test_a_gzip_file_that_is_cut_off_is_told(write: Write, keep: int) -> None:
     packed = gzip.compress("".join(f"{i * 7919}\n" for i in range(20_000)).encode())
-    assert "is cut off: its packed data end too early" in refusal(
+    assert "is cut off: its compressed data ends too early" in refusal(
         write("a.csv.gz", packed[: len(packed) * keep // 300])
     )
 
@@ -93,7 +93,7 @@ def test_a_gzip_file_that_is_cut_off_is_told(write: Write, keep: int) -> None:
 def test_a_gzip_file_that_is_damaged_is_told(write: Write) -> None:
     packed = bytearray(gzip.compress(CSV.encode() * 100))
     packed[20:40] = bytes(20)
-    assert "is damaged: its packed data cannot be unpacked" in refusal(write("a.csv.gz", bytes(packed)))
+    assert "is damaged: its compressed data cannot be unpacked" in refusal(write("a.csv.gz", bytes(packed)))
 
 
 def test_the_same_rows_give_the_same_bytes_in_gzip(write: Write, tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def test_every_column_of_an_answer_is_told() -> None:
 
 
 def test_the_names_of_columns_that_are_told_are_known() -> None:
-    told = re.search(r"well-known names stand in \((.*?)\)", GUIDE, re.DOTALL)
+    told = re.search(r"well-known names are used \((.*?)\)", GUIDE, re.DOTALL)
     assert told is not None
     texts, labels = (re.findall(r"`(\w+)`", part) for part in told[1].split(" and `class`"))
-    assert set(texts) <= columns._TEXTS
+    assert set(texts) <= columns.TEXT_NAMES
     assert {*labels, "class"} <= columns._LABELS

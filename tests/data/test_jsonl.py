@@ -21,8 +21,8 @@ def test_values_of_json_keep_their_types(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"text": "b"', "no JSON, Expecting ',' delimiter at column 13; one object a line is needed"),
-        ("[1]", 'one JSON object a line is needed, such as {"text": "..."}, not a list'),
+        ('{"text": "b"', "not valid JSON, Expecting ',' delimiter at column 13; write one object per line"),
+        ("[1]", 'write one JSON object per line, such as {"text": "..."}, not a list'),
         ('"b"', "not a str"),
         ('{"text": ' + "[" * 100_000, "cannot be read"),
         ('{"text": ' + "1" * 5000 + "}", "cannot be read"),
@@ -42,9 +42,9 @@ def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: st
     [
         ('{"label": "x"}', "the text in column 'text' has no value"),
         ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
-        ('{"text": 5, "label": "x"}', "the text in column 'text' is a int and no string"),
+        ('{"text": 5, "label": "x"}', "the text in column 'text' is of type int; write a string"),
         ('{"text": "b"}', "the label in column 'label' is empty"),
-        ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; one label a row is needed, so keep one"),
+        ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; each row needs exactly one, so keep one"),
     ],
 )
 def test_a_text_or_label_of_json_that_is_none_is_told_with_its_line(write: Write, row: str, words: str) -> None:

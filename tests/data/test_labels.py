@@ -59,7 +59,7 @@ def test_a_label_that_no_model_can_hold_is_refused_when_its_row_is_read(
     status, told = run(*arguments)
     assert status == 3
     assert f"{data}, line 6: the label in column 'label' {said}" in told
-    assert told.endswith("; mend it or remove the row.\n")
+    assert told.endswith("; correct it or remove the row.\n")
     assert not output.exists()
 
 
@@ -99,7 +99,7 @@ def test_a_column_whose_name_no_model_can_hold_is_refused(tmp_path: Path) -> Non
 def test_labels_are_bounded_in_number_and_length() -> None:
     assert labels_problem([str(i) for i in range(MOST_LABELS)]) is None
     assert (
-        labels_problem([str(i) for i in range(MOST_LABELS + 1)]) == "there are 100,001 labels, and 100,000 are the most"
+        labels_problem([str(i) for i in range(MOST_LABELS + 1)]) == "there are 100,001 labels; the maximum is 100,000"
     )
     long = [f"{i:0{LABEL_CHARACTERS}}" for i in range(10_001)]
     assert labels_problem(long[:100]) is None

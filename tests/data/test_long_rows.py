@@ -17,7 +17,7 @@ from textcls.data import BadRows, ReadOptions, open_table
 from textcls.data.rows import LONGEST
 
 BLOCK = gzip.compress(b"a" * LONGEST, 1)
-TOLD = "more than 16,000,000 characters, which is the most that is read of a row"
+TOLD = "more than 16,000,000 characters, the most that a row may have"
 # Runs a command and says, last, how many kilobytes it took: those of its own, unlike `ru_maxrss`.
 MEASURED = """
 import sys
@@ -102,7 +102,7 @@ def test_a_quote_that_swallows_a_large_file_is_told_with_its_line_and_not_skippe
     for skip in (False, True):
         with (
             open_table(path, bad=BadRows(skip=skip)) as table,
-            pytest.raises(InputError, match=rf"new\.csv, line 3: {TOLD}; perhaps a quote opens in this row"),
+            pytest.raises(InputError, match=rf"new\.csv, line 3: {TOLD}; perhaps a quote in this row"),
         ):
             list(table.rows)
 
@@ -139,7 +139,7 @@ def test_a_parquet_file_whose_rows_must_be_too_long_is_refused_before_it_is_unpa
     assert path.stat().st_size < 1e6
     status, said, megabytes = measured("predict", model_path, path, "-o", tmp_path / "answers.jsonl")
     assert status == 3
-    assert said == f"Error: {path}, row 1 or after: {TOLD}; write the file anew with shorter rows."
+    assert said == f"Error: {path}, row 1 or after: {TOLD}; write the file again with shorter rows."
     assert megabytes < 200
 
 
@@ -158,7 +158,7 @@ def test_what_is_called_parquet_and_is_none_is_not_unpacked_to_the_disk(model_pa
     path.write_bytes(BLOCK)
     found = CliRunner().invoke(main, ["predict", str(model_path), str(path), "-o", "-"])
     assert found.exit_code == 3
-    assert "is no Parquet file, or it is damaged or cut off" in found.output
+    assert "is not a Parquet file, or it is damaged or cut off" in found.output
 
 
 @pytest.mark.parametrize("unit", ["ab ", "語", "!"])

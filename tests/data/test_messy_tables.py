@@ -78,7 +78,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("twice.xlsx", xlsx(["text", "text"], ["a", "x"]), "two columns called 'text'"),
     ("too_wide.xlsx", xlsx(HEADER, ["a", "x", "more"]), "row 2: 3 cells where there are 2 columns"),
     ("damaged.xlsx", xlsx(HEADER, ["a", "x"])[:2000], "is damaged"),
-    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "old Office (.xls); open it and save it as .xlsx"),
+    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "old Excel file (.xls); open it and save it as .xlsx"),
     # packed
     ("a.csv.bz2", bz2.compress(CSV.encode()), TWO),
     ("a.csv.xz", lzma.compress(CSV.encode()), TWO),
@@ -102,16 +102,16 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("numbers.json", '[{"text": "a", "label": 1}]', [{"text": "a", "label": 1}]),
     ("list_in_a.data", json.dumps(TWO), TWO),
     ("empty.json", "[]", "holds an empty list"),
-    ("one.json", json.dumps({"rows": TWO}, indent=1), "neither a list of objects nor one object a line"),
-    ("strings.json", '["a", "b"]', "item 1: an object is needed, not a str"),
+    ("one.json", json.dumps({"rows": TWO}, indent=1), "neither a list of objects nor one object per line"),
+    ("strings.json", '["a", "b"]', "item 1: expected an object, not a str"),
     ("cut.json", json.dumps(TWO)[:-9], "item 2: the JSON is damaged or cut off"),
-    ("latin.json", b'[{"text": "caf\xe9"}]', "item 1: bytes that are no UTF-8"),
+    ("latin.json", b'[{"text": "caf\xe9"}]', "item 1: bytes that are not UTF-8"),
     ("deep.json", "[" * 100_000, "more than 100 brackets within each other"),
     # Arrow
     ("a.feather", feather(TABLE), TWO),
     ("a.arrow", feather(TABLE, stream=True), TWO),
     ("a.data", feather(TABLE), TWO),
-    ("damaged.feather", feather(TABLE)[:90], "is no Arrow file"),
+    ("damaged.feather", feather(TABLE)[:90], "is not an Arrow file"),
     # what is no table
     ("a.pdf", b"%PDF-1.7 ...", "is a PDF; copy its table into a CSV file"),
     ("a.sqlite", b"SQLite format 3\0" + bytes(99), "is a SQLite database"),
@@ -141,7 +141,7 @@ def test_a_file_gives_its_rows_or_one_sentence(
 def test_a_sheet_is_chosen_by_its_name_and_the_first_is_told(write: Write) -> None:
     path = write("a.xlsx", xlsx(["n"], [1], title="notes", more={"Q1 tickets": [HEADER, ["a", "x"], ["b, c", "y"]]}))
     assert rows_of(path, sheet="Q1 tickets") == TWO
-    assert notes_of(path) == [f"{path} has 2 sheets; the first, 'notes', is read. Choose with --sheet."]
+    assert notes_of(path) == [f"{path} has 2 sheets; reading the first, 'notes'. Choose another with --sheet."]
     assert "has no sheet 'Q2'; it has 'notes', 'Q1 tickets'." in refusal(path, sheet="Q2")
 
 
@@ -162,7 +162,7 @@ def test_nothing_that_is_written_to_a_sheet_becomes_a_formula(write: Write, tmp_
 def test_a_text_that_is_longer_than_a_cell_is_told_and_no_file_is_left(write: Write, tmp_path: Path) -> None:
     from textcls import InputError
 
-    with pytest.raises(InputError, match="line 2: a cell of Excel holds 32,767 characters"):
+    with pytest.raises(InputError, match="line 2: an Excel cell holds at most 32,767 characters"):
         copied(write("a.csv", "text\n" + "a" * 32_768 + "\n"), tmp_path / "b.xlsx")
     assert not (tmp_path / "b.xlsx").exists()
 
@@ -197,7 +197,7 @@ def test_folders_of_classes_give_a_text_a_file(tmp_path: Path) -> None:
         {"text": "a", "label": "x", "file": "x/1.txt"},
         {"text": "b, c", "label": "y", "file": "y/deep/2"},
     ]
-    assert notes_of(tmp_path) == [f"{tmp_path} is read as a folder a class and a text a file."]
+    assert notes_of(tmp_path) == [f"{tmp_path} is read as one folder per class and one file per text."]
     (tmp_path / "x/1.txt").write_bytes(b"caf\xe9")
     assert "1.txt: byte 0xe9 is not UTF-8" in refusal(tmp_path)
     assert rows_of(tmp_path, encoding="latin-1")[0]["text"] == "café"

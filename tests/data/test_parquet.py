@@ -22,7 +22,7 @@ from textcls.data import Row, open_table, read_labelled, writing
 def test_without_pyarrow_the_command_to_type_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refusal(write("a.parquet", b"PAR1"), MissingExtraError) == (
-        "Parquet needs the package 'pyarrow', which is not installed; type: pip install 'textcls[parquet]'"
+        "Parquet needs the package 'pyarrow', which is not installed; run: pip install 'textcls[parquet]'"
     )
     with pytest.raises(MissingExtraError, match="Parquet needs the package 'pyarrow'"):
         writing.format_of(Path("b.parquet"), None, "csv")
@@ -30,7 +30,7 @@ def test_without_pyarrow_the_command_to_type_is_told(write: Write, monkeypatch: 
 
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1 and nothing of the kind PAR1", b""])
 def test_a_file_that_is_no_parquet_is_told(write: Write, content: bytes) -> None:
-    assert "is no Parquet file, or it is damaged or cut off" in refusal(write("a.parquet", content))
+    assert "is not a Parquet file, or it is damaged or cut off" in refusal(write("a.parquet", content))
 
 
 def test_a_parquet_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
@@ -150,6 +150,6 @@ def test_a_long_parquet_file_is_written_in_row_groups(tmp_path: Path, monkeypatc
 
 def test_values_that_fit_no_one_type_of_parquet_are_told(write: Write, tmp_path: Path) -> None:
     path = write("a.jsonl", '{"text": "a", "n": 1}\n{"text": "b", "n": "two"}\n')
-    with pytest.raises(InputError, match=r"the values of column 'n' do not fit one type of Parquet; write JSONL"):
+    with pytest.raises(InputError, match=r"the values of column 'n' do not fit a single Parquet type; write JSONL"):
         copied(path, tmp_path / "b.parquet")
     assert copied(path, tmp_path / "b.csv") == [{"text": "a", "n": "1"}, {"text": "b", "n": "two"}]

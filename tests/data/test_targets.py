@@ -134,7 +134,7 @@ def test_one_label_a_row_can_be_read_as_sets_of_one_or_none(write: Write) -> Non
 def test_where_one_label_is_asked_for_lists_are_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": ["x", "y"]}\n')
     for chosen in (None, TargetOptions(several=False)):
-        with pytest.raises(InputError, match="line 1: 2 labels, 'x' and 'y'; one label a row is needed"):
+        with pytest.raises(InputError, match="line 1: 2 labels, 'x' and 'y'; each row needs exactly one, so keep one"):
             read_labelled(path, targets=chosen) if chosen else read_labelled(path)
 
 
@@ -234,10 +234,10 @@ def test_what_is_no_way_of_writing_labels_is_refused(found: object) -> None:
         ('["x", ["y"]]', "hold a list in their list"),
         ('["x", " "]', "hold an empty string; write [] for a row without labels"),
         ('["x", "\\ud83d"]', "hold one that holds \\ud83d, half a character"),
-        ('{"x": 1.2}', "say of 'x': '1.2' is no probability; write a number from 0 to 1"),
-        ('{"x": NaN}', "say of 'x': 'nan' is no probability"),
-        ('{"x": -0.1}', "say of 'x': '-0.1' is no probability"),
-        ('{"x": [1]}', "say of 'x': a list is no probability"),
+        ('{"x": 1.2}', "say of 'x': '1.2' is not a probability; write a number from 0 to 1"),
+        ('{"x": NaN}', "say of 'x': 'nan' is not a probability"),
+        ('{"x": -0.1}', "say of 'x': '-0.1' is not a probability"),
+        ('{"x": [1]}', "say of 'x': a list is not a probability"),
         ('{"x": 1, " x": 1}', "hold 'x' twice"),
         ('{"": 1}', "hold one that is empty"),
     ],
@@ -255,7 +255,7 @@ def test_a_label_that_is_none_among_lists_is_told_with_its_row_and_column(write:
 def test_a_list_among_single_labels_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": "x"}\n' * 1000 + '{"text": "b", "label": ["x", "y"]}\n')
     message = refusal(path)
-    assert f"{path}, line 1001: 2 labels, 'x' and 'y', where the rows before have one label each" in message
+    assert f"{path}, line 1001: 2 labels, 'x' and 'y', where earlier rows have one label each" in message
     assert message.endswith("add --task several if rows may have several.")
     assert "line 1001: the labels in column 'label' are a list, where" in refusal(path, several=True)
 
@@ -263,22 +263,22 @@ def test_a_list_among_single_labels_is_refused(write: Write) -> None:
 def test_an_empty_cell_among_single_labels_is_refused_unless_rows_may_have_none(write: Write) -> None:
     path = write("a.csv", "text,label\na,x\nb, \n")
     assert refusal(path) == (
-        f"{path}, line 3: the label in column 'label' is empty; fill it or remove the row, or add --task several if a "
-        "row may have none."
+        f"{path}, line 3: the label in column 'label' is empty; fill it in or remove the row, or add --task several if "
+        "a row may have none."
     )
     assert sets(path, several=True) == [{"x": 1}, {}]
 
 
 def test_many_lines_of_fasttext_with_one_label_are_no_promise_for_the_next(write: Write) -> None:
     path = write("a.txt", "__label__x a\n" * 1000 + "__label__x __label__y b\n")
-    assert "line 1001: 2 labels, 'x' and 'y', where the rows before have one" in refusal(path)
+    assert "line 1001: 2 labels, 'x' and 'y', where earlier rows have one" in refusal(path)
     assert sets(path, several=True)[-1] == {"x": 1, "y": 1}
 
 
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("x;y", 'are no JSON; write a list such as ["billing", "refund"]'),
+        ("x;y", 'are not JSON; write a list such as ["billing", "refund"]'),
         ("5", "are a number and no list"),
         ('"[[""x""]]"', "hold a list in their list"),
     ],
@@ -291,7 +291,7 @@ def test_a_cell_that_holds_no_json_list_is_refused(write: Write, cell: str, word
 
 def test_a_separator_for_lists_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": ["x"]}\n')
-    assert "are a list, which has no separator; leave out --label-separator" in refusal(path, label_separator=";")
+    assert "are a list, which has no separator; leave --label-separator out" in refusal(path, label_separator=";")
 
 
 @pytest.mark.parametrize("said", ["1.2", "-1", "nan", "inf", "x", "2"])
@@ -329,7 +329,7 @@ def test_weights_of_json_are_numbers(write: Write) -> None:
     [
         ("is_*", "has no column that --label-columns is_* names; it has 'text', 'tag_x', 'tag_w'."),
         ("*", "--label-columns * names 'text' of"),
-        ("t*", "the column of the text; choose a pattern that leaves it out."),
+        ("t*", "the column of the text; choose a pattern that excludes it."),
         ("tag_*", "the column of the weight; choose"),
     ],
 )
@@ -341,7 +341,7 @@ def test_a_pattern_that_fits_no_column_or_a_wrong_one_is_refused(write: Write, p
 def test_two_columns_of_one_label_are_refused(write: Write) -> None:
     path = write("a.csv", "text,tag_x,x_tag\na,1,1\n")
     message = refusal(path, label_columns=["tag_*", "*_tag"])
-    assert message == f"{path}: the columns 'tag_x' and 'x_tag' are one label, 'x'; leave one of them out."
+    assert message == f"{path}: the columns 'tag_x' and 'x_tag' are the same label, 'x'; leave one of them out."
 
 
 def test_every_file_needs_the_same_columns_of_labels(write: Write) -> None:
@@ -353,7 +353,7 @@ def test_every_file_needs_the_same_columns_of_labels(write: Write) -> None:
 
 def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "t_x": 1}\n{"text": "b", "t_y": 1}\n')
-    assert "line 2: the column 't_y' is one of t_*, and the first row has it not; give the first row all" in refusal(
+    assert "line 2: the column 't_y' is one of t_*, which the first row lacks; write all columns" in refusal(
         path, label_columns=["t_*"]
     )
 
@@ -361,23 +361,21 @@ def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write
 def test_labels_are_bounded_in_number(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "MOST_SEVERAL", 3)
     path = write("a.csv", "text,label\na,1;2\na,2;3\na,3;4\n")
-    assert "line 4: with this row there are more than 3 different labels, which is the most" in refusal(
-        path, label_separator=";"
-    )
+    assert "line 4: there are now more than 3 different labels, the maximum" in refusal(path, label_separator=";")
     path = write("b.csv", "text,t_1,t_2,t_3,t_4\na,1,1,1,1\n")
-    assert refusal(path, label_columns=["t_*"]) == f"{path} has 4 label columns, and 3 are the most."
+    assert refusal(path, label_columns=["t_*"]) == f"{path} has 4 label columns; the maximum is 3."
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"label_separator": ";", "label_columns": ("t_*",)}, "give one of them"),
+        ({"label_separator": ";", "label_columns": ("t_*",)}, "use only one of them"),
         ({"label_separator": ";", "several": False}, "leave one of them out"),
         ({"label_columns": ("t_*",), "several": False}, "leave one of them out"),
         ({"label_separator": ""}, "A label separator is one or more characters"),
         ({"label_separator": "\n"}, "A label separator is one or more characters"),
-        ({"label_columns": ("*_*",)}, "A pattern of label columns holds one"),
-        ({"label_columns": ("",)}, "A pattern of label columns holds one"),
+        ({"label_columns": ("*_*",)}, "A pattern of label columns contains one"),
+        ({"label_columns": ("",)}, "A pattern of label columns contains one"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, object], words: str) -> None:

@@ -35,18 +35,18 @@ def test_rows_come_back_as_they_were_written(
 @pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet"])
 def test_a_field_that_the_first_line_of_json_has_not_is_never_lost(write: Write, tmp_path: Path, name: str) -> None:
     path = write("a.jsonl", '{"text": "a"}\n{"text": "b", "late": 1}\n')
-    with pytest.raises(InputError, match=r"line 2: the first row has no field 'late'; write JSONL"):
+    with pytest.raises(InputError, match=r"line 2: the first row lacks the field 'late'; write JSONL"):
         copied(path, tmp_path / name)
     assert copied(path, tmp_path / "b.jsonl") == [{"text": "a"}, {"text": "b", "late": 1}]
 
 
 def test_a_field_called_as_the_answer_is_never_overwritten(write: Write, tmp_path: Path) -> None:
     path = write("a.jsonl", '{"text": "a"}\n{"text": "b", "answer": "mine"}\n')
-    with pytest.raises(InputError, match=r"line 2: there is a field 'answer' already; rename it"):
+    with pytest.raises(InputError, match=r"line 2: there is already a field 'answer'; rename it"):
         copied(path, tmp_path / "b.jsonl")
 
 
 @pytest.mark.parametrize("name", ["answers", "answers.txt", "answers.json", "answers.gz"])
 def test_a_name_that_says_no_format_to_write_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"says no format that can be written; end it in \.csv"):
+    with pytest.raises(ConfigError, match=r"does not say a format; end it in \.csv"):
         writing.format_of(Path(name), None, "csv")

@@ -103,4 +103,4 @@ def test_of_many_labels_the_worst_are_shown_and_of_few_all() -> None:
 
 def test_a_label_that_the_model_does_not_know_is_told_with_the_one_that_may_be_meant() -> None:
     said = _scored(3, ("Label_001", "other"))
-    assert "The model does not know 'Label_001' (is 'label 001' meant?), 'other': those rows count as errors." in said
+    assert "The model does not know 'Label_001' (did you mean 'label 001'?), 'other': rows with such" in said

@@ -22,7 +22,7 @@ def test_a_key_beyond_its_rate_is_told_so_and_others_are_not_held_up(classifier:
         assert [post(client, headers=bearer(KEYS[0])).status_code for _ in range(2)] == [200, 200]
         refused = post(client, headers=bearer(KEYS[0]))
         assert message(refused, 429).startswith(
-            "The key desk is beyond key_rate, which is 0.01 requests a second to a worker, 2 at once: try again in "
+            "The key desk exceeds key_rate, which is 0.01 requests a second to a worker, 2 at once: try again in "
         )
         assert 90 <= int(refused.headers["retry-after"]) <= 100
         assert post(client, headers=bearer(KEYS[1])).status_code == 200
@@ -40,8 +40,8 @@ def test_a_key_with_as_many_requests_in_progress_as_it_may_have_waits_for_one_of
         until(lambda: numbers(client, **bearer(KEYS[1]))["textcls_queue_depth"] == 1)
         refused = post(client, headers=bearer(KEYS[0]))
         assert message(refused, 429) == (
-            "The key desk has as many requests in progress as key_concurrency allows in a worker, which is 1: "
-            "wait for one of them."
+            "The key desk already has as many requests in progress as key_concurrency allows per worker, 1: wait for "
+            "one to finish."
         )
         assert refused.headers["retry-after"] == "1"
         slow.gate.set()
@@ -104,7 +104,7 @@ def test_without_a_burst_a_second_of_requests_may_come_at_once(rate: float, burs
     limits = KeyLimits(rate, 0, 0, clock=lambda: 0.0)
     for _ in range(burst):
         limits.enter("desk")
-    with pytest.raises(RefusalError, match="The key desk is beyond key_rate"):
+    with pytest.raises(RefusalError, match="The key desk exceeds key_rate"):
         limits.enter("desk")
 
 
@@ -120,7 +120,7 @@ def test_names_that_have_gone_with_their_keys_do_not_pile_up() -> None:
 
 def test_limits_without_keys_are_refused() -> None:
     for settings in (Settings(key_rate=1), Settings(key_concurrency=1)):
-        with pytest.raises(ConfigError, match="limit each API key, and there are none"):
+        with pytest.raises(ConfigError, match="limit each API key, but there are no keys"):
             auth.load(settings)
     with pytest.raises(ConfigError, match="set --key-rate as well"):
         Settings(key_burst=3)

@@ -85,7 +85,7 @@ def test_keys_come_from_a_file_and_from_the_environment_together(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("short\n", "at least 16"), ("\n", "holds no key"), (None, "cannot be read")]
+    ("content", "said"), [("short\n", "at least 16"), ("\n", "contains no key"), (None, "cannot be read")]
 )
 def test_keys_that_are_none_are_refused_without_being_shown(tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "keys"
@@ -182,9 +182,9 @@ def test_the_names_are_those_of_the_workers_as_well(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (f"odd words:{KEYS[0]}", "line 1: what stands before the colon is no name"),
-        (f":{KEYS[0]}", "line 1: what stands before the colon is no name"),
-        (f"{'n' * 65}:{KEYS[0]}", "line 1: what stands before the colon is no name"),
+        (f"odd words:{KEYS[0]}", "line 1: the part before the colon is not a valid key name"),
+        (f":{KEYS[0]}", "line 1: the part before the colon is not a valid key name"),
+        (f"{'n' * 65}:{KEYS[0]}", "line 1: the part before the colon is not a valid key name"),
         ("# one\ndesk:short", "line 2: a key is plain text of at least 16 characters"),
         (f"desk:{KEYS[0]}\nshop:{KEYS[0]}", "line 2: this key has another name elsewhere"),
         ("\n".join(f"{i}-{KEYS[0]}" for i in range(1001)), "There are 1,001 keys, and 1,000 can be told apart"),

@@ -21,18 +21,18 @@ from tests.service.clients import JSON, ask, message, refusal
         ({"inputs": "a", "explain": None}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
         (
             {"inputs": "a", "topk": 3},
-            "topk is no field of this request; its fields are inputs, model, top_k, explain, threshold.",
+            "topk is not a field of this request; its fields are inputs, model, top_k, explain, threshold.",
         ),
         (
             {"input": "a"},
-            "input is no field of this request; its fields are inputs, model, top_k, explain, threshold "
+            "input is not a field of this request; its fields are inputs, model, top_k, explain, threshold "
             "(and 1 more problem).",
         ),
         ({str(i): 0 for i in range(1000)}, "The body has more fields than a request can have."),
         (["a"], 'The body must be a JSON object such as {"inputs": "a text"}.'),
         (b"", 'The body must be a JSON object such as {"inputs": "a text"}.'),
-        (b'{"inputs": "a" "b"}', "The body is no valid JSON at character 15: expecting ',' delimiter."),
-        (b'{"inputs": "a', "The body is no valid JSON at character 11: unterminated string starting."),
+        (b'{"inputs": "a" "b"}', "The body is not valid JSON at character 15: expecting ',' delimiter."),
+        (b'{"inputs": "a', "The body is not valid JSON at character 11: unterminated string starting."),
     ],
 )
 def test_a_wrong_request_is_refused_in_one_sentence(client: httpx.Client, body: Any, message: str) -> None:

@@ -43,8 +43,8 @@ def test_a_folder_is_all_its_models(model_path: Path, tmp_path: Path) -> None:
     [
         (["a=x.onnx", "a=y.onnx"], "Two models are called a"),
         (["my model.onnx"], "give it one, as in tickets=model.onnx"),
-        (["a@b c=x.onnx"], "is no version"),
-        (["tests"], "holds no model"),
+        (["a@b c=x.onnx"], "is not a version"),
+        (["tests"], "contains no model"),
     ],
 )
 def test_models_that_cannot_be_named_are_refused(arguments: list[str], said: str) -> None:

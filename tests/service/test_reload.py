@@ -212,7 +212,7 @@ def test_a_reload_that_changes_the_labels_is_refused_if_they_must_be_the_same(
         change_metadata(model_path, model, labels=["accounts", *LABELS[1:]])
         answer = running.reload()
         assert answer.status_code == 409
-        said = "The labels would be others (tickets: 1 added 'accounts', 1 removed 'account'), and same_labels is set"
+        said = "The labels would change (tickets: 1 added 'accounts', 1 removed 'account'), and same_labels is set"
         assert said in answer.json()["error"]["message"]
         running.process.send_signal(signal.SIGUSR1)
         until(lambda: running.numbers()[REFUSED] == 2)

@@ -41,6 +41,7 @@ def test_the_model_is_described(client: httpx.Client, classifier: Classifier) ->
         "format_version": 1,
         "threshold": info.threshold,
         "max_tokens": info.max_tokens,
+        "text_columns": ["text"],
         "temperature": info.temperature,
     }
 

@@ -51,7 +51,7 @@ def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--port", "70000"], "70000 is not in the range 0<=x<=65535."),
-        (["--log-texts"], "--log-texts logs texts with the line of each request: set --log-requests as well."),
+        (["--log-texts"], "--log-texts adds the texts to the line of each request: set --log-requests as well."),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_before_anything_is_done(options: list[str], said: str) -> None:

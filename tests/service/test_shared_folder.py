@@ -127,5 +127,5 @@ def test_a_service_whose_shared_folder_is_removed_says_so_and_ends(
         shutil.rmtree(next(tmp_path.iterdir()))
         said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 6
-    assert "which the workers share, cannot be used: No such file or directory; start the service anew" in said
+    assert "which the workers share, cannot be used: No such file or directory; restart the service" in said
     assert "Traceback" not in said

@@ -58,7 +58,7 @@ def test_a_label_is_answered_and_on_disk_once_it_is_taught_and_gone_without_a_tr
         said = teach(client).json()
         assert (said["label"], said["new"], said["examples"], said["changed"]) == ("animals", True, 3, True)
         assert (said["generation"], said["workers"], said["workers_waiting"]) == (2, 1, 0)
-        assert said["calibration"].endswith("until textcls evaluate has seen rows of it.")
+        assert said["calibration"].endswith("until textcls evaluate has seen rows of that label.")
         assert best(client) == "animals"
         assert said["sha256"] == digest(model)
         assert Classifier.load(model).predict(TEXT).label == "animals"
@@ -113,7 +113,7 @@ def test_who_taught_what_is_told_in_the_audit_trail_without_a_text(
     wanted |= {"before": before, "after": after, "generation": 2, "client": "127.0.0.1"}
     assert {name: done[name] for name in wanted} == wanted
     assert (refused["result"], refused["key"]) == ("refused", "desk")
-    assert "trained and not taught" in refused["reason"]
+    assert "comes from training and was never taught" in refused["reason"]
     assert "zebra" not in str([vars(record) for record in trail.records])
 
 
@@ -218,15 +218,19 @@ def test_where_the_file_cannot_be_rewritten_a_sentence_says_what_to_do(prototype
         (b"", 422, 'such as {"label": "refunds"'),
         (b"[]", 422, "must be a JSON object"),
         ({"label": "a"}, 422, "examples is missing"),
-        ({"label": "a", "example": ["b"]}, 422, "example is no field of this request; its fields are label, examples"),
+        (
+            {"label": "a", "example": ["b"]},
+            422,
+            "example is not a field of this request; its fields are label, examples",
+        ),
         ({"label": "a", "examples": []}, 422, "at least one text"),
         ({"label": "a", "examples": [7]}, 422, "examples[0] must be a text"),
         ({"label": "", "examples": ["b"]}, 422, "label"),
         ({"label": "a" * 1001, "examples": ["b"]}, 422, "1,001 characters"),
-        ({"label": "a", "examples": [" \n"]}, 422, "holds no word and no sign"),
+        ({"label": "a", "examples": [" \n"]}, 422, "contains no word or symbol"),
         ({"label": "a", "examples": ["b\ud83d"]}, 422, "half a character"),
         ({"label": "a", "examples": ["b", "c" * 6000]}, 413, "examples[1] has 6,000 characters, and max_characters"),
-        ({"label": "a", "examples": [str(i) for i in range(1001)]}, 413, "1,000 are the most"),
+        ({"label": "a", "examples": [str(i) for i in range(1001)]}, 413, "the maximum is 1,000"),
         ({"label": "a", "examples": ["b" * 4000] * 20}, 413, "max_body_bytes"),
     ],
 )

@@ -121,15 +121,15 @@ def test_copies_of_an_example_count_once(prototypes: Classifier, data: bytes) ->
 @pytest.mark.parametrize(
     ("examples", "error", "said"),
     [
-        ({}, InputError, "no label to teach"),
+        ({}, InputError, "No label to teach"),
         ({"x": []}, InputError, "no examples of 'x'"),
-        ({"x": ["fine", " \n"]}, InputError, "Example 2 of 'x' holds no word and no sign"),
-        ({"x": [3]}, InputError, "Example 1 of 'x' is no string but int"),
+        ({"x": ["fine", " \n"]}, InputError, "Example 2 of 'x' contains no word or symbol"),
+        ({"x": [3]}, InputError, "Example 1 of 'x' is not a string but int"),
         ({"": ["fine"]}, InputError, "is empty"),
-        ({"x" * 1001: ["fine"]}, InputError, "1,000 are the most"),
-        ({"x": ["a"] * (MOST_EXAMPLES + 1)}, TooLargeError, "Train anew on so many"),
-        ({"x": ["a" * (EXAMPLE_CHARACTERS + 1)]}, TooLargeError, "100,000 are the most"),
-        ({f"label {i}": ["a"] for i in range(101)}, TooLargeError, "100 are the most"),
+        ({"x" * 1001: ["fine"]}, InputError, "1,000"),
+        ({"x": ["a"] * (MOST_EXAMPLES + 1)}, TooLargeError, "With that many, train a model"),
+        ({"x": ["a" * (EXAMPLE_CHARACTERS + 1)]}, TooLargeError, "100,000 is the maximum"),
+        ({f"label {i}": ["a"] for i in range(101)}, TooLargeError, "the maximum is 100"),
     ],
 )
 def test_what_cannot_be_taught_is_refused_in_a_sentence(
@@ -140,9 +140,9 @@ def test_what_cannot_be_taught_is_refused_in_a_sentence(
 
 
 def test_what_was_never_taught_cannot_be_taken_back(prototypes: Classifier, data: bytes) -> None:
-    with pytest.raises(NotFoundError, match="has been trained and not taught"):
+    with pytest.raises(NotFoundError, match="comes from training and was never taught"):
         take_back(prototypes, data, ["billing"])
-    with pytest.raises(ConfigError, match=r"There is no label 'biling' \(did you mean 'billing'"):
+    with pytest.raises(ConfigError, match=r"The model has no label 'biling' \(did you mean 'billing'"):
         take_back(prototypes, data, ["biling"])
 
 

@@ -93,7 +93,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"labels": LABELS[1:]}, InputError, "There are 24 texts and 23 labels; one label a text is needed."),
+        ({"labels": LABELS[1:]}, InputError, "There are 24 texts and 23 labels; give one label per text."),
         ({"texts": [*TEXTS[1:], None]}, InputError, "Texts: number 23 is not a string but NoneType."),
         (
             {"labels": [*LABELS[1:], 3]},
@@ -106,25 +106,29 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
             InputError,
             "Labels: number 1 is the string 'shipping', where others are lists; write ['shipping'].",
         ),
-        ({"labels": [["x"], *[None] * 23]}, InputError, "Labels: number 1 is no list of labels but NoneType."),
+        ({"labels": [["x"], *[None] * 23]}, InputError, "Labels: number 1 is of type NoneType, not a list of labels."),
         ({"labels": [{"x": 1.5}, *[[]] * 23]}, InputError, "Labels: those of number 0 "),
-        ({"weights": [1.0]}, InputError, "There are 24 texts and 1 weights; one a text is needed."),
+        ({"weights": [1.0]}, InputError, "There are 24 texts and 1 weights; give one per text."),
         ({"weights": [-1.0] * 24}, InputError, "Weights: number 0 is '-1.0'; write a number of 0 or more."),
-        ({"class_weight": {"z": 2}}, ConfigError, "class_weight has a weight for 'z', which is no label of the"),
-        ({"target_precision": 0.9}, ConfigError, "A target precision is for several labels a text, and these have one"),
+        ({"class_weight": {"z": 2}}, ConfigError, "class_weight has a weight for 'z', which no training row"),
+        ({"target_precision": 0.9}, ConfigError, "A target precision needs rows with several labels"),
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
-        ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not hold 'card'"),
+        ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not contain 'card'"),
         ({"unlabelled": ["a", 3]}, InputError, "Unlabelled texts: number 1 is not a string but int."),
-        ({"unlabelled": ["refund please 1"]}, InputError, "There are no unlabelled texts, but copies of labelled ones"),
-        ({"probabilities": []}, ConfigError, "The probabilities are of no texts; give these as unlabelled."),
+        (
+            {"unlabelled": ["refund please 1"]},
+            InputError,
+            "There are no unlabelled texts, only duplicates of labelled ones",
+        ),
+        ({"probabilities": []}, ConfigError, "probabilities needs the texts they belong to; pass those as unlabelled."),
         ({"unlabelled": ["a"], "probabilities": []}, InputError, "There are 1 unlabelled texts and 0 probabilities"),
         (
             {"unlabelled": ["a"], "probabilities": [{"billing": 1.0}]},
             InputError,
             "probabilities[0]: the probability in the label 'shipping' is None; write a number from 0 to 1.",
         ),
-        ({"teacher": "x"}, ConfigError, "A teacher answers unlabelled texts, and there are none; give some, or leave"),
+        ({"teacher": "x"}, ConfigError, "A teacher needs unlabelled texts to label, and there are none; give some, or"),
         ({"teacher": ""}, ConfigError, "teacher must be a name or a path, not ''."),
         ({"unlabelled_rows": 0}, ConfigError, "unlabelled_rows must be at least 1, not 0."),
         ({"unlabelled_weight": -1}, ConfigError, "unlabelled_weight must be a finite number from 0, not -1."),
@@ -162,7 +166,7 @@ except textcls.MissingExtraError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    said = "textcls.train needs the package 'numba', which is not installed; type: pip install 'textcls[train]'\n"
+    said = "textcls.train needs the package 'numba', which is not installed; run: pip install 'textcls[train]'\n"
     assert (done.stdout, done.stderr) == (said, "")
 
 

@@ -108,13 +108,13 @@ def test_a_student_has_support_rows_of_the_labelled_texts_alone(sample: Labelled
     ids=lambda options: next(iter(options)),
 )
 def test_what_prototypes_cannot_stand_beside_is_refused(options: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="Prototypes do not go together with"):
+    with pytest.raises(ConfigError, match="Prototypes cannot be combined with"):
         from_options({"head": "prototypes", **options})
 
 
 def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> None:
     given = LabelledTexts(texts=["a", "b"], label_sets=[{"x": 1.0}, {"y": 1.0}])
-    with pytest.raises(ConfigError, match="one label a text"):
+    with pytest.raises(ConfigError, match="one label per text"):
         train(given, tmp_path / "no.onnx", CONFIG)
     assert not (tmp_path / "no.onnx").exists()
 
@@ -122,12 +122,12 @@ def test_several_labels_a_text_are_refused_before_the_work(tmp_path: Path) -> No
 def test_more_labels_than_a_file_can_hold_are_refused_before_the_work(tmp_path: Path) -> None:
     labels = [f"label {i}" for i in range(20_001)]
     given = LabelledTexts(texts=labels, labels=labels)
-    with pytest.raises(ConfigError, match="20,001 support rows, and 20,000 are the most; train with a linear head"):
+    with pytest.raises(ConfigError, match="20,001 support rows, and the maximum is 20,000; train with a linear head"):
         train(given, tmp_path / "no.onnx", CONFIG)
 
 
 def test_texts_are_kept_in_files_of_prototypes_alone() -> None:
-    with pytest.raises(ConfigError, match="no other file holds texts"):
+    with pytest.raises(ConfigError, match="no other model file holds texts"):
         TrainConfig(keep_texts=True)
 
 
@@ -138,5 +138,5 @@ def test_a_file_of_prototypes_says_the_number_of_its_labels_only_when_it_is_load
 
 
 def test_the_benchmark_of_explanations_refuses_prototypes(prototypes: Classifier) -> None:
-    with pytest.raises(ConfigError, match="are prototypes, and explanations are measured"):
+    with pytest.raises(ConfigError, match="are prototypes, and explain-benchmark measures"):
         require_one_label(prototypes)

@@ -90,7 +90,9 @@ def test_a_stop_ends_the_encoding_between_two_chunks(folder: Path, monkeypatch: 
 def test_what_is_no_model_is_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"^The teacher '.*empty' is no folder with a sentence-transformers model and"):
+    with pytest.raises(
+        InputError, match=r"^The teacher '.*empty' is not a folder with a sentence-transformers model, and"
+    ):
         SentenceEncoder(str(tmp_path / "empty"))
 
 

@@ -153,7 +153,7 @@ def test_cross_validation_searches_and_pipelines_take_it() -> None:
         ("one text", ["x"], "X is one string"),
         (np.zeros((2, 2)), ["x", "y"], r"X has the shape \(2, 2\)"),
         (["a", 3], ["x", "y"], "Text 1 of X is not a string but int."),
-        (["a", "b"], ["x"], "one label a text is needed"),
+        (["a", "b"], ["x"], "give one label per text"),
         (["a", "b"], ["x", "x"], "a classifier needs at least two"),
         (["a", "b"], [0.5, 1.7], "Unknown label type"),
         (["a", "b"], None, "requires y to be passed"),
@@ -186,9 +186,9 @@ def test_texts_without_labels_are_learned_from_and_the_estimator_says_what_is_wr
     more = [f"{word} please {i}" for i in range(20, 30) for word in ("refund", "parcel", "cancel")]
     model = TextClassifier(**SMALL, unlabelled_weight=1).fit(TEXTS, LABELS, unlabelled=more)
     assert model.classifier_.info.training["distillation"]["rows"] == 30
-    with pytest.raises(ValueError, match="There are no unlabelled texts, but copies of labelled ones"):
+    with pytest.raises(ValueError, match="There are no unlabelled texts, only duplicates of labelled ones"):
         model.fit(TEXTS, LABELS, unlabelled=TEXTS)
-    with pytest.raises(ValueError, match="A teacher answers unlabelled texts, and there are none"):
+    with pytest.raises(ValueError, match="A teacher needs unlabelled texts to label, and there are none"):
         TextClassifier(**SMALL, teacher="x").fit(TEXTS, LABELS)
 
 
@@ -266,7 +266,10 @@ def test_rows_and_labels_of_little_weight_are_not_answered() -> None:
         ({"y": MATRIX[:-1]}, r"X has 96 texts and y the shape \(95, 3\)"),
         ({"y": MATRIX * 2}, "An indicator matrix holds 1 where a label applies, and 0 elsewhere."),
         ({"y": np.hstack([MATRIX, np.zeros((96, 1), int)])}, "No training row has the label '3'"),
-        ({"y": MATRIX + (np.arange(96) % 3)[:, None]}, "is no indicator matrix of 0 and 1; one label a text is needed"),
+        (
+            {"y": MATRIX + (np.arange(96) % 3)[:, None]},
+            "is not an indicator matrix of 0 and 1; give one label per text",
+        ),
         ({"sample_weight": [1.0]}, "There are 96 texts and 1 weights"),
         ({"sample_weight": np.ones((96, 2))}, "Sample weights must be 1D array or scalar"),
         ({"sample_weight": -np.ones(96)}, "Weights: number 0 is '-1.0'; write a number of 0 or more."),

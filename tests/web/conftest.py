@@ -100,6 +100,13 @@ def address_of_several(several_labels: Classifier) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def address_of_two_columns(two_columns: Classifier) -> Iterator[str]:
+    """The address of a server whose model reads a subject and a body, and has an example."""
+    with listening(service(two_columns, Settings())) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def locked_address(classifier: Classifier) -> Iterator[str]:
     """The address of a server that wants a key."""
     with listening(service(classifier, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:

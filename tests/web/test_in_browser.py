@@ -77,7 +77,7 @@ def test_the_browser_says_what_the_server_says(
     ask = """async (texts) => {
       const { classify } = await import("./page/answer.mjs");
       const found = [];
-      for (const text of texts) found.push(...(await classify([text], { explain: true })));
+      for (const text of texts) found.push(...(await classify([[text]], { explain: true })));
       return JSON.stringify(found);
     }"""
     assert_same(json.loads(page.evaluate(ask, golden_texts)), answers)

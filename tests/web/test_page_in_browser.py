@@ -82,7 +82,7 @@ def test_another_label_and_why_a_and_not_b(visit: Open, address: str, classifier
     attribution = explanation.attribution("shipping", "account")
     for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
         assert signed(number) in shown.inner_text("#tables")
-    # The label itself cannot be held against itself.
+    # The label itself cannot be contrasted with itself.
     shown.get_by_role("radio", name="account").check()
     assert shown.inner_text("#why-label") == "Why account"
 
@@ -220,6 +220,73 @@ def test_a_file_of_lines_becomes_a_table_and_a_download(
     # What the server said of the lines that are too long is in the browser's log of requests.
     assert all("413" in said for said in opened.wrong)
     opened.wrong.clear()
+
+
+TABLE = [
+    ("id", "Message", "queue"),
+    ("1", 'a "quoted", text', "billing"),
+    ("2", "two\nlines", "x;y"),
+    ("3", "refund", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "mark"), [("a.csv", ",", ""), ("excel.csv", ";", "\ufeff"), ("a.tsv", "\t", "")]
+)
+def test_a_table_is_read_by_its_column_and_comes_back_as_it_was_written(
+    visit: Open, address: str, classifier: Classifier, tmp_path: Path, name: str, delimiter: str, mark: str
+) -> None:
+    content = io.StringIO()
+    csv.writer(content, delimiter=delimiter).writerows(TABLE)
+    (tmp_path / name).write_text(mark + content.getvalue(), encoding="utf-8", newline="")
+    shown = visit(address).ready()
+    shown.set_input_files("#file", tmp_path / name)
+    told(shown, "many-said", "3 rows classified.")
+    with shown.expect_download() as download:
+        shown.click("#download")
+    assert download.value.suggested_filename == f"{name[:-4]}_answers{name[-4:]}"
+    written = Path(download.value.path()).read_bytes().decode()
+    assert written.startswith(mark + "id")
+    rows = list(csv.reader(io.StringIO(written.removeprefix("\ufeff"), newline=""), delimiter=delimiter))
+    assert rows[0] == [*TABLE[0], "predicted_label", "score", "decision"]
+    assert [tuple(row[:3]) for row in rows[1:]] == TABLE[1:]
+    assert [row[3] for row in rows[1:]] == [classifier.predict(row[1]).label for row in TABLE[1:]]
+    # Another column is chosen, and answered at once.
+    shown.get_by_label("Text column").select_option("queue")
+    shown.locator("#rows td.said", has_text="x;y").wait_for()
+    shown.get_by_role("button", name="Why row 1", exact=True).click()
+    told(shown, "said", "billing")
+    assert shown.input_value("#text") == "billing"
+
+
+def test_where_no_column_is_known_the_page_asks_which_and_a_bad_row_stops_nothing(
+    visit: Open, address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,refund\n2\n3,parcel\n")
+    shown = visit(address).ready()
+    shown.set_input_files("#file", tmp_path / "a.csv")
+    told(shown, "many-said", "Which column holds the text?")
+    shown.get_by_label("Text column").select_option("y")
+    told(shown, "many-said", "3 rows classified.")
+    assert "1 fields where the header has 2." in shown.inner_text("#rows")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.xlsx", b"PK\x03\x04...", "an Excel file or a zip archive; save the sheet as CSV"),
+        ("a.csv", b'text\n"open', "Line 2: a quote opens in this row and is never closed."),
+        ("a.csv", b"text,text\na,b", 'Two columns are called "text".'),
+        ("a.csv", b"text\n", "This file has no rows."),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_in_a_sentence(
+    visit: Open, address: str, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    shown = visit(address).ready()
+    shown.set_input_files("#file", tmp_path / name)
+    told(shown, "many-said", said)
 
 
 def test_a_busy_server_is_asked_again_and_a_long_file_can_be_stopped(visit: Open, address: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from textcls import Classifier, _unicode, tokenizer
+from textcls.data import open_table
 from textcls.display import text as display_text
 from textcls.display.html import site
 
@@ -103,6 +104,59 @@ found = given.map((text) => [visible(text), named(text)]);
         assert visible == display_text.visible(text)
         if text.strip():
             assert named == display_text.named(text), ascii(text)
+
+
+DELIMITED = [
+    "text,label\na,x\n",
+    'text,label\n"a ""b"", c",x\r\n"two\nlines",y',
+    "text;label\na;x\n\nb;y\n",
+    "a\tb|c\n1\t2|3\n",
+    " text , n \nx,1\n",
+    "one\nx\ny",
+    "a,b;c\n1,2;3\n",
+    'a,b\n"",\n,""\n',
+    "text,label\n" + "x,y\n" * 30 + "a;b;c,d\n",
+    "title;text\rold;mac\r",
+]
+
+
+@pytest.mark.parametrize("content", DELIMITED)
+def test_tables_are_read_as_in_python(in_node: Run, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content, newline="")
+    with open_table(path) as table:
+        columns = list(table.parts[0].columns)
+        rows = [list(row.fields.values()) for row in table.rows]
+    code = """
+import { table } from "./page/table.mjs";
+found = table(given, ",");
+"""
+    found = in_node(code, content)
+    assert (found["columns"], found["rows"]) == (columns, rows)
+
+
+def test_any_records_come_back_as_they_were_written(in_node: Run) -> None:
+    chance = random.Random(11)
+    tables = [
+        [["".join(chance.choices('a,;\t|"\n\r \u2028é', k=chance.randrange(6))) for _ in range(3)] for _ in range(9)]
+        for _ in range(300)
+    ]
+    code = """
+import { records, written, DELIMITERS } from "./page/table.mjs";
+found = given.flatMap((rows) => DELIMITERS.map((sign) => [...records(written(rows, sign), sign)]));
+"""
+    assert in_node(code, tables) == [rows for rows in tables for _ in range(4)]
+
+
+def test_the_column_of_the_texts_is_found_as_in_python(in_node: Run) -> None:
+    headers = [["id", "text"], ["id", "Message"], ["text", "review"], ["title", "review"], ["a", "b"], ["x"], []]
+    code = """
+import { textColumns } from "./page/table.mjs";
+found = given.map((columns) => textColumns(columns, ["text"]));
+"""
+    assert in_node(code, headers) == [[1], [1], [0], None, None, [0], None]
+    code = code.replace('["text"]', '["subject", "body"]')
+    assert in_node(code, [["body", "id", "subject"], ["body", "text"]]) == [[2, 0], None]
 
 
 def test_the_file_says_what_it_is_without_onnx_runtime(in_node: Run, model_path: Path, classifier: Classifier) -> None:

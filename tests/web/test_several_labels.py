@@ -164,7 +164,7 @@ def test_the_browser_assigns_and_explains_as_the_server_does(
     ask = """async (texts) => {
       const { classify } = await import("./page/answer.mjs");
       const found = [];
-      for (const text of texts) found.push(...(await classify([text], { explain: true })));
+      for (const text of texts) found.push(...(await classify([[text]], { explain: true })));
       return JSON.stringify(found);
     }"""
     assert_same(json.loads(page.evaluate(ask, [TWO, NONE, *golden_texts])), answers)

@@ -50,7 +50,7 @@ def test_a_folder_with_files_of_somebody_else_is_left_alone(model_path: Path, tm
     (output / "index.html").write_text("mine")
     done = CliRunner().invoke(main, ["web", str(model_path), "-o", str(output), "--runtime", str(runtime)])
     assert done.exit_code == 3
-    assert "holds files that are no page of textcls" in done.stderr
+    assert "holds files that are not a page of textcls" in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["mine"]
 
 
@@ -115,7 +115,7 @@ def test_the_model_in_the_folder_is_not_written_over_itself(model_path: Path, tm
     copy.write_bytes(model_path.read_bytes())
     done = CliRunner().invoke(main, ["web", str(copy), "-o", str(tmp_path), "--runtime", str(runtime)])
     assert done.exit_code == 3
-    assert "is the input" in done.stderr
+    assert "is also the input" in done.stderr
 
 
 def test_the_two_pages_differ_in_their_answerer_and_their_policy_alone() -> None:

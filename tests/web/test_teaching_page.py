@@ -44,7 +44,7 @@ def test_a_label_is_taught_answered_and_taken_back(visit: Open, address_of_teach
     shown.fill("#teach-key", ADMIN)
     shown.get_by_role("button", name="Teach", exact=True).click()
     told(shown, "teach-said", "<b>animals</b>: new, 3 examples. In 1 the model knows no word. Left out one")
-    assert "calibrated on the rows of the training alone" in shown.inner_text("#teach-said")
+    assert "calibrated on the training rows only" in shown.inner_text("#teach-said")
     assert shown.inner_text("#verdict").startswith("<b>animals</b>")
     assert shown.inner_text("#about") != labels
     assert "<b>animals</b> · 3 examples" in shown.inner_text("#taught")

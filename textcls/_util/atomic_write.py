@@ -31,7 +31,7 @@ def check_output_path(path: Path) -> None:
     if mode is not None and stat.S_ISDIR(mode):
         raise SurroundingsError(f"{path} is a folder; name a file in it as the output.")
     if mode is not None and not stat.S_ISREG(mode):
-        raise SurroundingsError(f"{path} is no plain file and cannot be replaced; choose another output.")
+        raise SurroundingsError(f"{path} is not a plain file and cannot be replaced; choose another output.")
     try:
         # Rights alone do not tell: some file systems take no files from anybody.
         with TemporaryFile(dir=folder):
@@ -64,11 +64,11 @@ def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
         except OSError:  # one of the two is not there
             continue
         if same:
-            raise InputError(f"The output {output} is the input; choose another name.")
+            raise InputError(f"The output {output} is also the input; choose another name.")
 
 
 @contextmanager
-def no_space_for(name: str, advice: str = "make room, or choose another output") -> Iterator[None]:
+def no_space_for(name: str, advice: str = "free some space, or choose another output") -> Iterator[None]:
     """Say so when there is no room for what is written to `name`, with what to do.
 
     Raises:
@@ -84,7 +84,7 @@ def no_space_for(name: str, advice: str = "make room, or choose another output")
 
 @contextmanager
 def atomic_write(
-    path: Path, advice: str = "make room, or choose another output", kind: str = ""
+    path: Path, advice: str = "free some space, or choose another output", kind: str = ""
 ) -> Iterator[IO[bytes]]:
     """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
 

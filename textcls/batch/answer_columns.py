@@ -59,9 +59,7 @@ class AnswerColumns:
         """
         if not classifier.info.several:
             if self.separator is not None:
-                raise ConfigError(
-                    "--label-separator joins several labels, and this model answers with one; leave it out."
-                )
+                raise ConfigError("--label-separator joins several labels, and this model gives one; leave it out.")
             return self
         if kind not in ("csv", "tsv"):
             if self.separator is not None:
@@ -73,8 +71,8 @@ class AnswerColumns:
         held = next((label for label in classifier.labels if separator in label), None)
         if held is not None:
             raise ConfigError(
-                f"The label {held!r} holds the separator {separator!r}; choose another with --label-separator, or json "
-                "for lists of JSON."
+                f"The label {held!r} contains the separator {separator!r}; choose another with "
+                "--label-separator, or json for lists of JSON."
             )
         if _OF_NUMBERS & set(separator):
             raise ConfigError(f"The separator {separator!r} may stand in a score; choose another, or json.")

@@ -51,9 +51,7 @@ def answered(
         while waiting:
             yield _first(waiting)
     except BrokenProcessPool as error:
-        raise SurroundingsError(
-            "A worker process ended unexpectedly, perhaps for lack of memory; use fewer --workers."
-        ) from error
+        raise SurroundingsError("A worker process died, perhaps out of memory; use fewer --workers.") from error
     finally:
         pool.shutdown(cancel_futures=True)
 

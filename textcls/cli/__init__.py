@@ -19,6 +19,7 @@ BROKEN_PIPE: Final = 141
 # predict` must not pay for PyTorch.
 SECTIONS: Final = {
     "From rows to a model": {
+        "demo": "textcls.cli.demo:demo",
         "check": "textcls.cli.check:check",
         "train": "textcls_training.cli:train",
         "train-many": "textcls_training.cli_many:train_many",
@@ -132,7 +133,7 @@ def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:
 def main() -> None:
     """Train a text classifier in seconds; deploy one small ONNX file that explains its answers.
 
-    From a table with the columns text and label to a service:
+    From a table with the columns text and label to a service (textcls demo writes one to try):
 
     \u0008
     textcls check tickets.csv

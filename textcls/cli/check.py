@@ -35,7 +35,7 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
 @click.command(epilog="Example: textcls check tickets.csv --valid heldout.csv")
 @data_argument
-@click.option("--valid", type=click.Path(path_type=Path), help="Also look for rows that DATA shares with this file.")
+@click.option("--valid", type=click.Path(path_type=Path), help="Also report rows that DATA shares with this file.")
 @new_text_column_option
 @new_label_column_option
 @target_options
@@ -61,14 +61,14 @@ def check(
     as_json: bool,
     reading: Reading,
 ) -> None:
-    """Look at the labelled files DATA: labels, lengths, scripts, copies, contradictions; - reads standard input.
+    """Check the labelled files DATA: labels, lengths, scripts, duplicates, contradictions; - reads standard input.
 
-    Nothing is changed, and findings are no errors: the exit code is 0. Near copies are equal but for case, spaces and
-    punctuation. Scripts are told by the names of the letters; languages are not told apart. Lists of labels are found
-    by themselves; cells that look like several labels are told, with the option that reads them so.
+    Nothing is changed, and findings are not errors: the exit code is 0. Near-duplicates differ only in case, spaces and
+    punctuation. Scripts are recognised by their letters; languages are not. Lists of labels are detected; cells that
+    look like several labels are reported, with the option that reads them that way.
 
-    With --labels each row is also judged by models that have not seen it: those whose label they doubt are listed with
-    the label that they would give, and the words behind it. They are suggestions: look at each.
+    With --labels, models that have not seen a row judge its label as well: rows whose label they doubt are listed with
+    the label they would give, and the words behind it. These are suggestions: look at each.
     """
     if suspects is not None and not audits:
         raise ConfigError("--suspects needs --labels, which finds them.")

@@ -47,23 +47,25 @@ METHODS: Final = get_args(Method)
 @click.option(
     "--label-column",
     metavar="NAME",
-    help="Column of labels that the clusters are compared with.  [default: label, or that of the training, if there]",
+    help="Column of labels to compare the clusters with.  [default: label, or as in training, if present]",
 )
 @click.option(
     "--assign",
     type=PATH,
     metavar="FILE",
-    help="Write the texts with their cluster as label, to be corrected and trained on: .csv, .tsv, .jsonl or .parquet.",
+    help="Write the texts with their cluster as the label, to correct and train on: .csv, .tsv, .jsonl or .parquet.",
 )
 @click.option(
     "--names",
     type=PATH,
     metavar="FILE",
-    help="Of the labels that --assign writes: a JSON file such as "
-    '{"refund, money": "refunds"}; clusters of one name become one label, those of the name null are left out.',
+    help=(
+        'Names for the labels that --assign writes: a JSON file such as {"refund, money": "refunds"}; clusters with '
+        "the same name become one label, and those named null are left out."
+    ),
 )
 @click.option(
-    "--threshold", type=click.FloatRange(0, 1), help="Leave texts that are less sure of their cluster out of --assign."
+    "--threshold", type=click.FloatRange(0, 1), help="Leave texts whose cluster scores below this out of --assign."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
@@ -81,11 +83,11 @@ def clusters(
     as_json: bool,
     reading: Reading,
 ) -> None:
-    """Show the clusters that MODEL puts the texts of DATA into: their sizes, their words, examples.
+    """Show the clusters into which MODEL sorts the texts of DATA: sizes, words, examples.
 
-    MODEL is one of textcls pretrain --objective mutual-information, or any that gives a text one label. Where rows have
-    labels, which the model need not know, it is said how far the clusters agree with them. With --output a page with a
-    map of the texts is written.
+    MODEL comes from textcls pretrain --objective mutual-information, or is any model with one label per text. If rows
+    have labels, the report says how well the clusters agree with them; the model need not know these labels. --output
+    writes a page with a map of the texts.
     """
     if assign is None and (names is not None or threshold is not None):
         raise ConfigError(f"{'--names' if names else '--threshold'} needs --assign and a file.")

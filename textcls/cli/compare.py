@@ -39,8 +39,9 @@ def compare(
 ) -> None:
     """Say whether AFTER is better than BEFORE on the labelled files DATA, and which answers change.
 
-    Each side is a model file, a table of answers one a row (such as `textcls predict` writes), or the address of a
-    service, as http://localhost:8000, whose key is read from TEXTCLS_API_KEY. Models also say why an answer changed.
+    Each side is a model file, a table with one answer per row (as `textcls predict` writes), or the address of a
+    service, such as http://localhost:8000, whose key is read from TEXTCLS_API_KEY. Models also show why an answer
+    changed.
     """
     metrics.require()
     once(data)

@@ -39,24 +39,32 @@ from textcls.model_file.thresholds import store_threshold, store_thresholds
     "--target-precision",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Find the lowest threshold at which the answers to these rows are right in such a share, as 0.95; of several "
-    "labels that of each.",
+    help=(
+        "Choose the lowest threshold at which this share of the answered rows is right, for example 0.95; with "
+        "several labels per text, one threshold for each label."
+    ),
 )
 @click.option(
     "--target-recall",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Of several labels: find the highest threshold of each at which such a share of its rows is found.",
+    help=(
+        "With several labels per text: choose for each label the highest threshold that still finds this share of "
+        "its rows."
+    ),
 )
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
-    help="Say how the answers are that are not below it, in place of the model's; of several labels one for all.",
+    help=(
+        "Report results at this threshold instead of the model's own; with several labels per text, the same one "
+        "for every label."
+    ),
 )
 @click.option(
     "--store",
     is_flag=True,
-    help="Write the threshold into MODEL, which then abstains below it, or assigns labels from theirs on.",
+    help="Save the threshold in MODEL, which then abstains below it, or assigns each label from its own threshold up.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @label_options
@@ -76,8 +84,8 @@ def evaluate(
 ) -> None:
     """Score MODEL on the labelled files DATA; - reads standard input.
 
-    If the model abstains below a threshold, or is to, also say how many rows it answers and how many of these right. If
-    it may give several labels, say how each fares at its threshold, and which labels are mixed up.
+    With a threshold, also report how many rows the model answers and how many of those are right. With several labels
+    per text, report each label at its threshold, and which labels are confused.
     """
     _check(model, target_precision, target_recall, threshold, store)
     once(data)
@@ -88,9 +96,9 @@ def evaluate(
         _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
         return
     if target_recall is not None:
-        raise ConfigError("--target-recall is for models that may give several labels a text, and MODEL gives one.")
+        raise ConfigError("--target-recall is for models with several labels per text, and MODEL gives one.")
     if targets.label_sets:
-        raise ConfigError(f"{model} gives one label a text; evaluate it on rows with one label each.")
+        raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
     with reading.labelled_rows(data, *columns, classifier.info) as rows:
         found = evaluate_rows(
             classifier, ((row.text, row.label) for row in rows), target_precision=target_precision, threshold=threshold
@@ -103,7 +111,7 @@ def evaluate(
         console = stdout_console()
         show(evaluation_report(found, console.width), console)
         if stored:
-            show([f"Stored in {model}, which from now on abstains below it."])
+            show([f"Saved in {model}, which now abstains below it."])
     _require_reached(found, store)
 
 
@@ -132,7 +140,7 @@ def _label_sets(
         return
     show(label_set_evaluation_report(found))
     if store:
-        show([f"Stored in {model}, which from now on assigns each label from its threshold on."])
+        show([f"Saved in {model}, which now assigns each label from its threshold up."])
 
 
 def _check(
@@ -143,11 +151,14 @@ def _check(
     targets = {"--target-precision": target_precision, "--target-recall": target_recall}
     given = [name for name, target in targets.items() if target is not None]
     if given and threshold is not None:
-        raise ConfigError(f"{given[0]} chooses a threshold, and --threshold names one; give one of them.")
+        raise ConfigError(f"{given[0]} chooses a threshold and --threshold sets one; use only one of them.")
     if len(given) == 2:
-        raise ConfigError("--target-precision and --target-recall each choose the thresholds; give one of them.")
+        raise ConfigError("--target-precision and --target-recall both choose the thresholds; use only one of them.")
     if store and not given and threshold is None:
-        raise ConfigError("--store needs --target-precision or --threshold, or of several labels --target-recall.")
+        raise ConfigError(
+            "--store needs a threshold to save: add --target-precision, --threshold or, with several labels per "
+            "text, --target-recall."
+        )
     if store:
         check_output_path(model)
 
@@ -174,6 +185,6 @@ def _require_reached(found: Evaluation, store: bool) -> None:
         return
     raise InputError(
         f"No threshold reaches a precision of {percent(found.target_precision, 2)} on these rows; the best is "
-        f"{percent(point.precision or 0, 2)}, at threshold {point.threshold:g}, which answers {point.accepted:,} of "
-        f"{point.rows:,} rows{'; nothing was stored' * store}."
+        f"{percent(point.precision or 0, 2)}, at threshold {point.threshold:g}, which answers {point.accepted:,} "
+        f"of {point.rows:,} rows{'; nothing was saved' * store}."
     )

@@ -56,7 +56,7 @@ _OF_EVIDENCE: Final = (
     "data",
     type=PATH,
     metavar="DATA",
-    help="Show what speaks for and against each label over the texts of a file, and shortcuts.",
+    help="Show which words count for and against each label over the texts of a file, and any shortcuts.",
 )
 @exchange_option
 @click.option(
@@ -68,13 +68,11 @@ _OF_EVIDENCE: Final = (
 )
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
-@click.option(
-    "--label", "only", multiple=True, metavar="LABEL", help="Tell of this label alone; give it several times for more."
-)
+@click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="List so many words, and pairs, for and against each label, with numbers and examples.  "
+    help="List this many words and word pairs for and against each label, with numbers and examples.  "
     f"[default: an overview; in JSON and pages {LISTED}]",
 )
 @click.option(
@@ -97,9 +95,9 @@ def inspect(
     html: Path | None,
     reading: Reading,
 ) -> None:
-    """Show the labels, settings, training summary and format of MODEL; with --evidence, what it goes by."""
+    """Show labels, settings, training summary and format of MODEL; with --evidence, which words its answers rest on."""
     if data is None and (idle := _given(*_OF_EVIDENCE)):
-        raise ConfigError(f"{idle[0]} needs --evidence and a file.")
+        raise ConfigError(f"{idle[0]} needs --evidence with a file of texts.")
     classifier = Classifier.load(model)
     if data is None:
         _show_facts(model, classifier, as_json, verbose)

@@ -43,25 +43,25 @@ data_argument = click.argument("data", type=click.Path(path_type=Path, allow_das
 threshold_option = click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
-    help="Answer `abstain` when the best score is below this.  [default: the model's own, if it has one]",
+    help="Abstain when the best score is below this.  [default: the model's own, if it has one]",
 )
 text_column_option = click.option(
     "--text-column",
     "text_columns",
     multiple=True,
     metavar="NAME",
-    help="Column of the text; give it several times to join columns.  [default: those of the training]",
+    help="Column of the text; repeat it to join several columns.  [default: as in training]",
 )
 exchange_option = click.option(
     "--exchange",
     "groups",
     type=PATH,
     metavar="FILE",
-    help="Words that may stand for each other, a group a line, with commas between them: he, she",
+    help="Words to exchange for each other, one group per line, separated by commas: he, she",
 )
-html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")
+html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a self-contained HTML page.")
 label_column_option = click.option(
-    "--label-column", metavar="NAME", help="Column of the label.  [default: that of the training]"
+    "--label-column", metavar="NAME", help="Column of the label.  [default: as in training]"
 )
 # Where there is no training whose columns could be meant.
 new_text_column_option = click.option(
@@ -69,12 +69,12 @@ new_text_column_option = click.option(
     "text_columns",
     multiple=True,
     metavar="NAME",
-    help="Column of the text; several are joined.  [default: text, or of a well-known name]",
+    help="Column of the text; repeat it to join several columns.  [default: text, or a well-known name]",
 )
 new_label_column_option = click.option(
-    "--label-column", metavar="NAME", help="Column of the label.  [default: label, or of a well-known name]"
+    "--label-column", metavar="NAME", help="Column of the label.  [default: label, or a well-known name]"
 )
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing on standard error but errors.")
 
 
 ANY_TARGETS: Final = TargetOptions()
@@ -148,7 +148,7 @@ class Reading:
             ConfigError: as `open_targets` says; or `targets` say that rows have one label.
         """
         if targets.several is False:
-            raise ConfigError("The model may give several labels a text, and --task single says one; leave it out.")
+            raise ConfigError("The model gives texts several labels, and --task single asks for one; leave it out.")
         written = written_labels(training)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
@@ -231,7 +231,7 @@ def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:
     text, labels, row, weight = found
     if isinstance(labels, str):
         raise InputError(
-            f"{row.where} has one label, and the model may give several; add --label-separator if a cell holds "
+            f"{row.where} has one label, but the model assigns several; add --label-separator if a cell holds "
             "several, or --task several if each row has one or none."
         )
     return LabelledRow(text, labels, row, weight)
@@ -246,27 +246,29 @@ def delimiter(_context: click.Context, _parameter: click.Parameter, value: str |
     """Return the delimiter that is meant, which may be given by its name."""
     found = None if value is None else _DELIMITERS.get(value.lower(), value)
     if found is not None and (len(found) != 1 or found in '"\r\n'):
-        raise click.BadParameter(f"{value!r} is neither one character nor comma, semicolon, tab, bar or space.")
+        raise click.BadParameter(
+            f"{value!r} is not a delimiter: give one character, or one of comma, semicolon, tab, bar and space."
+        )
     return found
 
 
 _READING: Final = (
     click.option(
-        "--format", type=click.Choice(FORMATS), help="Format of DATA.  [default: by its name, else its first bytes]"
+        "--format", type=click.Choice(FORMATS), help="Format of DATA.  [default: from its name, else its first bytes]"
     ),
     click.option("--encoding", metavar="NAME", help="Encoding of DATA, such as cp1252.  [default: UTF-8]"),
+    click.option("--delimiter", metavar="SIGN", callback=delimiter, help="Delimiter of CSV.  [default: detected]"),
+    click.option("--no-quotes", is_flag=True, help="In CSV, treat quotes as ordinary characters."),
     click.option(
-        "--delimiter", metavar="SIGN", callback=delimiter, help="Between the fields of CSV.  [default: found out]"
+        "--no-header", is_flag=True, help="The first line of CSV is already a row; columns are named 1, 2, 3."
     ),
-    click.option("--no-quotes", is_flag=True, help="In CSV, take quotes for ordinary characters."),
-    click.option("--no-header", is_flag=True, help="The first line of CSV is a row; the columns are called 1, 2, 3."),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel file.  [default: the first]"),
     click.option(
         "--on-error",
         type=click.Choice(["fail", "skip"]),
         default="fail",
         show_default=True,
-        help="At a row that cannot be used stop, or leave it out and say so.",
+        help="What to do with a row that cannot be used: stop, or skip and report it.",
     ),
     quiet_option,
 )
@@ -309,24 +311,24 @@ _LABELS: Final = (
         "--label-separator",
         metavar="SIGN",
         callback=separator,
-        help="Between the labels of a cell that holds several, as ';', or json if cells hold JSON lists.",
+        help="Separates the labels in a cell, for example ';'; json if cells hold JSON lists.",
     ),
     click.option(
         "--label-columns",
         multiple=True,
         metavar="PATTERN",
-        help="Columns of one label each, as 'tag_*', with 0 and 1, false and true, or probabilities.",
+        help="Columns with one label each, for example 'tag_*', holding 0 and 1, false and true, or probabilities.",
     ),
     click.option(
         "--task",
         type=click.Choice(["single", "several"]),
-        help="Whether a row has one label, or several or none.  [default: found out]",
+        help="Whether each row has a single label, or any number of them.  [default: detected]",
     ),
 )
 
 
 _WEIGHTS: Final = click.option(
-    "--weight-column", metavar="NAME", help="Column that says how much a row counts.  [default: all count alike]"
+    "--weight-column", metavar="NAME", help="Column with the weight of each row.  [default: all weigh the same]"
 )
 
 

@@ -40,20 +40,22 @@ from textcls.jobs.engines import EngineName
     "-o",
     type=click.Path(allow_dash=True),
     required=True,
-    help="The file to write: .csv, .tsv, .jsonl, .parquet or .xlsx, also with .gz, .bz2, .xz or .zst behind; - writes "
-    "to standard output. Or a folder, which ends in /: each file of DATA is answered into one of its name there, and "
+    help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx, optionally followed by .gz, .bz2, .xz or .zst; - "
+    "writes to standard output. Or a folder, which ends in /: each file of DATA is answered into one of its name there, and "
     "only those that are missing.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(writing.WRITTEN),
-    help="Format of the output.  [default: by its name; on standard output that of DATA]",
+    help="Format of the output.  [default: from its name; on standard output, that of DATA]",
 )
 @click.option(
-    "--output-delimiter", metavar="SIGN", callback=delimiter, help="Between the fields of CSV.  [default: comma]"
+    "--output-delimiter", metavar="SIGN", callback=delimiter, help="Delimiter of CSV output.  [default: comma]"
 )
 @click.option(
-    "--output-encoding", metavar="NAME", help="Encoding of CSV and TSV; utf-8-sig suits Excel.  [default: UTF-8]"
+    "--output-encoding",
+    metavar="NAME",
+    help="Encoding of CSV and TSV output; use utf-8-sig for Excel.  [default: UTF-8]",
 )
 @text_column_option
 @threshold_option
@@ -63,17 +65,17 @@ from textcls.jobs.engines import EngineName
     "--label-separator",
     metavar="SIGN",
     callback=separator,
-    help="In CSV and TSV, between several labels; json for lists of JSON.  [default: ;]",
+    help="Separates several labels in CSV and TSV; json writes JSON lists.  [default: ;]",
 )
 @click.option(
     "--stream/--no-stream",
     default=None,
-    help="Answer each row as soon as it is read.  [default: from standard input to standard output]",
+    help="Answer each row as soon as it is read.  [default: on when reading and writing standard streams]",
 )
 @click.option(
     "--escape-formulas",
     is_flag=True,
-    help="Write an apostrophe before a field of CSV or TSV that a spreadsheet would take for a formula.",
+    help="Put an apostrophe before CSV and TSV fields that a spreadsheet would run as formulas.",
 )
 @click.option(
     "--workers",
@@ -109,8 +111,8 @@ def predict(
 ) -> None:
     """Classify each row of the files DATA with MODEL; - reads standard input.
 
-    Tables of all common formats are read. All columns and the order of the rows are kept;
-    predicted_label, score and decision are added; predicted_labels and scores where a text may have several labels.
+    Reads tables in all common formats. All columns and the order of the rows are kept; predicted_label, score and
+    decision are added, or predicted_labels and scores where a text may have several labels.
     """
     answer = AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator)
     write = WriteOptions(
@@ -131,7 +133,7 @@ def predict(
     if stream is None:
         stream = workers == 1 and target == STANDARD and STANDARD in paths
     if stream and workers > 1:
-        raise ConfigError("With --stream one process answers; give either --stream or --workers.")
+        raise ConfigError("--stream answers with one process; use either --stream or --workers.")
     if stream:
         reading.say_each_skipped()
     written = predict_files(

@@ -53,11 +53,10 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("models", nargs=-1, required=True, envvar=f"{ENVIRONMENT}MODELS", metavar="MODEL...")
 @_options
 def serve(models: tuple[str, ...], **given: Any) -> None:
-    """Answer POST /v1/classify with MODEL until Ctrl-C or SIGTERM.
+    """Serve MODEL over HTTP, with a page to try it on, until Ctrl-C or SIGTERM.
 
-    MODEL is a file, NAME=FILE, NAME@VERSION=FILE, or a folder of *.onnx; several are served by their names. Each option
-    can be set by an environment variable, TEXTCLS_SERVE_ and its name: TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reads the
-    files anew.
+    MODEL is a file, NAME=FILE, NAME@VERSION=FILE, or a folder of *.onnx; several are served by their names. Each
+    option can also be set by an environment variable, such as TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reloads the files.
     """
     with signals.kept():
         with optional_dependencies.needed_by("textcls serve"):

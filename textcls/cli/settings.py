@@ -51,7 +51,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
             is_eager=True,
             expose_value=False,
             callback=read,
-            help=f"Take defaults from this file.  [default: {NAME}, if it is here]",
+            help=f"Read defaults from this file.  [default: {NAME}, if there is one]",
         )
     )
 
@@ -78,7 +78,7 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
         if name not in commands:
             raise ConfigError(f"{path}: there is no command {name!r}{_meant(name, commands)}")
         if not isinstance(table, dict):
-            raise ConfigError(f"{path}: {name!r} is no table; write [{name}], and its options below.")
+            raise ConfigError(f"{path}: {name!r} is not a table; write [{name}], and its options below.")
     return _of_table(path, context, command, command.name or "", tables.get(command.name or "", {}))
 
 
@@ -127,7 +127,7 @@ def _tables(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise InputError(f"There is no settings file {path}.") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path} is no TOML: {error}.") from error
+        raise InputError(f"{path} is not valid TOML: {error}.") from error
 
 
 def _value(option: click.Parameter, value: Any, where: str) -> Any:

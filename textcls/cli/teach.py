@@ -35,19 +35,19 @@ from textcls.teaching.support import prototypes_of
     Example: textcls teach tickets.onnx --take-back refunds""",
 )
 @model_argument
-@click.option(
-    "--label", metavar="LABEL", help="What the examples are of: a new label, or one that the model knows already."
-)
+@click.option("--label", metavar="LABEL", help="Label of the examples: a new one, or one that the model already knows.")
 @click.option(
     "--examples",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Texts, of LABEL all of them; without --label each row says in its label column what it is. - is standard "
-    "input.",
+    help=(
+        "File of example texts of LABEL; without --label, a labelled file with examples of several labels. - reads "
+        "standard input."
+    ),
 )
-@click.option("--example", "given", multiple=True, metavar="TEXT", help="A text of LABEL; give it several times.")
-@click.option("--take-back", "back", multiple=True, metavar="LABEL", help="Forget what has been taught of a label.")
-@click.option("--output", "-o", type=PATH, help="Write the model here.  [default: MODEL is replaced]")
+@click.option("--example", "given", multiple=True, metavar="TEXT", help="An example text of LABEL; may be repeated.")
+@click.option("--take-back", "back", multiple=True, metavar="LABEL", help="Forget what a label was taught.")
+@click.option("--output", "-o", type=PATH, help="Write the model to this file.  [default: replace MODEL]")
 @text_column_option
 @label_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -64,9 +64,9 @@ def teach_command(
     as_json: bool,
     reading: Reading,
 ) -> None:
-    """Teach MODEL a label by a few examples, without training; textcls train --head prototypes makes such a model.
+    """Teach MODEL a label from a few examples, without training; for models made by textcls train --head prototypes.
 
-    What a label has been taught before is replaced; what it has from its training stays. Other labels keep theirs.
+    Replaces what the label was taught before; what it learned in training stays, and so do the other labels.
     """
     _check(label, examples, given, back)
     output = output or model
@@ -89,9 +89,9 @@ def teach_command(
 
 def _check(label: str | None, examples: Path | None, given: Sequence[str], back: Sequence[str]) -> None:
     if back and (label is not None or examples is not None or given):
-        raise ConfigError("--take-back forgets and the other options teach; give one of them at a time.")
+        raise ConfigError("--take-back forgets a label and the other options teach one; use one at a time.")
     if not back and examples is None and not given:
-        raise ConfigError("There is nothing to teach; give --examples with a file, or --example with a text.")
+        raise ConfigError("Nothing to teach: give --examples with a file, or --example with a text.")
     if given and label is None:
         raise ConfigError("--example needs --label, which says what the text is.")
 

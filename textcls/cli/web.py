@@ -15,18 +15,20 @@ from textcls.display.html import site
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder to write; is made. One that holds other files is left alone.",
+    help="Folder to create; a folder that holds other files is refused.",
 )
 @click.option(
     "--runtime",
     type=click.Path(path_type=Path),
-    help="Folder with the files of onnxruntime-web: node_modules/onnxruntime-web/dist after npm install "
-    "onnxruntime-web. They are not part of textcls for their size, 14 MB.  [required]",
+    help=(
+        "Folder of onnxruntime-web: node_modules/onnxruntime-web/dist after npm install onnxruntime-web. Not "
+        "shipped with textcls because of its size, 14 MB.  [required]"
+    ),
 )
 def web(model: Path, output: Path, runtime: Path | None) -> None:
-    """Write the page of textcls serve as static files that run MODEL in the browser: no server, nothing is sent.
+    """Write the page of textcls serve as static files that run MODEL in the browser: no server, and nothing is sent.
 
-    Any web server can serve the folder. The file of the model is copied as it is.
+    Any web server can serve the folder. The model file is copied unchanged.
     """
     size = site.write(model, output, runtime)
     click.echo(f"{output}, {size / 1e6:.1f} MB. Look at it: python -m http.server --directory {output}")

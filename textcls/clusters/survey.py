@@ -116,7 +116,7 @@ def answered(classifier: Classifier, rows: Iterable[tuple[str, str | None]]) -> 
         ConfigError: the model may give several labels a text.
     """
     if classifier.info.several:
-        raise ConfigError("The model may give a text several labels, so texts do not fall into clusters by them.")
+        raise ConfigError("The model may give a text several labels, so its labels are not clusters.")
     remaining = iter(rows)
     while chunk := list(islice(remaining, CHUNK)):
         predictions = classifier.predict([text for text, _ in chunk], explain=True)

@@ -61,7 +61,7 @@ class ModelSide:
         self.bytes = path.stat().st_size if path.is_file() else 0
         self.classifier = Classifier.load(path)
         if self.classifier.info.several:
-            raise ConfigError(f"{path} may give several labels a text; so far models of one label are compared.")
+            raise ConfigError(f"{path} may give a text several labels; compare takes models with one label per text.")
 
     def answers(self, texts: Sequence[str]) -> Answers:
         """Answer all texts, and time it."""
@@ -106,7 +106,7 @@ class FileSide:
         if len(found) != len(texts):
             more = "more" if len(found) > len(texts) else f"{len(found):,}"
             raise InputError(
-                f"{self.path} has {more} answers for {len(texts):,} rows; it needs one a row, in the same order."
+                f"{self.path} has {more} answers for {len(texts):,} rows; it needs one per row, in the same order."
             )
         return Answers(found)
 

@@ -60,7 +60,7 @@ def _careful(name: str, batches: Iterable[Any], arrow: Any) -> Iterator[Any]:
 
 
 def _damaged(name: str) -> InputError:
-    return InputError(f"{name} is no Arrow file, or it is damaged or cut off; copy or write it again.")
+    return InputError(f"{name} is not an Arrow file, or it is damaged or cut off; copy or write it again.")
 
 
 def content(kind: Any, name: str, schema: Any, batches: Iterable[Any]) -> Content:

@@ -15,7 +15,7 @@ LONGEST_NAME: Final = 40
 # Compared in lower case and without signs and spaces: `Class Index` is `classindex`.
 _TITLES: Final = ("title", "subject", "headline")
 _BODIES: Final = ("body", "content", "description", "message", "abstract", "text")
-_TEXTS: Final = {
+TEXT_NAMES: Final = {
     *("text", "texts", "sentence", "content", "message", "review", "reviewtext", "body", "comment", "commenttext"),
     *("tweet", "utterance", "document", "question", "query", "post", "description", "headline", "title", "subject"),
 }
@@ -58,7 +58,9 @@ def choose(
         raise InputError(f"{have} Did you mean {close[0]!r}?")
     # A name of several words, or of signs, is more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
-    advice = "If the first line is a row already, add --no-header, or --format lines for a text a line." if row else ""
+    advice = (
+        "If the first line is already a row, add --no-header, or --format lines if each line is a text." if row else ""
+    )
     raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
 
 
@@ -72,7 +74,7 @@ def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
     same = [name for name in columns if plain[name] == kind]
     if len(same) == 1:
         return [(same[0],)]
-    names = [name for name in columns if plain[name] in (_TEXTS if kind == "text" else _LABELS)]
+    names = [name for name in columns if plain[name] in (TEXT_NAMES if kind == "text" else _LABELS)]
     titles = [name for name in names if plain[name] in _TITLES]
     bodies = [name for name in names if plain[name] in _BODIES]
     if kind == "text" and len(names) == 2 and len(titles) == len(bodies) == 1:

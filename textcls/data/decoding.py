@@ -44,12 +44,12 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
     found = next((name for mark, name in _MARKS if first.startswith(mark)), None)
     if found is None and b"\0" in first:
         raise InputError(
-            f"{source.name} begins with zero bytes: it is no text, or UTF-16 without a byte order mark, which "
-            "--encoding utf-16-le or utf-16-be would read."
+            f"{source.name} begins with zero bytes: it is not text, or it is UTF-16 without a byte order mark, "
+            "which needs --encoding utf-16-le or utf-16-be."
         )
     if found is None:
         return _DEFAULT, ()
-    return found, (f"{source.name} is read as {found.upper()}: its byte order mark says so.",)
+    return found, (f"{source.name} is read as {found.upper()}, according to its byte order mark.",)
 
 
 def text_encoding(name: str) -> str:
@@ -62,7 +62,7 @@ def text_encoding(name: str) -> str:
         found = codecs.lookup(name).name
         "".encode(found)  # some codecs are no text encodings
     except LookupError as error:
-        raise ConfigError(f"There is no encoding {name!r}; examples are cp1252 and gb18030.") from error
+        raise ConfigError(f"Unknown encoding {name!r}; examples are cp1252 and gb18030.") from error
     return found
 
 

@@ -35,7 +35,7 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     if delimiter is None:
         delimiter = detect(source, encoding, default, quotes=options.quotes)
         if delimiter != default:
-            notes += (f"{source.name} is read with {DELIMITERS[delimiter]} between its fields.",)
+            notes += (f"{source.name} is read with {DELIMITERS[delimiter]} as delimiters.",)
     elif len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"A delimiter is one character, not {delimiter!r}.")
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
@@ -44,7 +44,7 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
     if not header:
-        raise InputError(f"{source.name} is empty; a header with column names and at least one row are needed.")
+        raise InputError(f"{source.name} is empty; it needs a header with column names and at least one row.")
     kind: Format = "tsv" if default == "\t" else "csv"
     if not options.header:
         columns = tuple(str(number) for number in range(1, len(header) + 1))
@@ -100,15 +100,15 @@ class _Reader:
                 return self.bad(f"{TOO_LONG}; shorten it or leave it out")
             # As below: where the row ends cannot be told.
             raise InputError(
-                f"{self.name}, line {start}: {TOO_LONG}; perhaps a quote opens in this row and is never closed, "
-                "or quotes are ordinary characters, which --no-quotes says."
+                f"{self.name}, line {start}: {TOO_LONG}; perhaps a quote in this row is never closed; if quotes "
+                "are ordinary characters, add --no-quotes."
             ) from error
         except csv.Error as error:
             # All that follows the open quote is gone with it: that is no row to skip.
             if "unexpected end" in str(error):
                 raise InputError(
-                    f"{self.name}, line {start}: a quote opens in this row and is never closed; check the quotes "
-                    "there, or add --no-quotes if they are ordinary characters."
+                    f"{self.name}, line {start}: a quote in this row is never closed; check the quotes there, or "
+                    "add --no-quotes if they are ordinary characters."
                 ) from error
             return self.bad(f"{error}; check the quotes there, or add --no-quotes if they are ordinary characters")
         why = next(filter(None, (decoding.undecodable(field, self.encoding) for field in fields)), None)
@@ -219,8 +219,8 @@ class Writer:
 
     def _no_form(self, character: str) -> str:
         if "\ud800" <= character <= "\udfff":
-            return "an unpaired surrogate has no form in UTF-8; write JSONL, which escapes it"
-        return f"{character!r} has no form in {self.encoding}; write UTF-8, with utf-8-sig if Excel is to read it"
+            return "an unpaired surrogate cannot be written as UTF-8; write JSONL, which escapes it"
+        return f"{character!r} cannot be written in {self.encoding}; write UTF-8, or utf-8-sig for Excel"
 
     def close(self) -> None:
         """Nothing is left to write."""

@@ -79,7 +79,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     number, header = next(rows, (0, ()))
     if not header:
         raise InputError(
-            f"{source.name}, sheet {sheet.title!r} is empty; a row with column names and one more are needed."
+            f"{source.name}, sheet {sheet.title!r} is empty; it needs a row with column names and at least one more."
         )
     if not options.header:
         columns = tuple(str(i) for i in range(1, len(header) + 1))
@@ -88,14 +88,12 @@ def read(source: Source, options: ReadOptions) -> Content:
     unnamed = next((i for i, name in enumerate(columns, 1) if not name), None)
     if unnamed is not None:
         letter = openpyxl.utils.get_column_letter(unnamed)
-        raise InputError(
-            f"{source.name}, row {number}: column {letter} has no name; write one there, or delete the column."
-        )
+        raise InputError(f"{source.name}, row {number}: column {letter} has no name; name it, or delete the column.")
     return Content("xlsx", columns, _rows(source.name, columns, rows), notes)
 
 
 def _damaged(name: str) -> InputError:
-    return InputError(f"{name} is no Excel file (.xlsx), or it is damaged; save its table anew, or as CSV.")
+    return InputError(f"{name} is not an Excel file (.xlsx), or it is damaged; save its table again, or as CSV.")
 
 
 def _check_size(name: str, file: IO[bytes]) -> None:
@@ -117,7 +115,7 @@ def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ..
     if not titles:
         raise InputError(f"{name} has no sheet with a table.")
     first = book.worksheets[0]
-    several = f"{name} has {len(titles)} sheets; the first, {first.title!r}, is read. Choose with --sheet."
+    several = f"{name} has {len(titles)} sheets; reading the first, {first.title!r}. Choose another with --sheet."
     return first, (several,) if len(titles) > 1 else ()
 
 
@@ -180,7 +178,7 @@ class Writer:
     def _append(self, where: str, values: Sequence[object]) -> None:
         self.rows += 1
         if self.rows > MOST_ROWS:
-            raise InputError(f"{where}: a sheet of Excel ends at row {MOST_ROWS:,}; write CSV.")
+            raise InputError(f"{where}: an Excel sheet ends at row {MOST_ROWS:,}; write CSV.")
         self.sheet.append([self._cell(where, value) for value in values])
 
     def _cell(self, where: str, value: object) -> Any:
@@ -188,7 +186,7 @@ class Writer:
             return value
         if len(value) > LONGEST_CELL:
             raise InputError(
-                f"{where}: a cell of Excel holds {LONGEST_CELL:,} characters, and one has more; write CSV."
+                f"{where}: an Excel cell holds at most {LONGEST_CELL:,} characters, and this one has more; write CSV."
             )
         # Signs that XML cannot hold, which Excel itself leaves out.
         cell = self.cell(self.sheet, self.illegal.sub("", value))

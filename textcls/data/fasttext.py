@@ -40,7 +40,7 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
         for bad in before:
             if isinstance(bad, Bad):
                 raise InputError(f"{bad.where}: {bad.why}.")
-        raise InputError(f"{source.name} is empty; at least one line is needed.")
+        raise InputError(f"{source.name} is empty; it needs at least one line.")
     lines = chain(before, [first], lines)
     if not labels:
         return Content("lines", ("text",), _texts(source.name, lines), notes)
@@ -75,7 +75,7 @@ def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> 
         number, line = each
         labels = _LABEL.findall(line)
         if labels and "label" not in columns:
-            why = f"the label {labels[0]!r}, where the first lines have none; label all lines or none"
+            why = f"the label {labels[0]!r}, where the first lines have none; label all lines, or none"
             yield Bad(f"{name}, line {number}", why)
             continue
         # One label is a string as in every format; several are a list, as in JSON lines.

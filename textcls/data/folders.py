@@ -29,11 +29,11 @@ def files_of(folder: Path) -> list[Path]:
     classes = [path for path in entries if path.is_dir()]
     if files and classes:
         raise InputError(
-            f"{folder} holds files and folders, such as {files[0].name} and {classes[0].name}; name the files that are "
-            "meant, or keep the folders of classes apart."
+            f"{folder} holds files and folders, such as {files[0].name} and {classes[0].name}; name the files "
+            "you mean, or keep the class folders separate."
         )
     if not files and not classes:
-        raise InputError(f"{folder} holds no file that is read; name one of its files, with --format.")
+        raise InputError(f"{folder} contains no file in a known format; name one of its files, with --format.")
     return files
 
 
@@ -44,9 +44,11 @@ def read(folder: Path, options: ReadOptions) -> Content:
         ConfigError: an option makes no sense here.
     """
     if options.format is not None or options.delimiter is not None or options.sheet is not None:
-        raise ConfigError(f"{folder} is read as a folder a class and a text a file; leave the options of tables out.")
+        raise ConfigError(
+            f"{folder} is read as one folder per class and one file per text; leave out the options for tables."
+        )
     encoding = "utf-8-sig" if options.encoding is None else decoding.text_encoding(options.encoding)
-    note = f"{folder} is read as a folder a class and a text a file."
+    note = f"{folder} is read as one folder per class and one file per text."
     return Content("lines", COLUMNS, _rows(folder, encoding), (note,))
 
 

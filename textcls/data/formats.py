@@ -29,7 +29,7 @@ _TEXT: Final = ("csv", "tsv", "jsonl", "fasttext", "lines")
 _TAR: Final = b"ustar"
 # First bytes of files that people have tables in, and that are not read: what they are, and what to do.
 _OTHERS: Final = {
-    b"\xd0\xcf\x11\xe0": "a file of old Office (.xls); open it and save it as .xlsx or CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls); open it and save it as .xlsx or CSV",
     b"%PDF": "a PDF; copy its table into a CSV file",
     b"SQLite format 3": "a SQLite database; write a table of it with sqlite3 -csv -header FILE 'select * from TABLE'",
     b"ORC": "an ORC file; write it as Parquet with pyarrow: pyarrow.orc.read_table, pyarrow.parquet.write_table",
@@ -39,7 +39,7 @@ _OTHERS: Final = {
     b"<!DOCTYPE html": "a web page; save its table as CSV",
     b"<html": "a web page; save its table as CSV",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
-    _TAR: "a tar archive; unpack it, and name the files that are meant",
+    _TAR: "a tar archive; unpack it, and name the files you mean",
     b"Rar!": "a RAR archive; unpack it",
 }
 
@@ -89,10 +89,10 @@ def _check_options(source: Source, kind: Format, options: ReadOptions) -> None:
     of_csv, of_sheets = options.delimiter is not None or not options.quotes, not options.header
     if kind not in ("csv", "tsv") and (of_csv or (of_sheets and kind != "xlsx")):
         raise ConfigError(
-            f"{source.name} is read as {kind}, for which there is neither --delimiter, --no-quotes nor --no-header."
+            f"{source.name} is read as {kind}, to which --delimiter, --no-quotes and --no-header do not apply."
         )
     if kind not in _TEXT and options.encoding is not None:
-        raise ConfigError(f"{source.name} is read as {kind}, for which there is no --encoding.")
+        raise ConfigError(f"{source.name} is read as {kind}, to which --encoding does not apply.")
     if kind != "xlsx" and options.sheet is not None:
         raise ConfigError(f"{source.name} is read as {kind}, which has no sheets; leave --sheet out.")
 
@@ -140,7 +140,7 @@ def _json(source: Source, text: str) -> Format:
     if text.startswith("{") and line.rstrip().endswith("}") and (not more.strip() or more.lstrip().startswith("{")):
         return "jsonl"
     raise InputError(
-        f"{source.name} is JSON, but neither a list of objects nor one object a line; write one of the two, as "
+        f"{source.name} is JSON, but neither a list of objects nor one object per line; write one of the two, as "
         "'jq -c '.rows[]' file.json > file.jsonl' does."
     )
 
@@ -149,5 +149,5 @@ def _lines_or_columns(source: Source, encoding: str) -> Format:
     """What is called .txt and has no labels holds one text a line, unless it has columns."""
     columns = delimited.apparent_columns(source, encoding)
     if columns and not any(well_known(columns, kind) for kind in get_args(Kind)):
-        raise InputError(f"{source.name} may hold columns, or one text a line; add --format csv or tsv, or lines.")
+        raise InputError(f"{source.name} may hold columns or one text per line; add --format csv, tsv or lines.")
     return "csv" if columns else "fasttext"

@@ -31,7 +31,7 @@ def read(source: Source) -> Content:
     rows = _rows(source, _ijson())
     first = next(rows, None)
     if first is None:
-        raise InputError(f"{source.name} holds an empty list; at least one object is needed.")
+        raise InputError(f"{source.name} holds an empty list; it needs at least one object.")
     if isinstance(first, Bad):
         raise InputError(f"{first.where}: {first.why}.")
     return Content("json", tuple(first.fields), chain([first], rows))
@@ -67,12 +67,14 @@ def _rows(source: Source, ijson: Any) -> Iterator[Row | Bad]:
             if isinstance(item, dict):
                 yield Row(number, item, source.name, "item")
             else:
-                yield Bad(f"{source.name}, item {number}", f"an object is needed, not a {type(item).__name__}")
+                yield Bad(f"{source.name}, item {number}", f"expected an object, not a {type(item).__name__}")
     except _RefusedError as error:
         raise InputError(f"{source.name}, item {number + 1}: {error}; write JSON lines.") from error
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        why = "bytes that are no UTF-8" if "UTF" in str(error) else "the JSON is damaged or cut off"
-        raise InputError(f"{source.name}, item {number + 1}: {why}; check the file there, or write it anew.") from error
+        why = "bytes that are not UTF-8" if "UTF" in str(error) else "the JSON is damaged or cut off"
+        raise InputError(
+            f"{source.name}, item {number + 1}: {why}; check the file there, or write it again."
+        ) from error
 
 
 def _items(file: _Bounded, ijson: Any) -> Iterator[object]:

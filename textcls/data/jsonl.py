@@ -25,7 +25,7 @@ def read(source: Source, options: ReadOptions) -> Content:
         if isinstance(row, Row):
             return Content("jsonl", tuple(row.fields), chain(first, rows), notes)
     if not first:
-        raise InputError(f"{source.name} is empty; at least one line with a JSON object is needed.")
+        raise InputError(f"{source.name} is empty; it needs at least one line with a JSON object.")
     bad = first[0]
     raise InputError(f"{bad.where}: {bad.why}." if isinstance(bad, Bad) else bad.where)
 
@@ -49,12 +49,12 @@ def _parse(line: str) -> dict[str, Any] | str:
     try:
         found = json.loads(line.rstrip("\n"))
     except json.JSONDecodeError as error:
-        return f"no JSON, {error.msg} at column {error.colno}; one object a line is needed"
+        return f"not valid JSON, {error.msg} at column {error.colno}; write one object per line"
     except (ValueError, RecursionError) as error:
         return f"JSON that cannot be read, {error}; write smaller numbers and fewer brackets"
     if isinstance(found, dict):
         return found
-    return f'one JSON object a line is needed, such as {{"text": "..."}}, not a {type(found).__name__}'
+    return f'write one JSON object per line, such as {{"text": "..."}}, not a {type(found).__name__}'
 
 
 class Writer:
@@ -72,7 +72,9 @@ class Writer:
         for row, answer in zip(rows, answers, strict=True):
             clash = next((name for name in answer if name in row.fields), None)
             if clash is not None:
-                raise InputError(f"{row.where}: there is a field {clash!r} already; rename it: the answer goes there.")
+                raise InputError(
+                    f"{row.where}: there is already a field {clash!r}; rename it, because the answer goes there."
+                )
         self.file.write(b"".join(_line(row, answer) for row, answer in zip(rows, answers, strict=True)))
 
     def close(self) -> None:

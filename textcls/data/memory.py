@@ -45,13 +45,15 @@ class MemoryTable:
                 reader = pyarrow.RecordBatchReader.from_stream(self.table)
             except (pyarrow.ArrowException, TypeError, ValueError) as error:
                 why = str(error).strip().splitlines()[0].rstrip(".")
-                raise InputError(f"Columns of {self} have no type of Arrow ({why}); leave them out.") from error
+                raise InputError(f"Columns of {self} have no Arrow type ({why}); leave them out.") from error
             return reader.schema, reader
         features: Any = getattr(self.table, "features", None)
         if hasattr(self.table, "with_format") and hasattr(features, "arrow_schema"):
             chunks = self.table.with_format("arrow").iter(batch_size=_ROWS)
             return features.arrow_schema, (batch for chunk in chunks for batch in chunk.to_batches())
-        raise InputError(f"A {type(self.table).__name__} is no table: pandas, polars, pyarrow or datasets have such.")
+        raise InputError(
+            f"A {type(self.table).__name__} is not a table; pass one of pandas, polars, pyarrow or datasets."
+        )
 
 
 Readable = Path | MemoryTable

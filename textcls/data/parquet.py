@@ -49,7 +49,7 @@ def read(source: Source) -> Content:
 
 
 def _damaged(name: str) -> InputError:
-    return InputError(f"{name} is no Parquet file, or it is damaged or cut off; copy or write it again.")
+    return InputError(f"{name} is not a Parquet file, or it is damaged or cut off; copy or write it again.")
 
 
 def _batches(name: str, file: Any, pyarrow: Any) -> Iterator[Any]:
@@ -72,7 +72,7 @@ def _check_size(name: str, group: Any, first: int) -> None:
     if sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)) > LONGEST * max(
         1, group.num_rows
     ):
-        raise InputError(f"{name}, row {first} or after: {TOO_LONG}; write the file anew with shorter rows.")
+        raise InputError(f"{name}, row {first} or after: {TOO_LONG}; write the file again with shorter rows.")
 
 
 class Writer:
@@ -132,7 +132,7 @@ class Writer:
         except (self.pyarrow.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError) as error:
             where = self.rows[0].where
             raise InputError(
-                f"{where} or after: the values of column {name!r} do not fit one type of Parquet; write JSONL."
+                f"{where} or after: the values of column {name!r} do not fit a single Parquet type; write JSONL."
             ) from error
 
     def _answer(self, name: str) -> Any:

@@ -19,8 +19,8 @@ def no_text(row: Row) -> InputError:
     """Return what is wrong with a row that holds bytes that are no UTF-8."""
     name = next(name for name, value in row.fields.items() if not _is_text(value))
     return InputError(
-        f"{row.where}: column {name!r} holds bytes that are no UTF-8, which only Parquet can hold; write Parquet, or "
-        "leave the column out."
+        f"{row.where}: column {name!r} holds bytes that are not UTF-8, which only Parquet can store; write "
+        "Parquet, or leave the column out."
     )
 
 

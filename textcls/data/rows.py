@@ -9,7 +9,7 @@ from textcls.errors import InputError
 Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "fasttext", "lines"]
 # Characters of a row, or bytes of a value of Parquet: what is read is in memory as a whole.
 LONGEST: Final = 16_000_000
-TOO_LONG: Final = f"more than {LONGEST:,} characters, which is the most that is read of a row"
+TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may have"
 # How many bad rows are told in full; all are counted.
 TOLD: Final = 5
 
@@ -32,7 +32,7 @@ def require_known(row: Row, columns: Collection[str]) -> None:
     """Raise InputError if `row` has a field that is none of `columns`, as a line of JSON may: it would be lost."""
     extra = next((name for name in row.fields if name not in columns), None)
     if extra is not None:
-        raise InputError(f"{row.where}: the first row has no field {extra!r}; write JSONL, which needs no columns.")
+        raise InputError(f"{row.where}: the first row lacks the field {extra!r}; write JSONL, which needs no columns.")
 
 
 class Bad(NamedTuple):

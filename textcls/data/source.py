@@ -95,9 +95,7 @@ def _unzipped(source: Source) -> Source:
     if len(meant) != 1:
         some = ", ".join(meant[:_NAMED]) + (", ..." if len(meant) > _NAMED else "")
         held = f"{len(meant)} files ({some})" if meant else "no file"
-        raise InputError(
-            f"{source.name} is a zip file that holds {held}; unpack it, and name the files that are meant."
-        )
+        raise InputError(f"{source.name} is a zip file that holds {held}; unpack it, and name the files you mean.")
     if archive.getinfo(meant[0]).flag_bits & 1:
         raise InputError(f"{source.name} is a zip file with a password; unpack it first.")
     stream = source.stack.enter_context(_buffered(archive.open(meant[0])))
@@ -139,7 +137,7 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise InputError(f"{name} is cut off: its packed data end too early; copy it again.") from error
+        raise InputError(f"{name} is cut off: its compressed data ends too early; copy it again.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name} is not {error.encoding}: byte 0x{error.object[error.start]:02x} cannot be read; "
@@ -147,7 +145,7 @@ def reading(name: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         if compression.is_damage(error):
-            raise InputError(f"{name} is damaged: its packed data cannot be unpacked; copy it again.") from error
+            raise InputError(f"{name} is damaged: its compressed data cannot be unpacked; copy it again.") from error
         if isinstance(error, OSError):
             raise InputError(f"{name} cannot be read: {os.strerror(error.errno or 0)}.") from error
         raise

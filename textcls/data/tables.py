@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from textcls import text_columns
 from textcls.data import folders, formats
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
@@ -15,8 +16,6 @@ from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.errors import InputError
 
-# Several text columns become one text, one a line.
-JOINT: Final = "\n"
 # Of more files than this one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
 
@@ -188,11 +187,7 @@ def texts_of(table: Table, columns: Sequence[str]) -> Iterator[TextRow]:
 
 def join_columns(row: Row, columns: Sequence[str]) -> str | Bad:
     """Return the text of a row: its text columns, one a line; or what is wrong with them."""
-    texts = []
-    for name in columns:
-        value = row.fields.get(name)
-        if not isinstance(value, str):
-            what = "has no value" if value is None else f"is a {type(value).__name__} and no string"
-            return Bad(row.where, f"the text in column {name!r} {what}; write a string, which may be empty")
-        texts.append(value)
-    return JOINT.join(texts)
+    try:
+        return text_columns.join_columns(row.fields, columns)
+    except ValueError as error:
+        return Bad(row.where, str(error))

@@ -53,17 +53,19 @@ class TargetOptions:
     def __post_init__(self) -> None:
         if self.label_separator is not None and self.label_columns:
             raise ConfigError(
-                "--label-separator is for several labels in a cell, and --label-columns for a column a label; give "
-                "one of them."
+                "--label-separator is for several labels in a cell, and --label-columns for one column per "
+                "label; use only one of them."
             )
         for name, given in (("--label-separator", self.label_separator), ("--label-columns", self.label_columns)):
             if given and self.several is False:
-                raise ConfigError(f"{name} is for several labels a row, and one was asked for; leave one of them out.")
+                raise ConfigError(
+                    f"{name} is for several labels per row, but --task asks for one; leave one of them out."
+                )
         if self.label_separator == "" or (self.label_separator or "").strip("\r\n") != (self.label_separator or ""):
-            raise ConfigError("A label separator is one or more characters, and no line break; a usual one is ;.")
+            raise ConfigError("A label separator is one or more characters without a line break, usually ;.")
         odd = next((pattern for pattern in self.label_columns if not pattern or pattern.count(STAR) > 1), None)
         if odd is not None:
-            raise ConfigError(f"A pattern of label columns holds one * for the label, as tag_* does, not {odd!r}.")
+            raise ConfigError(f"A pattern of label columns contains one * for the label, such as tag_*, not {odd!r}.")
 
     def to_json(self) -> dict[str, Any]:
         """Return how labels are written, as plain data: a model keeps it, to read other files as those of training."""
@@ -102,7 +104,10 @@ def label_of(row: Row, column: str) -> str | Bad:
     wrong = label_problem(label)
     if wrong is None:
         return label
-    return Bad(row.where, f"the label in column {column!r} {wrong}; {'mend' if label else 'fill'} it or remove the row")
+    return Bad(
+        row.where,
+        f"the label in column {column!r} {wrong}; {'correct it' if label else 'fill it in'} or remove the row",
+    )
 
 
 def one_as_before(row: Row, column: str) -> str | Bad:
@@ -112,7 +117,7 @@ def one_as_before(row: Row, column: str) -> str | Bad:
         return found
     value = row.fields.get(column)
     if isinstance(value, list | dict):
-        advice = "where the rows before have one label each; add --task several if rows may have several"
+        advice = "where earlier rows have one label each; add --task several if rows may have several"
         return Bad(row.where, f"{found.why.partition(';')[0]}, {advice}")
     if value is None or not str(value).strip():
         return Bad(row.where, f"{found.why}, or add --task several if a row may have none")
@@ -122,8 +127,8 @@ def one_as_before(row: Row, column: str) -> str | Bad:
 def _several_labels(value: list[Any] | dict[Any, Any], column: str) -> str:
     if len(value) > 1 and isinstance(value, list) and all(isinstance(item, str) for item in value):
         shown = " and ".join(map(repr, value[:2]))
-        return f"{len(value)} labels, {shown}; one label a row is needed, so keep one or split the row"
-    return f"the label in column {column!r} is a {type(value).__name__}; one label a row is needed"
+        return f"{len(value)} labels, {shown}; each row needs exactly one, so keep one or split the row"
+    return f"the label in column {column!r} is a {type(value).__name__}; each row needs exactly one label"
 
 
 class LabelsOfCell:
@@ -160,8 +165,8 @@ class LabelsOfCell:
         self.names.update(found)
         if len(self.names) > MOST_SEVERAL:
             raise InputError(
-                f"{row.where}: with this row there are more than {MOST_SEVERAL:,} different labels, which is the most; "
-                f"is {self.column!r} the right column, with the right separator?"
+                f"{row.where}: there are now more than {MOST_SEVERAL:,} different labels, the maximum; is "
+                f"{self.column!r} the right column, and the separator right?"
             )
 
 
@@ -188,8 +193,8 @@ class LabelsOfColumns:
         # A line of JSON may have columns of its own.
         for name in row.fields:
             if name not in self.labels and _label_in(name, self.patterns) is not None:
-                why = f"the column {name!r} is one of {' '.join(self.patterns)}, and the first row has it not"
-                return Bad(row.where, f"{why}; give the first row all columns")
+                why = f"the column {name!r} is one of {' '.join(self.patterns)}, which the first row lacks"
+                return Bad(row.where, f"{why}; write all columns in the first row")
         return found
 
 
@@ -215,25 +220,25 @@ def columns_of_labels(part: Part, options: TargetOptions, texts: Sequence[str]) 
         if not any(_label_in(name, [pattern]) is not None for name in part.columns):
             have = ", ".join(map(repr, part.columns))
             raise InputError(
-                f"{part.file} has no column that --label-columns {pattern} names; it has {have}. Choose a pattern that "
-                "fits the columns of the labels."
+                f"{part.file} has no column that --label-columns {pattern} names; it has {have}. Choose a "
+                "pattern that matches the label columns."
             )
     labels = {name: label for name in part.columns if (label := _label_in(name, options.label_columns)) is not None}
     others = {**dict.fromkeys(texts, "text"), **({options.weight_column: "weight"} if options.weight_column else {})}
     for name, what in others.items():
         if name in labels:
             raise InputError(
-                f"--label-columns {' '.join(options.label_columns)} names {name!r} of {part.file} as well, the column "
-                f"of the {what}; choose a pattern that leaves it out."
+                f"--label-columns {' '.join(options.label_columns)} names {name!r} of {part.file} as well, the "
+                f"column of the {what}; choose a pattern that excludes it."
             )
     if twice := next((label for label, times in Counter(labels.values()).items() if times > 1), None):
         both = " and ".join(repr(name) for name, label in labels.items() if label == twice)
-        raise InputError(f"{part.file}: the columns {both} are one label, {twice!r}; leave one of them out.")
+        raise InputError(f"{part.file}: the columns {both} are the same label, {twice!r}; leave one of them out.")
     for name, label in labels.items():
         if wrong := label_problem(label):
             raise InputError(f"{part.file}: the label of column {name!r} {wrong}; rename the column.")
     if len(labels) > MOST_SEVERAL:
-        raise InputError(f"{part.file} has {len(labels):,} label columns, and {MOST_SEVERAL:,} are the most.")
+        raise InputError(f"{part.file} has {len(labels):,} label columns; the maximum is {MOST_SEVERAL:,}.")
     return labels
 
 

@@ -56,13 +56,13 @@ class WriteOptions:
             ConfigError: an option does not, or there is no such encoding.
         """
         if self.escape_formulas and kind not in DELIMITED:
-            raise ConfigError(f"Formulas are escaped in CSV and TSV; {kind} has none, so leave --escape-formulas out.")
+            raise ConfigError(f"--escape-formulas applies to CSV and TSV; {kind} has no formulas, so leave it out.")
         if self.delimiter is not None and kind not in DELIMITED:
-            raise ConfigError(f"A delimiter stands in CSV and TSV; {kind} has none, so leave --output-delimiter out.")
+            raise ConfigError(f"--output-delimiter applies to CSV and TSV; {kind} has no delimiter, so leave it out.")
         if self.encoding is not None:
             if kind not in DELIMITED:
                 raise ConfigError(
-                    f"CSV and TSV have an encoding to choose; {kind} has not: leave --output-encoding out."
+                    f"--output-encoding applies to CSV and TSV; {kind} has a fixed encoding, so leave it out."
                 )
             decoding.text_encoding(self.encoding)
 
@@ -78,8 +78,8 @@ def format_of(path: Path, asked: Format | None, read: Format) -> Format:
     found = asked or (same if path == STANDARD else formats.by_name(path))
     if found not in WRITTEN:
         raise ConfigError(
-            f"The name {path} says no format that can be written; end it in .csv, .tsv, .jsonl, .parquet or .xlsx, "
-            "with .gz, .bz2, .xz or .zst behind it if you like, or give --output-format."
+            f"The name {path} does not say a format; end it in .csv, .tsv, .jsonl, .parquet or .xlsx, optionally "
+            "followed by .gz, .bz2, .xz or .zst, or add --output-format."
         )
     if found == "parquet":
         parquet.require()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
-DEFINITION: Final = "equal but for case, spaces and punctuation"
+DEFINITION: Final = "identical except for case, spaces and punctuation"
 _OTHER: Final = re.compile(r"[\W_]+")
 _ASCII_OTHER: Final = bytes(code for code in range(128) if not chr(code).isalnum())
 _LOWER: Final = bytes(range(256)).lower()

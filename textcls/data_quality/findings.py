@@ -43,27 +43,29 @@ def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
 def _suspicious_columns(survey: Survey) -> Iterator[Finding]:
     different = len(np.unique(survey.exact))
     if survey.rows > 1 and different == 1:
-        yield Finding("constant-text", "All texts are the same; is the text column the right one?", survey.rows)
+        yield Finding("constant-text", "All texts are the same; is this the right text column?", survey.rows)
     elif survey.rows >= FEW and survey.codes >= CODES * survey.rows and different >= CODES * survey.rows:
-        message = f"{plural(survey.codes, 'text is', 'texts are')} a number or a key; is the text column the right one?"
+        message = (
+            f"{plural(survey.codes, 'text is', 'texts are')} only a number or a key; is this the right text column?"
+        )
         yield Finding("codes-as-texts", message, survey.codes, places(survey, range(survey.rows)))
 
 
 def _many_labels(survey: Survey) -> Iterator[Finding]:
     if survey.rows >= FEW and 2 * len(survey.labels) > survey.rows:
-        message = f"{survey.rows:,} rows have {len(survey.labels):,} labels; is the label column the right one?"
+        message = f"{survey.rows:,} rows have {len(survey.labels):,} labels; is this the right label column?"
         yield Finding("many-labels", message, len(survey.labels))
 
 
 def _untrainable(survey: Survey) -> Iterator[Finding]:
     if survey.several and survey.without == survey.rows:
-        yield Finding("no-labels", "No row has a label; is the label column the right one?", survey.rows)
+        yield Finding("no-labels", "No row has a label; is this the right label column?", survey.rows)
     if len(survey.labels) == 1 and not survey.several:
         (name,) = survey.labels
-        message = f"All rows have the label {name!r}; train needs at least two labels."
+        message = f"All rows have the label {name!r}; training needs at least two labels."
         yield Finding("one-label", message, survey.rows)
     if len(survey.blank) == survey.rows:
-        message = "No text holds a single word or sign, so train will refuse them; is the text column the right one?"
+        message = "No text contains a word or symbol, so train will refuse them; is this the right text column?"
         yield Finding("no-words", message, survey.rows)
 
 
@@ -71,8 +73,8 @@ def _long(survey: Survey) -> Iterator[Finding]:
     long = np.flatnonzero(survey.tokens > MAX_TOKENS)
     if len(long):
         message = (
-            f"{plural(len(long), 'text is', 'texts are')} longer than the {MAX_TOKENS:,} tokens that a model reads by "
-            "default; the rest is cut: split them, or train with more --max-tokens."
+            f"{plural(len(long), 'text is', 'texts are')} longer than the {MAX_TOKENS:,} tokens a model reads by "
+            "default; the rest is cut off. Split them, or raise --max-tokens."
         )
         yield Finding("long-texts", message, len(long), places(survey, long.tolist()))
 
@@ -80,7 +82,7 @@ def _long(survey: Survey) -> Iterator[Finding]:
 def _blank(survey: Survey) -> Iterator[Finding]:
     if survey.blank:
         count = len(survey.blank)
-        message = f"{plural(count, 'text is', 'texts are')} empty; fill or remove the row{'s' * (count > 1)}."
+        message = f"{plural(count, 'text is', 'texts are')} empty; fill in or remove the row{'s' * (count > 1)}."
         yield Finding("empty-text", message, count, places(survey, survey.blank))
 
 
@@ -88,8 +90,8 @@ def _nothing(survey: Survey) -> Iterator[Finding]:
     if survey.nothing:
         count = len(survey.nothing)
         message = (
-            f"{plural(count, 'text is', 'texts are')} what programs write where there is none, such as nan or null; "
-            f"fill or remove the row{'s' * (count > 1)}."
+            f"{plural(count, 'text is a placeholder', 'texts are placeholders')} for missing text, such as nan "
+            f"or null; fill in or remove the row{'s' * (count > 1)}."
         )
         yield Finding("no-text", message, count, places(survey, survey.nothing))
 
@@ -98,8 +100,8 @@ def _markup(survey: Survey) -> Iterator[Finding]:
     count = len(survey.markup)
     if count >= MARKUP * survey.rows and count:
         message = (
-            f"{plural(count, 'text holds', 'texts hold')} HTML, such as <br> or &amp;, which is read as words; take it "
-            "out, here and from the texts to come, unless it says something of the labels."
+            f"{plural(count, 'text holds', 'texts hold')} HTML, such as <br> or &amp;, which is read as words; "
+            "strip it here and from future texts, unless it says something about the label."
         )
         yield Finding("markup", message, count, places(survey, survey.markup))
 
@@ -109,8 +111,8 @@ def _copies(survey: Survey) -> Iterator[Finding]:
     same = [int(i) for group in duplicates.groups(survey.exact) for i in group[1:] if int(i) not in blank]
     if same:
         message = (
-            f"{plural(len(same), 'row is a copy', 'rows are copies')} of an earlier text; "
-            "remove what was not said twice, since copies count double."
+            f"{plural(len(same), 'row is a copy', 'rows are copies')} of an earlier text; remove accidental "
+            "ones, since each copy counts again."
         )
         yield Finding("copies", message, len(same), places(survey, sorted(same)))
     known = {*same, *blank}
@@ -118,7 +120,7 @@ def _copies(survey: Survey) -> Iterator[Finding]:
     if nearly:
         message = (
             f"{plural(len(nearly), 'row is a near copy', 'rows are near copies')} of an earlier text, "
-            f"{duplicates.DEFINITION}; remove what was not said twice."
+            f"{duplicates.DEFINITION}; remove accidental ones."
         )
         yield Finding("near-copies", message, len(nearly), places(survey, sorted(nearly)))
 
@@ -127,19 +129,20 @@ def _beside(survey: Survey, valid: Survey) -> Iterator[Finding]:
     unseen = [name for name, rows in valid.labels.items() if rows and not survey.labels[name]]
     if unseen:
         message = (
-            f"No training row has what validation rows have as a label: {first_of(list(map(repr, unseen)))}; "
-            "add examples or correct the label."
+            f"Validation rows have labels that no training row has: {first_of(list(map(repr, unseen)))}; add "
+            "examples or correct the label."
         )
         yield Finding("unseen-label", message, len(unseen), places(valid, (int(valid.rows_of(n)[0]) for n in unseen)))
     for kind, what, ours, theirs in (
-        ("valid-copies", "stand among the training rows, too", survey.exact, valid.exact),
-        ("valid-near-copies", f"stand there, too, {duplicates.DEFINITION}", survey.near, valid.near),
+        ("valid-copies", "also appear in the training rows", survey.exact, valid.exact),
+        ("valid-near-copies", f"appear there as well, {duplicates.DEFINITION}", survey.near, valid.near),
     ):
         shared = np.flatnonzero(np.isin(theirs, ours))
         if kind == "valid-near-copies":
             shared = shared[~np.isin(valid.exact[shared], survey.exact)]
         if len(shared):
             message = (
-                f"{len(shared):,} of {valid.rows:,} validation texts {what}; remove them on one side: they flatter."
+                f"{len(shared):,} of {valid.rows:,} validation texts {what}; remove them from one side: they "
+                "make results look better than they are."
             )
             yield Finding(kind, message, len(shared), places(valid, shared.tolist()))

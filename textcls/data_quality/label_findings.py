@@ -27,18 +27,18 @@ def several_in_a_cell(survey: Survey) -> Iterator[Finding]:
     cells = len(survey.labels)
     if survey.several:
         message = (
-            f"Labels seem to be several in one, separated by {joint.separator!r} ({cells:,} different ones, "
+            f"Some labels look like several in one, separated by {joint.separator!r} ({cells:,} different ones, "
             f"{joint.labels:,} parts): is --label-separator {joint.separator!r} meant?"
         )
     elif joint.separator == JSON:
         message = (
-            f"The label column seems to hold lists of labels ({cells:,} different cells, {joint.labels:,} labels): "
-            "use --label-separator json."
+            f"The label column looks like it holds lists of labels ({cells:,} different cells, {joint.labels:,} "
+            "labels): use --label-separator json."
         )
     else:
         message = (
-            f"The label column seems to hold several labels a cell, separated by {joint.separator!r} ({cells:,} "
-            f"different cells, {joint.labels:,} labels): use --label-separator {joint.separator!r}."
+            f"The label column looks like it holds several labels per cell, separated by {joint.separator!r} "
+            f"({cells:,} different cells, {joint.labels:,} labels): use --label-separator {joint.separator!r}."
         )
     yield Finding("several-in-a-cell", message, cells)
 
@@ -51,9 +51,9 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
     if odd:
         sets = sorted(survey.sets[i] for i in set(label[odd[0]].tolist()))
         message = (
-            f"{plural(len(odd), 'text stands', 'texts stand')} there more than once with different labels, "
-            f"the first with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; "
-            f"decide on {'the labels of' if survey.several else 'one label for'} each."
+            f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
+            f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
+            f"{'the labels of' if survey.several else 'one label for'} each."
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
 
@@ -70,7 +70,10 @@ def alike(survey: Survey) -> Iterator[Finding]:
     for names in found.values():
         if len(names) > 1:
             shown = " and ".join(f"{name!r} ({survey.labels[name]:,})" for name in names)
-            message = f"The labels {shown} differ only by case, space, _, - or .0; write them alike if they are one."
+            message = (
+                f"The labels {shown} differ only by case, space, _, - or .0; write them the same way if they mean "
+                "the same."
+            )
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
 
 
@@ -91,8 +94,8 @@ def rare(survey: Survey) -> Iterator[Finding]:
     if few:
         shown = [f"{name!r} ({survey.labels[name]})" for name in few]
         message = (
-            f"{plural(len(few), 'label has', 'labels have')} under {ENOUGH} rows: {first_of(shown)}; add examples: "
-            "so few teach little, and measure less."
+            f"{plural(len(few), 'label has', 'labels have')} under {ENOUGH} rows: {first_of(shown)}; add "
+            "examples: so few rows teach little and cannot be measured."
         )
         yield Finding("few-examples", message, len(few), places(survey, _first_rows(survey, few)))
 
@@ -109,22 +112,22 @@ def unbalanced(survey: Survey) -> Iterator[Finding]:
         if counts and counts[most] >= UNBALANCED * counts[least]:
             message = (
                 f"{most!r} has {counts[most]:,} rows and {least!r} {counts[least]:,}, {UNBALANCED} to 1 or more; "
-                "if the rare one matters, look at its own figures, and try --class-weight balanced."
+                "if the rare label matters, look at its own results, and try --class-weight balanced."
             )
             yield Finding("unbalanced-labels", message, 2)
         return
     common = [name for name, rows in counts.items() if rows >= UNBALANCED * (survey.rows - rows)]
     if common:
         shown = first_of([f"{name!r} ({counts[name]:,} of {survey.rows:,})" for name in common])
-        message = f"{plural(len(common), 'label is', 'labels are')} on nearly every row: {shown}; it says little there."
+        message = f"{plural(len(common), 'label is', 'labels are')} on nearly every row, and so says little: {shown}."
         yield Finding("unbalanced-labels", message, len(common))
     scarce = [name for name, rows in counts.items() if survey.rows - rows >= UNBALANCED * rows]
     if scarce:
         shown = first_of([f"{name!r} ({counts[name]:,})" for name in sorted(scarce, key=counts.__getitem__)])
         message = (
             f"{len(scarce):,} of {plural(len(survey.labels), 'label', 'labels')} "
-            f"{'is' if len(scarce) == 1 else 'are'} on one row of {UNBALANCED + 1} or fewer: {shown}; "
-            "if they matter, look at their own figures, and try --class-weight balanced."
+            f"{'is' if len(scarce) == 1 else 'are'} on one row of {UNBALANCED + 1} or fewer: {shown}; if they "
+            "matter, look at their own results, and try --class-weight balanced."
         )
         yield Finding("unbalanced-labels", message, len(scarce))
 
@@ -146,7 +149,7 @@ def together(survey: Survey) -> Iterator[Finding]:
         first = groups[0]
         shown = f"{' and '.join(map(repr, first[:NAMED_TOGETHER]))} ({survey.labels[first[0]]:,} rows)"
         others = f", and so do {plural(len(groups) - 1, 'other group', 'other groups')}" if len(groups) > 1 else ""
-        message = f"The labels {shown} always come together{others}; make one of them if they say the same."
+        message = f"The labels {shown} always occur together{others}; merge them if they mean the same."
         yield Finding("labels-together", message, len(groups), places(survey, survey.rows_of(first[0]).tolist()))
 
 
@@ -155,7 +158,7 @@ def weights(survey: Survey) -> Iterator[Finding]:
     if survey.lightest != survey.heaviest or survey.heaviest == 1:
         return
     if survey.heaviest == 0:
-        message = "All weights are 0, so no row counts; is the weight column the right one?"
+        message = "All weights are 0, so no row counts; is this the right weight column?"
     else:
-        message = f"All weights are {survey.heaviest:g}, which is as good as none; is the weight column the right one?"
+        message = f"All weights are {survey.heaviest:g}, which has no effect; is this the right weight column?"
     yield Finding("equal-weights", message, survey.rows)

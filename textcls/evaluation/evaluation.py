@@ -97,20 +97,22 @@ def evaluate(
     metrics.require()
     if threshold is not None and (target_precision is not None or target_recall is not None):
         measure = "recall" if target_precision is None else "precision"
-        raise ConfigError(f"A target {measure} chooses a threshold: give one of them, not both.")
+        raise ConfigError(f"A target {measure} chooses the threshold; give one of them, not both.")
     threshold = None if threshold is None else checked_threshold(threshold)
     if classifier.info.several:
         goal = Goal.of(target_precision, target_recall)
         return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
     if target_recall is not None:
-        raise ConfigError("A target recall is for models of several labels a text; this one gives one.")
+        raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
     return _evaluate_labels(classifier, _with_one_label(rows), target_precision, threshold)
 
 
 def _with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
     for i, (text, label) in enumerate(rows):
         if isinstance(label, list | tuple | set | frozenset | Mapping):
-            raise InputError(f"Row {i} has labels in a {type(label).__name__}, and this model gives one label a text.")
+            raise InputError(
+                f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
+            )
         yield text, label
 
 

@@ -101,7 +101,7 @@ def evaluate(
         thresholds = (threshold,) * len(names)
     elif goal is not None:
         if not len(gold):
-            raise ConfigError("Thresholds are chosen on rows, and there are none.")
+            raise ConfigError("There are no rows to choose thresholds on.")
         chosen = choose(goal, probabilities, gold[:, : len(names)])
         thresholds = chosen.thresholds
     report = label_set_metrics.report(probabilities, gold, thresholds, names, unknown)
@@ -143,7 +143,7 @@ def label_set(labels: Labels, row: int) -> LabelSet:
             f"Row {row} has the string {labels!r} for a label, and this model may give several; write [{labels!r}]."
         )
     if not isinstance(labels, Mapping | Collection):
-        raise InputError(f"Row {row} has no list of labels but {type(labels).__name__}.")
+        raise InputError(f"Row {row} has a {type(labels).__name__} instead of a list of labels.")
     found = of_python(labels)
     if isinstance(found, str):
         raise InputError(f"The labels of row {row} {found}.")

@@ -88,7 +88,7 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
     if not 0 <= target <= 1:
         raise ConfigError(f"A target precision is a number from 0 to 1, not {target}.")
     if not len(confidence):
-        raise ConfigError("A threshold is chosen on rows, and there are none.")
+        raise ConfigError("There are no rows to choose a threshold on.")
     order = np.argsort(-confidence, kind="stable")
     falling = confidence[order].astype(np.float64)
     # The last row of each group of rows that stand or fall together.

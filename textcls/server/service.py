@@ -276,7 +276,7 @@ class Service:
             RefusalError: the new models cannot be used, and the old ones go on answering.
         """
         if self.store is None:
-            raise RefusalError(409, "This service has no files to read anew.")
+            raise RefusalError(409, "This service has no files to reload.")
         try:
             with counted(self.counts, self.store, caller):
                 done = await asyncio.wrap_future(loading.in_thread(self.store.publish))

@@ -22,11 +22,11 @@ def _setting(
 class Limits:
     """Bounds of one request. The attributes are described where they are defined."""
 
-    max_inputs: int = _setting(64, "Texts in a request; more are answered 413.")
-    max_characters: int = _setting(100_000, "Characters of a text; more are answered 413.")
-    max_body_bytes: int = _setting(2_000_000, "Bytes of a body; more are answered 413 while they are read.")
+    max_inputs: int = _setting(64, "Most texts in a request (413 beyond).")
+    max_characters: int = _setting(100_000, "Most characters in a text (413 beyond).")
+    max_body_bytes: int = _setting(2_000_000, "Most bytes in a request body (413 beyond, while it is read).")
     max_explained: int = _setting(
-        250_000, "Tokens x labels in an explained answer, which is about 25 bytes for each; more are answered 413."
+        250_000, "Most tokens x labels in an explained answer, at about 25 bytes each (413 beyond)."
     )
 
 
@@ -34,114 +34,120 @@ class Limits:
 class Settings(Limits):
     """All settings of `textcls serve`. The attributes are described where they are defined."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 is every one, and needs keys.")
-    port: int = _setting(8000, "Port to listen on; 0 takes a free one.", least=0, most=65535)
+    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 means all of them, and needs keys.")
+    port: int = _setting(8000, "Port to listen on; 0 picks a free one.", least=0, most=65535)
     probe_port: int = _setting(
         0,
-        "Port beside the other one for /livez, /readyz and /metrics, without keys, which answers however busy the "
-        "other is. For whoever watches over the service: let nobody else reach it. 0: none.",
+        "Second port for /livez, /readyz and /metrics, without keys, which answers however busy the first is. "
+        "For monitoring: let nothing else reach it. 0: none.",
         least=0,
         most=65535,
     )
-    workers: int = _setting(1, "Processes; with 2 or more, one that dies is replaced.")
+    workers: int = _setting(1, "Worker processes; with 2 or more, one that dies is replaced.")
     threads: int = _setting(
         1,
-        "Threads of a worker for long requests; those of up to 2 ms (4 if alone) stay on the event loop.",
+        "Threads per worker for long requests; those of up to 2 ms (4 ms if alone) stay on the event loop.",
     )
     batching: bool = _setting(
         True,
-        "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may differ "
-        "in their seventh digit by what else arrives.",
+        "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may "
+        "differ in the seventh digit depending on what else arrives.",
     )
-    max_queue: int = _setting(64, "Long requests waiting or worked on in a worker; more are answered 429.")
+    max_queue: int = _setting(64, "Most long requests waiting or running in a worker (429 beyond).")
     max_held_bytes: int = _setting(
         128_000_000,
-        "About how many bytes a worker holds for its requests: bodies, what the model computes with, answers that are "
-        "not yet taken; more are answered 429. Half of it is for bodies.",
+        "Most bytes, roughly, that a worker holds for its requests: bodies, the model's working memory, answers "
+        "not yet taken (429 beyond). Half of it is for bodies.",
         least=1_000_000,
     )
     max_connections: int = _setting(
         1000,
-        "Open connections of a worker; for one more the longest idle one is closed, and if none is idle it is answered "
-        "429.",
+        "Most open connections per worker; beyond, the connection idle for longest is closed, and if none is "
+        "idle, the new one gets 429.",
     )
-    request_seconds: float = _setting(10.0, "How long a long request may wait and be worked on; then 504.", least=0.01)
+    request_seconds: float = _setting(10.0, "Seconds that a long request may wait and run; then 504.", least=0.01)
     receive_seconds: float = _setting(
-        10.0, "How long a request may take to arrive, or an answer to be taken; then 408, or hung up.", least=0.01
+        10.0,
+        "Seconds that a request may take to arrive, or an answer to be read; then 408, or the connection is closed.",
+        least=0.01,
     )
-    keep_alive_seconds: int = _setting(30, "How long a connection is kept without a request.")
+    keep_alive_seconds: int = _setting(30, "Seconds that an idle connection is kept.")
     drain_seconds: float = _setting(
-        0.0, "After SIGTERM: how long /readyz says 503 while new connections are still served.", least=0
+        0.0, "Seconds after SIGTERM during which /readyz says 503 while new connections are still served.", least=0
     )
     load_seconds: float = _setting(
         60.0,
-        "How long reading and testing the models may take, at the start and at a reload; then it fails.",
+        "Seconds that loading and testing the models may take, at start and at a reload; then it fails.",
         least=0.01,
     )
     max_model_bytes: int = _setting(
-        2_000_000_000, "Bytes of a model file; a larger one is refused before it is read. It is held in memory."
+        2_000_000_000,
+        "Most bytes in a model file; larger ones are refused before they are read. Models are held in memory.",
     )
-    same_labels: bool = _setting(False, "Refuse a reload that changes the set of labels of a model.")
-    stop_seconds: int = _setting(30, "After that: how long requests in flight may take.", least=0)
+    same_labels: bool = _setting(False, "Refuse a reload that changes a model's set of labels.")
+    stop_seconds: int = _setting(30, "Seconds after that during which requests in flight may finish.", least=0)
     api_keys_file: Path | None = _setting(
         None,
-        "File of API keys, NAME:KEY or KEY a line; several are valid at once. Or the variable TEXTCLS_API_KEYS. Logs "
+        "File of API keys, one NAME:KEY or KEY per line; all are valid. Or the variable TEXTCLS_API_KEYS. Logs "
         "and metrics show the name.",
     )
     admin_key_file: Path | None = _setting(
         None,
-        "File of the key of POST /v1/admin/reload, and of teaching. Or the variable TEXTCLS_ADMIN_KEY.",
+        "File of the key for POST /v1/admin/reload and for teaching. Or the variable TEXTCLS_ADMIN_KEY.",
     )
     teaching: bool = _setting(
         False,
-        "Let the admin key teach labels by examples, and take them back (/v1/models/NAME/labels), which rewrites the "
-        "files of models.",
+        "Let the admin key teach labels from examples and take them back (/v1/models/NAME/labels), which "
+        "rewrites model files.",
     )
     max_taught_bytes: int = _setting(
         1_000_000,
-        "By how many bytes all that is taught may make model files larger than they were when they were last read at "
-        "a start or a reload; more is answered 413.",
+        "Most bytes that teaching may add to the model files since they were last loaded (413 beyond).",
         least=0,
     )
-    key_rate: float = _setting(
-        0.0, "Requests a second of a key to a worker; more are answered 429. 0: no limit.", least=0
+    key_rate: float = _setting(0.0, "Most requests per second, key and worker (429 beyond). 0: no limit.", least=0)
+    key_burst: int = _setting(
+        0, "Most requests that a key may send at once after a pause; 0: one second's worth.", least=0
     )
-    key_burst: int = _setting(0, "Requests of a key at once, after a pause; 0: those of a second.", least=0)
     key_concurrency: int = _setting(
-        0, "Requests of a key in progress in a worker; more are answered 429. 0: no limit.", least=0
+        0, "Most requests in progress per key and worker (429 beyond). 0: no limit.", least=0
     )
     trusted_proxy: tuple[str, ...] = _setting(
         (),
-        "Address or network of a proxy whose X-Forwarded-For tells who asks; may be repeated. None: whoever is "
-        "connected asks.",
+        "Address or network of a proxy whose X-Forwarded-For names the caller; may be repeated. None: the "
+        "caller is whoever is connected.",
     )
     watch_seconds: float = _setting(
         0.0,
-        "How often to look whether model or key files have been replaced, and to reload them if so: for clusters, "
-        "where a signal reaches one process and a volume all. 0: never.",
+        "Seconds between checks for replaced model or key files, which are then reloaded: for clusters, where a "
+        "signal reaches one process and a volume all. 0: never.",
         least=0,
     )
-    no_auth: bool = _setting(False, "Listen beyond this machine without keys.")
-    public_metrics: bool = _setting(False, "Answer /metrics without a key, also where keys are set.")
+    no_auth: bool = _setting(False, "Allow listening beyond this machine without keys.")
+    public_metrics: bool = _setting(False, "Answer /metrics without a key even if keys are set.")
     allowed_host: tuple[str, ...] = _setting(
         (),
-        "Name by which the service may be asked for, without its port; may be repeated; * is any. None: those of this "
-        "machine if it listens to that alone and has no keys, else any. Others are answered 421.",
+        "Host name, without port, under which the service answers; may be repeated; * is any. None: this "
+        "machine's names if it listens only there and has no keys, else any. Others get 421.",
     )
-    cors_origin: tuple[str, ...] = _setting((), "Origin whose pages may ask; may be repeated. None: CORS is off.")
-    page: bool = _setting(True, "Serve a page at / on which texts can be tried.")
+    cors_origin: tuple[str, ...] = _setting(
+        (), "Origin whose pages may send requests; may be repeated. None: CORS is off."
+    )
+    page: bool = _setting(True, "Serve a page at / to try texts on.")
     docs: bool = _setting(False, "Serve /docs, a page that loads its scripts from a public network.")
     log_level: str = _setting(
-        "warning", "Least level that is logged, as JSON lines on standard error.", choices=("info", "warning", "error")
+        "warning", "Lowest level to log, as JSON lines on standard error.", choices=("info", "warning", "error")
     )
-    log_requests: bool = _setting(False, "Log a line for each request, without its texts.")
+    log_requests: bool = _setting(False, "Log a line per request, without its texts.")
     log_addresses: bool = _setting(
         True, "Log the caller's address with requests and in the audit trail: personal data in many countries."
     )
-    log_texts: bool = _setting(False, "With the line, log the texts: personal data, for debugging alone.")
-    tracing: bool = _setting(False, "Send OpenTelemetry spans, as OTEL_* variables say (pip install 'textcls[otel]').")
+    log_texts: bool = _setting(False, "Log the texts as well: personal data, for debugging only.")
+    tracing: bool = _setting(
+        False, "Send OpenTelemetry spans, configured by OTEL_* variables (pip install 'textcls[otel]')."
+    )
     runtime_dir: Path | None = _setting(
-        None, "Writable folder for the files that workers share; by default /dev/shm, or the temporary folder."
+        None, "Writable folder for files that workers share; by default /dev/shm, or the temporary folder."
     )
 
     def __post_init__(self) -> None:
@@ -152,7 +158,7 @@ class Settings(Limits):
                 host no name.
         """
         if self.log_texts and not self.log_requests:
-            raise ConfigError("--log-texts logs texts with the line of each request: set --log-requests as well.")
+            raise ConfigError("--log-texts adds the texts to the line of each request: set --log-requests as well.")
         if self.key_burst and not self.key_rate:
             raise ConfigError("--key-burst is how far a key may run ahead of its rate: set --key-rate as well.")
         for proxy in self.trusted_proxy:
@@ -160,8 +166,8 @@ class Settings(Limits):
         for name in self.allowed_host:
             if not _HOST.fullmatch(name):
                 raise ConfigError(
-                    f"--allowed-host {name!r} is no name of a host: write textcls.example.org, 10.0.0.7, [fd00::7] or "
-                    "*, without a scheme and a port."
+                    f"--allowed-host {name!r} is not a host name: write textcls.example.org, 10.0.0.7, [fd00::7] "
+                    "or *, without a scheme and a port."
                 )
 
 
@@ -170,8 +176,8 @@ def _check_network(text: str) -> None:
         ipaddress.ip_network(text)
     except ValueError as error:
         raise ConfigError(
-            f"--trusted-proxy {text!r} is no address and no network: write 10.0.0.7 or 10.0.0.0/8, with zeros behind "
-            "the prefix."
+            f"--trusted-proxy {text!r} is not an address or network: write 10.0.0.7 or 10.0.0.0/8, with zeros "
+            "behind the prefix."
         ) from error
 
 
@@ -191,6 +197,6 @@ def check_exposure(settings: Settings, *, has_keys: bool) -> None:
     """
     if not (has_keys or settings.no_auth or is_loopback(settings.host)):
         raise ConfigError(
-            f"{settings.host} can be reached by others, and there are no API keys: set --api-keys-file or "
-            "TEXTCLS_API_KEYS, or say --no-auth if something in front checks who asks."
+            f"Other machines can reach {settings.host}, and there are no API keys: set --api-keys-file or "
+            "TEXTCLS_API_KEYS, or add --no-auth if something in front authenticates callers."
         )

@@ -85,8 +85,8 @@ class Support:
         taught = self._replaced(number, (*trained, *rows), vectors)
         if (count := sum(taught.prototypes.counts)) > MOST_SUPPORT_ROWS:
             raise TooLargeError(
-                f"With {label!r} the model would have {count:,} support rows, and {MOST_SUPPORT_ROWS:,} are the most; "
-                "take back labels that are no longer needed, or train anew."
+                f"With {label!r} the model would have {count:,} support rows; the maximum is "
+                f"{MOST_SUPPORT_ROWS:,}; take back labels you no longer need, or retrain."
             )
         return taught
 
@@ -100,7 +100,9 @@ class Support:
         number = label_number(self.info.labels, label)
         trained = [row for row in self.prototypes.support[number] if not row.taught]
         if len(trained) == len(self.prototypes.support[number]):
-            raise NotFoundError(f"The label {label!r} has been trained and not taught, so nothing can be taken back.")
+            raise NotFoundError(
+                f"The label {label!r} comes from training and was never taught, so there is nothing to take back."
+            )
         if trained:
             return self._replaced(number, tuple(trained), self.of_label[number][: len(trained)])
         info = replace(
@@ -147,8 +149,8 @@ def prototypes_of(info: ModelInfo, path: Path) -> Prototypes:
     """
     if info.prototypes is None:
         raise ConfigError(
-            f"{path} cannot be taught: its labels are no prototypes; train one that can with textcls train ... "
-            "--head prototypes."
+            f"{path} cannot be taught, because its labels are not prototypes; train a model that can with "
+            "textcls train ... --head prototypes."
         )
     return info.prototypes
 

@@ -29,8 +29,8 @@ EXAMPLE_CHARACTERS: Final = 100_000
 # So many examples, evenly from all, are asked what they would be answered without themselves.
 _ASKED: Final = 200
 UNCALIBRATED: Final = (
-    "Scores are calibrated on the rows of the training alone: so few examples cannot say how far to trust those of a "
-    "taught label. Take them as an order until textcls evaluate has seen rows of it."
+    "Scores are calibrated on the training rows only, and a few examples cannot calibrate the score of a taught "
+    "label. Treat it as a ranking until textcls evaluate has seen rows of that label."
 )
 
 
@@ -110,7 +110,7 @@ def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[s
         empty = np.flatnonzero(~vectors[label].any(1))
         if len(empty):
             text = texts[empty[0]][:40]
-            raise InputError(f"Example {empty[0] + 1} of {label!r} holds no word and no sign: {text!r}.")
+            raise InputError(f"Example {empty[0] + 1} of {label!r} contains no word or symbol: {text!r}.")
         support = support.with_label(label, vectors[label], texts)
     taught = []
     for label, texts in texts_of.items():
@@ -165,9 +165,9 @@ def embed(classifier: Classifier, texts: Sequence[str]) -> tuple[Float32, Any]:
 def _checked(examples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the distinct examples of each label."""
     if not examples:
-        raise InputError("There is no label to teach; give at least one, with examples.")
+        raise InputError("No label to teach: give at least one, with examples.")
     if len(examples) > MOST_LABELS:
-        raise TooLargeError(f"{len(examples):,} labels are too many to teach at once; {MOST_LABELS} are the most.")
+        raise TooLargeError(f"{len(examples):,} labels are too many at once; the maximum is {MOST_LABELS}.")
     found = {}
     for label, texts in examples.items():
         if not isinstance(label, str):
@@ -181,17 +181,18 @@ def _checked(examples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def _distinct(label: str, texts: Sequence[str]) -> list[str]:
     if not len(texts):
-        raise InputError(f"There are no examples of {label!r}; one is the least, and ten are a good start.")
+        raise InputError(f"There are no examples of {label!r}; give at least one (ten are a good start).")
     if len(texts) > MOST_EXAMPLES:
         raise TooLargeError(
-            f"{len(texts):,} examples of {label!r} are too many; {MOST_EXAMPLES:,} are the most. Train anew on so many."
+            f"{len(texts):,} examples of {label!r} are too many; the maximum is {MOST_EXAMPLES:,}. With that "
+            "many, train a model."
         )
     for i, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise InputError(f"Example {i} of {label!r} is no string but {type(text).__name__}.")
+            raise InputError(f"Example {i} of {label!r} is not a string but {type(text).__name__}.")
         if len(text) > EXAMPLE_CHARACTERS:
             raise TooLargeError(
-                f"Example {i} of {label!r} has {len(text):,} characters, and {EXAMPLE_CHARACTERS:,} are the most."
+                f"Example {i} of {label!r} has {len(text):,} characters, and {EXAMPLE_CHARACTERS:,} is the maximum."
             )
     return list(dict.fromkeys(texts))
 

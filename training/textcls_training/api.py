@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcls.classifier import Classifier
+from textcls.classifier import Classifier, Text
 from textcls.data_quality.label_audit import LabelAudit
 from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet, of_python, weight
+from textcls.text_columns import and_, text_of_row
 from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -21,14 +22,14 @@ Label = str | Collection[str] | Mapping[str, float]
 
 
 def train(
-    texts: Sequence[str],
+    texts: Sequence[Text],
     labels: Sequence[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[str], Sequence[Label]] | None = None,
+    valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
     weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
-    unlabelled: Sequence[str] | None = None,
+    unlabelled: Sequence[Text] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
@@ -36,20 +37,25 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
-    given = labelled_texts(texts, labels, "texts")
+    columns = _text_columns(texts)
+    given = labelled_texts(_joined(texts, columns, "Texts"), labels, "texts")
+    if columns is not None:
+        given = replace(given, text_columns=columns)
     if weights is not None:
         given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
-    validation = (
-        None if valid is None else labelled_texts(*valid, "texts of valid", several=given.label_sets is not None)
-    )
+    validation = None
+    if valid is not None:
+        valid_texts = _joined(valid[0], columns, "Texts of valid")
+        validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
-        more = unlabelled_texts(unlabelled, given.label_names(), apart, config.unlabelled_rows, probabilities)
+        others = _joined(unlabelled, columns, "Unlabelled texts")
+        more = unlabelled_texts(others, given.label_names(), apart, config.unlabelled_rows, probabilities)
     elif probabilities is not None:
-        raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
+        raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
     return Classifier.load(output)
@@ -60,6 +66,32 @@ def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) 
     from textcls_training.audit.run import audit
 
     return audit(labelled_texts(texts, labels, "texts"), from_options(options))
+
+
+def _text_columns(texts: Sequence[Text]) -> tuple[str, ...] | None:
+    """Return the columns of texts that are rows, in the order of the first row; None if they are strings.
+
+    Raises:
+        InputError: a name of a column is no string, or there is none.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
+        return None
+    columns = tuple(first)
+    if not columns or not all(isinstance(name, str) and name for name in columns):
+        raise InputError("Texts: number 0 is a row whose text columns have no names; give each a name.")
+    return columns
+
+
+def _joined(texts: Any, columns: tuple[str, ...] | None, what: str) -> Any:
+    """Return texts as they are, or of rows the texts in their columns."""
+    if columns is None or texts is None:
+        return texts
+    found = []
+    for i, row in enumerate(texts):
+        if not isinstance(row, Mapping):
+            raise InputError(f"{what}: number {i} is a {type(row).__name__}, and others are rows of {and_(columns)}.")
+        found.append(text_of_row(row, columns, f"{what}: number {i}"))
+    return found
 
 
 def unlabelled_texts(
@@ -79,8 +111,8 @@ def unlabelled_texts(
         return UnlabelledTexts.sample(map(UnlabelledText, texts), limit, labelled)
     if len(probabilities) != len(texts):
         raise InputError(
-            f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; one mapping a text is "
-            "needed."
+            f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; give one mapping "
+            "per text."
         )
     return UnlabelledTexts.sample(map(UnlabelledText, texts, of_mappings(probabilities, names)), limit, labelled)
 
@@ -103,7 +135,7 @@ def labelled_texts(
         raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
     texts, labels = list(texts), list(labels)
     if len(texts) != len(labels):
-        raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; one label a text is needed.")
+        raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; give one label per text.")
     _check_strings(texts, what, "")
     if several is None:
         several = any(isinstance(label, list | tuple | set | frozenset | Mapping) for label in labels)
@@ -118,7 +150,7 @@ def _label_set(labels: Label, i: int) -> LabelSet:
     if isinstance(labels, str):
         raise InputError(f"Labels: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
     if not isinstance(labels, Mapping | Collection):
-        raise InputError(f"Labels: number {i} is no list of labels but {type(labels).__name__}.")
+        raise InputError(f"Labels: number {i} is of type {type(labels).__name__}, not a list of labels.")
     found = of_python(labels)
     if isinstance(found, str):
         raise InputError(f"Labels: those of number {i} {found}.")
@@ -132,7 +164,7 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
         InputError: there is not one a row, one is no number from 0 on, or all are 0.
     """
     if len(weights) != rows:
-        raise InputError(f"There are {rows} texts and {len(weights)} weights; one a text is needed.")
+        raise InputError(f"There are {rows} texts and {len(weights)} weights; give one per text.")
     checked = []
     for i, given in enumerate(weights):
         found = weight(given.item() if hasattr(given, "item") else given)

@@ -64,33 +64,39 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 
 @click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
 @data_argument
-@click.option("--output", "-o", type=PATH, help="The ONNX file to write.  [default: DATA with the suffix .onnx]")
+@click.option("--output", "-o", type=PATH, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
 @new_label_column_option
 @click.option(
     "--valid",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Validation rows, which choose epoch and temperature.  [default: a tenth of DATA]",
+    help="File of validation rows, which choose the epoch and calibrate.  [default: a tenth of DATA]",
 )
 @click.option(
     "--rationale-column",
     metavar="NAME",
-    help="Column of the human rationales, the reasons for the label: JSON, spans of characters of the text such as "
-    '[[3, 7]], or phrases such as ["charged twice"]; rows may have none. Of several text columns, spans count in the '
-    "joined text.",
+    help=(
+        "Column of human rationales, the reasons for the label, as JSON: character spans such as [[3, 7]], or "
+        'phrases such as ["charged twice"]; rows may have none. With several text columns, spans refer to the '
+        "joined text."
+    ),
 )
 @click.option(
     "--unlabelled",
     multiple=True,
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Texts without labels, in the text columns of DATA. The teacher answers them, and the model learns from its "
-    "answers, too, if held-out rows say that it helps. May be given several times.",
+    help=(
+        "File of unlabelled texts, in the same text columns as DATA. The teacher labels them, and the model also "
+        "learns from its answers if that helps on held-out rows. May be repeated."
+    ),
 )
 @click.option(
     "--probabilities",
     metavar="PATTERN",
-    help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ... "
-    "Labelled texts may be among them: they tell how good the answers are.",
+    help=(
+        "Columns of the unlabelled files that hold probabilities from elsewhere, with * for the label: p_* for "
+        "p_billing, ... Include the labelled texts if you can: they show how good these answers are."
+    ),
 )
 @click.option(
     "--state",
@@ -109,7 +115,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 )
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
+@click.option("--verbose", "-v", is_flag=True, help="Print on standard error how long each step took.")
 @target_options
 @reading_options
 def train(
@@ -131,13 +137,13 @@ def train(
 ) -> None:
     """Train a classifier on the labelled files DATA; - reads standard input.
 
-    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate (of
-    few rows each fifth in turn); the saved model is then trained on all rows. What looks wrong with the rows is said
-    first; `textcls check` says more.
+    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate
+    (with few rows, each fifth in turn); the saved model is then trained on all rows. Problems with the rows are
+    reported first; `textcls check` reports more.
     """
     weight = click.get_current_context().get_parameter_source("rationale_weight")
     if rationale_column is None and weight == ParameterSource.COMMANDLINE:
-        raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the rationales.")
+        raise ConfigError("--rationale-weight needs --rationale-column, the column of the rationales.")
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     if from_state is not None and not from_state.is_dir():
         raise InputError(f"{from_state} is no folder; name the --state of a finished training.")
@@ -242,9 +248,9 @@ def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teach
     """Refuse a teacher, or probabilities, without texts, and both of them together."""
     for name, given in (("--teacher", teacher), ("--probabilities", probabilities)):
         if given is not None and not unlabelled:
-            raise ConfigError(f"{name} needs --unlabelled, which names the file of the texts that it is about.")
+            raise ConfigError(f"{name} needs --unlabelled, the file of the texts it applies to.")
     if teacher is not None and probabilities is not None:
-        raise ConfigError("--teacher and --probabilities both answer the unlabelled texts; leave one of them out.")
+        raise ConfigError("--teacher and --probabilities both label the unlabelled texts; use only one of them.")
 
 
 def _read_unlabelled(
@@ -285,7 +291,7 @@ def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
         else:
             used.append(i)
     if not used:
-        raise InputError(f"No row can be used: none has a rationale in column {column!r} that makes sense.")
+        raise InputError(f"No row can be used: none has a valid rationale in column {column!r}.")
     reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have rationales in the column {column!r}."])
     return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
 

@@ -17,6 +17,7 @@ _METAVARS: Final = {
     "teacher": "MODEL",
     "vectors": "FILE",
     "names": "FILE",
+    "example": "TEXT",
     "max_memory": "SIZE",
     "class_weight": "none|balanced|FILE",
 }

@@ -31,13 +31,15 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         console.print(*tables, sep="\n")
         if missing:
             names = ", ".join(map(repr, missing))
-            console.print(f"No validation row has {names}: how well that is told apart is not known.", style="yellow")
+            console.print(
+                f"No validation row has {names}, so how well the model does there is unknown.", style="yellow"
+            )
     if report.vectors is not None:
         console.print(report.vectors.sentence(), soft_wrap=True, markup=False, highlight=False)
     if report.gate is not None:
-        console.print(f"The gate of the mixing layer has become {report.gate:.2f}.")
+        console.print(f"The gate of the mixing layer ended at {report.gate:.2f}.")
     if not report.calibrated:
-        console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few for it.", style="yellow")
+        console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few.", style="yellow")
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
         Text.assemble(
@@ -56,13 +58,13 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, *tuple[Ta
 
 def _distilled(console: Console, found: DistillationReport) -> None:
     """Print who answered how many unlabelled texts, and what held-out rows say of it."""
-    copies = f", {found.copies:,} of them left out as copies of labelled ones" if found.copies else ""
+    copies = f", {found.copies:,} left out as duplicates of labelled ones" if found.copies else ""
     console.print(
-        Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} answered by {found.teacher}.")
+        Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} labelled by {found.teacher}.")
     )
     if found.scores:
         table = Table("on held-out rows", box=None, pad_edge=False)
-        for name in ("accuracy", "95 % interval", "cross-entropy"):
+        for name in ("accuracy", "95% interval", "cross-entropy"):
             table.add_column(name, justify="right")
         for score in found.scores:
             interval = f"{percent(score.low, 1)} to {percent(score.high, 1)}"

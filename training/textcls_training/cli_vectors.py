@@ -32,35 +32,35 @@ Command = Callable[..., Any]
 def _common(command: Command) -> Command:
     """Give a command the options that both have."""
     options = (
-        click.option("--output", "-o", type=PATH, required=True, help="The file of vectors to write."),
+        click.option("--output", "-o", type=PATH, required=True, help="File of vectors to write."),
         click.option(
             "--most",
             type=click.IntRange(1, file.MOST_WORDS),
             default=MOST,
             show_default=True,
-            help="Take so many words, from the first on, which should be the most frequent.",
+            help="Use the first words only, this many; they should be the most frequent.",
         ),
         click.option(
             "--dims",
             type=click.IntRange(1, file.MOST_DIMS),
             default=DIMS,
             show_default=True,
-            help="Keep at most so many principal components.",
+            help="Keep at most this many principal components.",
         ),
         click.option(
             "--bits",
             type=click.Choice([*BITS]),
             default="8",
             show_default=True,
-            help="Bits of a number; 4 halve the file, 2 do so once more.",
+            help="Bits per number; 4 halves the file, 2 halves it again.",
         ),
-        click.option("--source", metavar="TEXT", help="Where the vectors come from.  [default: the name]"),
+        click.option("--source", metavar="TEXT", help="Source to record for the vectors.  [default: the name]"),
         click.option(
             "--licence",
             metavar="TEXT",
             default="not stated",
             show_default=True,
-            help="Their licence, which every model that is trained with them tells.",
+            help="Licence to record; every model trained with the vectors names it.",
         ),
     )
     for option in reversed(options):
@@ -81,7 +81,7 @@ def vectors() -> None:
 @click.argument("given", metavar="FILE", type=PATH)
 @_common
 def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: str | None, licence: str) -> None:
-    """Import the vectors of FILE: text of word2vec, GloVe or fastText (.gz too), or a folder of model2vec."""
+    """Import the vectors in FILE: text of word2vec, GloVe or fastText (.gz too), or a model2vec folder."""
     check_not_an_input(output, [given])
     check_output_path(output)
     about = {"source": source or given.name, "licence": licence, "source_sha256": _sha256(given)}
@@ -98,15 +98,19 @@ def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: 
 @vectors.command(
     "distil", epilog="Example: textcls vectors distil --teacher all-MiniLM-L6-v2 --words words.txt --output en.vectors"
 )
-@click.option("--teacher", metavar="NAME", required=True, help="A folder of sentence-transformers, or a name it knows.")
-@click.option("--words", "word_list", type=PATH, required=True, help="The words, one a line, the most frequent first.")
+@click.option("--teacher", metavar="NAME", required=True, help="Folder or name of a sentence-transformers model.")
+@click.option(
+    "--words", "word_list", type=PATH, required=True, help="File of words, one per line, the most frequent first."
+)
 @click.option(
     "--texts",
     "texts_of",
     multiple=True,
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Texts without labels, like those that the vectors are for: fits the vectors, so that their sum over a text "
-    f"comes near the teacher's vector of it. {MOST_TEXTS:,} are used at most. May be given several times.",
+    help=(
+        "File of unlabelled texts like those the vectors are for: fits the vectors so that their sum over a text "
+        f"comes close to the teacher's vector of it. {MOST_TEXTS:,} are used at most. May be repeated."
+    ),
 )
 @new_text_column_option
 @_common
@@ -126,10 +130,10 @@ def distil_(
 ) -> None:
     """Distil vectors from a sentence encoder: each word by itself goes through it. Needs the extra `teacher`.
 
-    What it says of words and texts is kept in a cache, so that a second run is quick.
+    The encoder's answers are cached, so a second run is quick.
     """
     if text_columns and not texts_of:
-        raise ConfigError("--text-column needs --texts, which names the file of the texts.")
+        raise ConfigError("--text-column needs --texts, the file of the texts.")
     once([word_list, *texts_of])
     check_not_an_input(output, [word_list, *texts_of])
     check_output_path(output)
@@ -159,7 +163,7 @@ def _read_texts(paths: Sequence[Path], text_columns: Sequence[str], reading: Rea
     reading.say(notes)
     reading.say_skipped()
     if not found.texts:
-        raise InputError(f"No text of {paths[0]} holds a word or a sign, so vectors cannot be fitted to them.")
+        raise InputError(f"No text of {paths[0]} contains a word or symbol, so vectors cannot be fitted to them.")
     return found
 
 

@@ -242,6 +242,7 @@ def _saved(task: Task, names: Sequence[str], outcome: DistillationOutcome, rows:
     with reproducible(config.seed, config.impl), threadpool_limits(1):
         vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = _model_info(task, names, outcome, held_out, rows, vectors)
+        info = replace(info, example=task.config.example)
         tables = _save(fitted, task.given, info, task.config, task.output)
     report = TrainReport.of(
         fitted.model,
@@ -287,7 +288,7 @@ def _prepared(task: Task, *, answered: bool) -> Prepared:
     if given.label_sets is not None:
         metrics.require()
     if config.head == "prototypes" and given.label_sets is not None:
-        raise ConfigError("Prototypes are for one label a text, and these have several; train with a linear head.")
+        raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     names = given.label_names() if learned is None else learned.names
     if config.head == "prototypes":
         from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
@@ -334,10 +335,12 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
     if unlabelled is not None and (given.label_sets is not None or given.weights is not None):
         what = "several labels" if given.label_sets is not None else "weights"
-        raise ConfigError(f"Unlabelled texts cannot teach yet where rows have {what}; train without them.")
+        raise ConfigError(f"Unlabelled texts cannot be used where rows have {what}; train without them.")
     if unlabelled is None:
         if config.teacher is not None:
-            raise ConfigError("A teacher answers unlabelled texts, and there are none; give some, or leave it out.")
+            raise ConfigError(
+                "A teacher needs unlabelled texts to label, and there are none; give some, or leave the teacher out."
+            )
         return None
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
@@ -364,7 +367,7 @@ def _datasets(
     validation = None if valid is None else Dataset.of(valid, names, max_tokens, spill)
     dataset = Dataset.of(given, names, max_tokens, spill)
     if not len(dataset.corpus.token):
-        raise InputError("No training text holds a single word or sign; is the text column the right one?")
+        raise InputError("No training text contains a word or symbol; is this the right text column?")
     part = np.full(len(given.texts), NO_PART)
     if validation is not None:
         return dataset, [Split(dataset, validation)], part

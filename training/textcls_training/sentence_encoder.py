@@ -214,8 +214,8 @@ def _loaded(place: str, device: str) -> Any:
     except Exception as error:
         why = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
         raise InputError(
-            f"The teacher {place!r} is no folder with a sentence-transformers model and cannot be had by that name: "
-            f"{why}; give the folder of one."
+            f"The teacher {place!r} is not a folder with a sentence-transformers model, and none could be loaded "
+            f"by that name: {why}; give the folder of one."
         ) from error
 
 

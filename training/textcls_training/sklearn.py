@@ -228,13 +228,13 @@ def _targets(y: Any, texts: int) -> _Targets:
     sparse: type[Any] | None = type(y) if issparse(y) else None
     labels = np.asarray(y) if sparse is None else sparse.toarray(y)
     if labels.ndim not in (1, 2) or len(labels) != texts:
-        raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; one label a text is needed.")
+        raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; give one label per text.")
     check_classification_targets(labels)
     if type_of_target(labels) == "multilabel-indicator":
         return _indicators(y, labels, sparse)
     if labels.ndim == 2:
         raise ValueError(
-            f"y has the shape {labels.shape} and is no indicator matrix of 0 and 1; one label a text is needed."
+            f"y has the shape {labels.shape} and is not an indicator matrix of 0 and 1; give one label per text."
         )
     classes, number = np.unique(labels, return_inverse=True)
     return _Targets(classes, _names(classes), number)
@@ -271,15 +271,15 @@ def _weights(given: Any, texts: int) -> list[float] | None:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
     checked = checked_weights(weights.tolist(), texts)
     if not any(checked):
-        raise ValueError("All sample weights are zero; a text that is to count needs one above.")
+        raise ValueError("All sample weights are zero; a text counts only with a weight above 0.")
     return None if all(weight == 1 for weight in checked) else checked
 
 
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
-        raise ValueError("X is one string; a sequence of strings is needed, such as [text].")
+        raise ValueError("X is one string; pass a sequence of strings, such as [text].")
     if getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"X has the shape {X.shape}; a sequence of strings is needed, such as one column of a table.")
+        raise ValueError(f"X has the shape {X.shape}; pass a sequence of strings, such as one column of a table.")
     texts = list(X)
     odd = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
     if odd is not None:

@@ -172,7 +172,7 @@ def test_the_view_by_vectors_keeps_its_rate_where_the_others_learn_faster() -> N
 def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none_is_given() -> None:
     assert rules.label_weights("balanced", ["a", "b"]) == "balanced"
     assert rules.label_weights({"b": 2.0}, ["a", "b"]) == (1.0, 2.0)
-    with pytest.raises(ConfigError, match="class_weight has a weight for 'z', which is no label of the training rows"):
+    with pytest.raises(ConfigError, match="class_weight has a weight for 'z', which no training row has"):
         rules.label_weights({"z": 2.0}, ["a", "b"])
 
 
@@ -180,5 +180,5 @@ def test_thresholds_are_chosen_for_several_labels_alone() -> None:
     several = resolve(TrainConfig(target_recall=0.9), ["text"], 1, 2, label_rows=1.0)
     assert several.goal == Goal("recall", 0.9)
     assert resolve(TrainConfig(), ["text"], 1, 2, label_rows=1.0).goal is None
-    with pytest.raises(ConfigError, match="A target precision is for several labels a text, and these have one"):
+    with pytest.raises(ConfigError, match="A target precision needs rows with several labels"):
         resolve(TrainConfig(target_precision=0.9), ["text"], 1, 2)

@@ -197,7 +197,7 @@ def test_weights_of_labels_may_stand_in_a_json_file(tmp_path: Path) -> None:
 
 
 def test_one_target_of_thresholds_is_enough() -> None:
-    with pytest.raises(ConfigError, match="target_precision and target_recall each choose the thresholds"):
+    with pytest.raises(ConfigError, match="target_precision and target_recall both choose the thresholds"):
         from_options({"target_precision": 0.9, "target_recall": 0.9})
 
 
@@ -237,12 +237,12 @@ def test_the_weight_of_rationales_is_a_finite_number_from_0(weight: float) -> No
 
 @pytest.mark.parametrize("config", [{"embedding": "bits"}, {"model": ModelConfig(embedding="bits")}], ids=str)
 def test_ngrams_of_an_embedding_by_bits_are_refused(config: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"^The embedding by bits reads words alone; leave n-grams out, or take rows"):
+    with pytest.raises(ConfigError, match=r"^The bits embedding reads words only; leave out n-grams, or use"):
         TrainConfig(ngrams=(3,), **config)
 
 
 def test_a_whole_model_and_an_option_of_the_model_contradict_each_other() -> None:
-    with pytest.raises(ConfigError, match=r"^The model is given as a whole, and dim besides; leave one of them out"):
+    with pytest.raises(ConfigError, match=r"^Both a whole model and dim are given; leave one of them out"):
         TrainConfig(model=ModelConfig(dim=8), dim=8)
 
 

@@ -24,7 +24,7 @@ def test_a_label_that_no_training_row_has_is_refused() -> None:
 
 @pytest.mark.parametrize(("labels", "said"), [([], "no labels"), (["x", "x"], "only the label 'x'")])
 def test_fewer_than_two_labels_are_refused(labels: list[str], said: str) -> None:
-    with pytest.raises(InputError, match=rf"^The training rows have {said}; a classifier needs at least two\.$"):
+    with pytest.raises(InputError, match=rf"^The training rows have {said}; a classifier needs at least two labels\.$"):
         LabelledTexts(texts=["a"] * len(labels), labels=labels).label_names()
 
 

@@ -28,7 +28,7 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
 
 ON_DISK = Spill(0)
-SAMPLE = Path(__file__).parents[3] / "examples" / "support_tickets.csv"
+SAMPLE = Path(__file__).parents[3] / "textcls" / "demo" / "support_tickets.csv"
 texts_strategy = st.lists(st.text(max_size=12), max_size=30)
 
 

@@ -97,7 +97,7 @@ def test_probabilities_that_were_rounded_are_made_to_sum_to_one(tmp_path: Path) 
         ),
         (
             [(*ANSWERED[0], "p_maybe"), ("good", "0.1", "0.9", "0")],
-            r"a\.csv: the column 'p_maybe' is that of a label that no training row has; remove it",
+            r"a\.csv: the column 'p_maybe' is for a label that no training row has; remove it",
         ),
         ([ANSWERED[0], ("a", "0", "1"), ("b", "x", "1")], r"line 3: the probability in column 'p_no' is 'x'; write a"),
         ([ANSWERED[0], ("a", "-0.5", "1.5")], r"line 2: the probability in column 'p_no' is '-0.5'; write a number"),
@@ -134,7 +134,7 @@ def test_a_pattern_has_one_place_for_the_label(pattern: str, tmp_path: Path) -> 
             r"^probabilities\[1\]: the probability in the label 'yes' is None; write a number from 0 to 1\.$",
         ),
         ({"no": 0.5, "yes": 0.5, "so": 0.0}, r"^probabilities\[1\] has the label 'so', which no training row has\.$"),
-        ([0.5, 0.5], r"^probabilities\[1\] is no mapping from labels to probabilities but list\.$"),
+        ([0.5, 0.5], r"^probabilities\[1\] is not a mapping from labels to probabilities but list\.$"),
     ],
 )
 def test_mappings_are_of_the_labels(row: Any, said: str) -> None:

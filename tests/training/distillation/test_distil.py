@@ -210,11 +210,11 @@ def test_where_no_row_can_be_held_out_nothing_speaks_for_a_student(tmp_path: Pat
     report = train(three, tmp_path / "m.onnx", SMALL, unlabelled=unlabelled).distillation
     assert report is not None
     assert (report.rows, report.weight, [*report.scores]) == (0, 0, [])
-    assert report.conclusion().startswith("Whether the unlabelled texts help is not known, as no row could be held out")
+    assert report.conclusion().startswith("No row could be held out, so whether the unlabelled texts help is unknown")
     told = train(three, tmp_path / "m.onnx", replace(SMALL, unlabelled_weight=1), unlabelled=unlabelled).distillation
     assert told is not None
     assert told.weight == 1
-    assert told.conclusion().startswith("The unlabelled texts were used; whether they helped is not known")
+    assert told.conclusion().startswith("The unlabelled texts were used; whether they helped is unknown")
     assert accuracy(tmp_path / "m.onnx") > 0.8
 
 
@@ -250,24 +250,29 @@ def test_a_stop_while_the_texts_are_at_work_keeps_the_model_without_them(phase: 
 @pytest.mark.parametrize(
     ("options", "unlabelled", "error", "said"),
     [
-        ({"teacher": "x"}, None, ConfigError, "^A teacher answers unlabelled texts, and there are none; give some, or"),
+        (
+            {"teacher": "x"},
+            None,
+            ConfigError,
+            "^A teacher needs unlabelled texts to label, and there are none; give some, or",
+        ),
         (
             {"teacher": "x"},
             answered(0.9, list(MORE.labels)),
             ConfigError,
-            "^The unlabelled texts have probabilities alr",
+            "^The unlabelled texts come with probabilities",
         ),
         (
             {},
             UnlabelledTexts.sample([], 9, []),
             InputError,
-            "^There are no unlabelled texts that hold a word or a sign",
+            "^There are no unlabelled texts with a word or symbol",
         ),
         (
             {},
             UnlabelledTexts.sample([UnlabelledText("a")], 9, ["a"]),
             InputError,
-            "^There are no unlabelled texts, but copies of labelled ones; give others, or train without them",
+            "^There are no unlabelled texts, only duplicates of labelled ones; give others, or train without them",
         ),
     ],
 )

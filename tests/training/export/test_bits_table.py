@@ -81,5 +81,5 @@ def test_training_by_bits_twice_gives_the_same_bytes(sample: LabelledTexts, tmp_
 def test_a_model_without_rows_refuses_sub_token_attributions(sample: LabelledTexts, tmp_path: Path) -> None:
     config = TrainConfig(dim=8, embedding="bits", epochs=1, max_tokens=48, device="cpu")
     train(sample, tmp_path / "model.onnx", config)
-    with pytest.raises(ConfigError, match="credits whole tokens only"):
+    with pytest.raises(ConfigError, match="attributes to whole tokens only"):
         Classifier.load(tmp_path / "model.onnx").parts("my card")

@@ -77,7 +77,9 @@ def test_ngrams_of_one_word_alone_are_the_first_to_go(corpus: Corpus, whole: Loo
 
 
 def test_a_budget_that_holds_not_one_row_is_an_error(corpus: Corpus) -> None:
-    with pytest.raises(ConfigError, match=r"^A file of 40,000 bytes has no room for a single row at dim 8 with 3"):
+    with pytest.raises(
+        ConfigError, match=r"^A file of 40,000 bytes cannot hold a single embedding row at dim 8 with 3"
+    ):
         lookup_tables(model_of(corpus), corpus, 40_000)
 
 

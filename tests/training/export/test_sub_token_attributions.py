@@ -86,7 +86,7 @@ def test_two_tokens_share_a_pair_in_a_case_worked_by_hand() -> None:
 def test_a_model_that_mixes_tokens_refuses_in_one_sentence(sample: LabelledTexts, tmp_path: Path) -> None:
     config = TrainConfig(dim=8, mixing="lambda", ngrams=(), epochs=1)
     train(sample, tmp_path / "mixed.onnx", config)
-    with pytest.raises(ConfigError, match=r"mixed\.onnx credits whole tokens only"):
+    with pytest.raises(ConfigError, match=r"mixed\.onnx attributes to whole tokens only"):
         Classifier.load(tmp_path / "mixed.onnx").parts("refund")
 
 

@@ -42,14 +42,14 @@ def test_names_are_lines_or_json_with_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("n.txt", b"one\n", "holds one label, and at least two are needed"),
+        ("n.txt", b"one\n", "has one label, and at least two are needed"),
         ("n.txt", b"", "there are no labels"),
-        ("n.txt", b"a\nb\na\n", "the label 'a' stands twice"),
-        ("n.txt", b"a\n\xff\n", "is no UTF-8 (byte 2)"),
+        ("n.txt", b"a\nb\na\n", "the label 'a' appears twice"),
+        ("n.txt", b"a\n\xff\n", "is not UTF-8 (byte 2)"),
         ("n.json", b'{"a": "b"', "cannot be read as JSON"),
-        ("n.json", b'["a", "b"]', "must hold labels with their words"),
-        ("n.json", b'{"a": "b", "c": 1}', "must hold labels with their words"),
-        ("n.json", b'{"a": "b", "a": "c"}', "a name stands twice"),
+        ("n.json", b'["a", "b"]', "must map labels to their words"),
+        ("n.json", b'{"a": "b", "c": 1}', "must map labels to their words"),
+        ("n.json", b'{"a": "b", "a": "c"}', "a name appears twice"),
         ("n.json", json.dumps({"a" * 1001: "b", "c": "d"}).encode(), "label number 0 has 1,001 characters"),
     ],
 )

@@ -126,7 +126,7 @@ def test_words_that_stand_there_once_get_no_vector() -> None:
     assert vocabulary.number_of_type.tolist() == [1, 2, 0]
     assert vocabulary.numbers(Corpus.of(["a x b"], 10)).tolist() == [2, 0, 1]
     assert Vocabulary.of(Corpus.of(["b a b a"], 10), 2).words == ["b", "a"]
-    with pytest.raises(InputError, match="Fewer than two words stand in the texts twice"):
+    with pytest.raises(InputError, match="Fewer than two words occur twice in the texts"):
         Vocabulary.of(Corpus.of(["a b c"], 10), 10)
 
 

@@ -36,5 +36,5 @@ def test_a_column_of_a_well_known_name_is_read_and_told(tmp_path: Path) -> None:
 
 def test_fewer_than_two_texts_are_refused(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "texts.csv", [("text",), ("same",), ("Same",), ("  ",)])
-    with pytest.raises(InputError, match="Fewer than two texts differ"):
+    with pytest.raises(InputError, match="At least two different texts"):
         read_texts([path], limit=10)

@@ -60,7 +60,7 @@ def test_the_same_texts_in_any_order_give_the_same_bytes(sample_folder: Path) ->
     [
         (3, "text\n", ("--texts", "bad.csv"), "bad.csv has no rows"),
         (3, "text\n   \n", ("--texts", "bad.csv"), "bad.csv"),
-        (3, "text\nqqq\n", ("--texts", "bad.csv"), "None of the words stands in the texts"),
+        (3, "text\nqqq\n", ("--texts", "bad.csv"), "None of the words occurs in the texts"),
         (3, "text\na\n", ("--texts", "bad.csv", "--text-column", "body"), "has no column 'body'"),
         (3, "text\na\n", ("--texts", "nowhere.csv"), "nowhere.csv"),
         (2, "text\na\n", ("--text-column", "text"), "--text-column needs --texts"),

@@ -102,8 +102,8 @@ def text(words: str) -> np.ndarray:
         ({"words": text("the\ncard\na\nb\n")}, "it has 4 words and 5 vectors"),
         ({"words": text("the\ncard\na\nb\nb\n")}, "a word stands there twice"),
         ({"words": text("the\ncard\na\nb\nc")}, "its words are cut off"),
-        ({"words": text("the\ncard\na\nb\nTwo words\n")}, "'Two words' is no word as texts are cut into"),
-        ({"words": np.frombuffer(b"\xff\n" * 5, np.uint8)}, "its words are no UTF-8"),
+        ({"words": text("the\ncard\na\nb\nTwo words\n")}, "'Two words' is not a word that texts are cut into"),
+        ({"words": np.frombuffer(b"\xff\n" * 5, np.uint8)}, "its words are not UTF-8"),
         ({"scales": np.full(5, np.nan, np.float16)}, "a vector holds a number that is not finite"),
         ({"scales": np.zeros(5, np.float16)}, "the vector of 'the' is zero"),
         ({"scales": np.zeros(4, np.float16)}, "it has 5 vectors of 6 numbers and 4 scales"),
@@ -152,7 +152,7 @@ def test_what_is_no_file_of_vectors_is_told_at_the_first_look(tmp_path: Path, co
     for look in (file.check, file.load):
         with pytest.raises(
             InputError,
-            match=r"odd is damaged, or no file of vectors \(.+\); copy it again, or make one with textcls vectors",
+            match=r"odd is damaged, or not a file of vectors \(.+\); copy it again, or make one with textcls vectors",
         ):
             look(path)
 
@@ -169,12 +169,12 @@ def test_another_safetensors_file_or_format_is_told(tmp_path: Path) -> None:
 def test_files_that_are_not_there_too_large_or_pipes_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none cannot be read: No such file"):
         file.load(tmp_path / "none")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         file.load(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         file.check(tmp_path / "pipe")
     with (tmp_path / "large").open("wb") as opened:
         opened.truncate(file.MOST_BYTES + 1)
-    with pytest.raises(InputError, match=r"large has 1,000,000,001 bytes, and 1,000,000,000 are the most"):
+    with pytest.raises(InputError, match=r"large has 1,000,000,001 bytes; the maximum is 1,000,000,000"):
         file.check(tmp_path / "large")

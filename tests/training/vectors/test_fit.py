@@ -79,5 +79,5 @@ def test_words_keep_their_lengths_and_those_of_no_text_stay_as_they_are() -> Non
 
 
 def test_texts_that_hold_none_of_the_words_are_told() -> None:
-    with pytest.raises(InputError, match="None of the words stands in the texts"):
+    with pytest.raises(InputError, match="None of the words occurs in the texts"):
         fit.fitted(["card"], np.ones((1, 2), np.float32), ["ein Wort"], np.ones((1, 2), np.float32))

@@ -33,11 +33,11 @@ def test_text_files_of_all_kinds_give_words_that_texts_can_hold(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "holds no word"),
-        (b"the 1 2\ncard 1\n", r"line 2: a word and 2 finite numbers"),
-        (b"the 1 2\ncard 1 two\n", r"line 2: a word and 2 finite numbers"),
-        (b"the 1 2\ncard 1 nan\n", r"line 2: a word and 2 finite numbers"),
-        (b"4 3\nthe 1 2\n", r"line 2: a word and 3 finite numbers"),
+        (b"", "contains no usable word"),
+        (b"the 1 2\ncard 1\n", r"line 2: expected a word and 2 finite numbers"),
+        (b"the 1 2\ncard 1 two\n", r"line 2: expected a word and 2 finite numbers"),
+        (b"the 1 2\ncard 1 nan\n", r"line 2: expected a word and 2 finite numbers"),
+        (b"4 3\nthe 1 2\n", r"line 2: expected a word and 3 finite numbers"),
         (b"\x1f\x8b\x08cut", "is cut off, or no gzip file"),
         (b"a" * 400_000, r"line 1: it has 300,000 bytes or more"),
         (b"text,label\nhello,a\n", "is it a text file of vectors"),
@@ -74,7 +74,7 @@ def test_fewer_numbers_are_the_principal_components() -> None:
 def test_vectors_that_are_all_alike_or_words_that_do_not_exist_are_told() -> None:
     with pytest.raises(InputError, match="All vectors are alike"):
         build.prepared(["a", "b"], np.ones((2, 4), np.float32), 4)
-    with pytest.raises(InputError, match="no word"):
+    with pytest.raises(InputError, match="No usable word"):
         build.prepared([], np.ones((0, 4), np.float32), 4)
 
 
@@ -119,7 +119,7 @@ def test_folders_that_are_none_of_model2vec_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is it a model2vec folder"):
         model2vec.read(tmp_path, 10)
     odd = model2vec_folder(tmp_path / "odd", {"type": "WordPiece", "vocab": 3}, embeddings=TABLE)
-    with pytest.raises(InputError, match="is no tokenizer that is known here"):
+    with pytest.raises(InputError, match="is not a known kind of tokenizer"):
         model2vec.read(odd, 10)
     short = model2vec_folder(tmp_path / "short", {"type": "WordPiece", "vocab": {"a": 0, "b": 1}}, embeddings=TABLE[:1])
     with pytest.raises(InputError, match="names more rows than the table has"):
@@ -135,10 +135,10 @@ def test_a_list_of_words_is_read_in_its_order(tmp_path: Path) -> None:
     assert distil.read_words(path, 10) == ["the", "card", "refund"]
     assert distil.read_words(path, 2) == ["the", "card"]
     path.write_text("\n")
-    with pytest.raises(InputError, match="holds no word"):
+    with pytest.raises(InputError, match="contains no usable word"):
         distil.read_words(path, 10)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is no UTF-8"):
+    with pytest.raises(InputError, match="is not UTF-8"):
         distil.read_words(path, 10)
 
 
@@ -170,7 +170,7 @@ def test_bad_vectors_are_told_before_anything_is_trained(tmp_path: Path, monkeyp
     Path("rows.csv").write_text("text,label\na card,a\na refund,b\n")
     Path("bad.vectors").write_text("no vectors")
     said = fail(3, "train", "rows.csv", "--vectors", "bad.vectors", "--output", "m.onnx", "--quiet")
-    assert "bad.vectors is damaged, or no file of vectors (" in said
+    assert "bad.vectors is damaged, or not a file of vectors (" in said
     said = fail(3, "train", "rows.csv", "--vectors", "none.vectors", "--output", "m.onnx", "--quiet")
     assert "none.vectors cannot be read: No such file or directory." in said
     assert not Path("m.onnx").exists()
@@ -191,7 +191,7 @@ def test_without_the_extra_the_command_to_type_is_told(tmp_path: Path, monkeypat
     Path("words.txt").write_text("card\n")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     said = fail(5, "vectors", "distil", "--teacher", "t", "--words", "words.txt", "--output", "v", "--quiet")
-    assert "type: pip install 'textcls[teacher]'" in said
+    assert "run: pip install 'textcls[teacher]'" in said
 
 
 def test_options_of_vectors_have_variables_and_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def test_without_vectors_nothing_of_them_stands_in_the_file(trained: Trained) ->
     ids=str,
 )
 def test_vectors_beside_what_cannot_be_folded_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(ConfigError, match=f"^Vectors do not go together with {words}; leave one of the two out"):
+    with pytest.raises(ConfigError, match=f"^Word vectors cannot be combined with {words}; leave one of the two out"):
         TrainConfig(vectors="some.vectors", **options)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from textcls import _unicode
 from textcls._util import interrupts
 from textcls._util.atomic_write import atomic_write, check_not_an_input
 from textcls.classifier import Classifier
+from textcls.data.columns import TEXT_NAMES
 from textcls.display.html.fragments import ASSETS
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
@@ -30,6 +31,7 @@ _SHARED: Final = (
     "icon.svg",
     "page.mjs",
     "lines.mjs",
+    "table.mjs",
     "teach.mjs",
     "explain.mjs",
     "tokens.mjs",
@@ -84,7 +86,7 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
 def _check_folder(folder: Path) -> None:
     ours = (folder / "page" / "unicode.mjs").is_file()
     if not ours and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} holds files that are no page of textcls; name a new folder, or an empty one.")
+        raise InputError(f"{folder} holds files that are not a page of textcls; name a new folder, or an empty one.")
 
 
 def check_runtime(runtime: Path | None) -> list[Path]:
@@ -93,12 +95,14 @@ def check_runtime(runtime: Path | None) -> list[Path]:
     Raises:
         ConfigError: they are not there.
     """
-    how = "get it with 'npm install onnxruntime-web' and say --runtime node_modules/onnxruntime-web/dist."
+    how = "get it with 'npm install onnxruntime-web' and add --runtime node_modules/onnxruntime-web/dist."
     if runtime is None:
-        raise ConfigError(f"The page needs onnxruntime-web, which is not part of textcls for its size: {how}")
+        raise ConfigError(
+            f"The page needs onnxruntime-web, which is not shipped with textcls because of its size: {how}"
+        )
     for name in RUNTIME:
         if not (runtime / name).is_file():
-            raise ConfigError(f"{runtime} has no file {name}, so it is not the folder dist of onnxruntime-web: {how}")
+            raise ConfigError(f"{runtime} has no file {name}, so it is not the dist folder of onnxruntime-web: {how}")
     return [runtime / name for name in RUNTIME]
 
 
@@ -110,7 +114,14 @@ def _files(answerer: str, policy: str) -> dict[str, bytes]:
         **found,
         "page/answer.mjs": (ASSETS / answerer).read_bytes(),
         "page/unicode.mjs": unicode_tables().encode(),
+        "page/names.mjs": column_names().encode(),
     }
+
+
+def column_names() -> str:
+    """Return the well-known names of text columns, in lower case and without signs, as a module of JavaScript."""
+    names = ",".join(f'"{name}"' for name in sorted(TEXT_NAMES))
+    return f"// The names by which a column of texts is known.\nexport const TEXT_COLUMNS=[{names}];\n"
 
 
 def unicode_tables() -> str:

@@ -35,7 +35,7 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
     yield table
     yield Text()
     if not report.findings:
-        yield Text("Nothing to complain about.")
+        yield Text("No problems found.")
     for finding in report.findings:
         yield Text.assemble(("! ", "yellow"), str(finding))
 

@@ -28,13 +28,13 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
         yield confusions
     if evaluation.unknown_labels:
         names = ", ".join(_with_meant(name, evaluation) for name in evaluation.unknown_labels)
-        yield Text(f"The model does not know {names}: those rows count as errors.")
+        yield Text(f"The model does not know {names}: rows with such labels count as errors.")
     if evaluation.operating_point is not None and evaluation.reached:
         yield operating_point_line(evaluation.operating_point)
         if evaluation.target_precision is not None:
             yield Text(
-                f"The threshold was chosen on these rows for a precision of {percent(evaluation.target_precision, 2)}: "
-                "check it on others before you promise anything."
+                "The threshold was chosen on these rows for a precision of "
+                f"{percent(evaluation.target_precision, 2)}: check it on other rows before relying on it."
             )
 
 
@@ -42,7 +42,7 @@ def _with_meant(name: str, evaluation: Evaluation) -> str:
     """Return an unknown label with the known one that may be meant, as `1` where the rows say `1.0`."""
     known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
     meant = next((label for label in known if plain_name(label) == plain_name(name)), None)
-    return repr(name) if meant is None else f"{name!r} (is {meant!r} meant?)"
+    return repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
 
 
 def score_line(report: ClassificationReport) -> Text:
@@ -64,7 +64,7 @@ def operating_point_line(point: OperatingPoint) -> Text:
         (percent(point.coverage, 2), "bold"),
     )
     if point.precision is None:
-        return line.append(", so that there is no precision.")
+        return line.append(", so there is no precision.")
     bound = f" (with {percent(CONFIDENCE, 0)} confidence at least {percent(point.lower_bound(), 2)})"
     return line.append(", precision ").append(percent(point.precision, 2), "bold").append(bound + ".")
 
@@ -78,7 +78,9 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
         table.add_column(name, justify="right")
     for label in labels:
         table.add_row(
-            Text(label.label), f"{label.precision:.3f}", f"{label.recall:.3f}", f"{label.f1:.3f}", f"{label.rows:,}"
+            Text(label.label),
+            *(percent(score, 1) for score in (label.precision, label.recall, label.f1)),
+            f"{label.rows:,}",
         )
     yield table
 

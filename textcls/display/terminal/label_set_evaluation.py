@@ -21,7 +21,7 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
     yield from label_set_report(evaluation.report)
     if evaluation.unknown_labels:
         names = _some_of(evaluation.unknown_labels)
-        yield Text(f"The model does not know {names}: rows that have such a label are never assigned it.")
+        yield Text(f"The model does not know {names}, and so never assigns such labels.")
     goal = evaluation.goal
     if goal is None:
         return
@@ -38,8 +38,8 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
             style="yellow",
         )
     yield Text(
-        f"The thresholds were chosen on these rows for a {goal.measure} of {percent(goal.share, None)} of each label: "
-        "check them on others before you promise anything."
+        f"The thresholds were chosen on these rows for a {goal.measure} of {percent(goal.share, None)} of each "
+        "label: check them on other rows before relying on them."
     )
 
 
@@ -81,8 +81,8 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
         table.add_column(name, justify="right")
     for label in labels:
-        precision = "-" if label.average_precision is None else f"{label.average_precision:.3f}"
-        scores = (f"{value:.3f}" for value in (label.threshold, label.precision, label.recall, label.f1))
+        precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
+        scores = (percent(value, 1) for value in (label.threshold, label.precision, label.recall, label.f1))
         table.add_row(
             Text(label.label), *scores, precision, f"{label.ece:.3f}", f"{label.rows:,}", f"{label.assigned:,}"
         )

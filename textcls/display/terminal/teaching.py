@@ -34,7 +34,7 @@ def _sentence(one: TaughtLabel) -> str:
     if one.unknown:
         said += f" Of {one.unknown} the model knows no word, so that only what is spelt alike is near to them."
     if one.found is None:
-        return f"{said} One alone cannot say how well the label is told from others; some more can."
+        return f"{said} A single example cannot show how well the label is told apart; add a few more."
     said += f" Left out one at a time, {one.found} of {one.asked} are found by the others"
     if one.mistaken:
         said += "; mistaken for " + ", ".join(f"{named(label)} {times}" for label, times in one.mistaken[:3])

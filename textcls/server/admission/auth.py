@@ -74,7 +74,7 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
     keys = _read(settings.api_keys_file, _API)
     if not keys and (settings.key_rate or settings.key_concurrency):
         raise ConfigError(
-            "--key-rate and --key-concurrency limit each API key, and there are none: set --api-keys-file or "
+            "--key-rate and --key-concurrency limit each API key, but there are no keys: set --api-keys-file or "
             f"{_API}, or leave the limits out."
         )
     return keys, _read(settings.admin_key_file, _ADMIN)
@@ -103,18 +103,18 @@ def _read(path: Path | None, variable: str) -> Keys:
     if path is not None:
         found += _lines(path)
         if not found:
-            raise ConfigError(f"{path} holds no key: write one a line.")
+            raise ConfigError(f"{path} contains no key: write one per line.")
     names: dict[str, str] = {}
     for where, entry in found:
         name, key = _split(entry)
         # Neither is shown: what stands before a colon may be half a key.
         if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"{where}: what stands before the colon is no name of a key, which is at most 64 letters, digits, '.', "
-                "'_' and '-'; write NAME:KEY, or a KEY without a colon."
+                f"{where}: the part before the colon is not a valid key name (at most 64 letters, digits, '.', "
+                "'_' and '-'); write NAME:KEY, or a KEY without a colon."
             )
         if len(key) < _SHORTEST or not key.isascii():
-            raise ConfigError(f"{where}: a key is plain text of at least {_SHORTEST} characters, and this is none.")
+            raise ConfigError(f"{where}: a key is plain text of at least {_SHORTEST} characters, and this is not one.")
         if names.setdefault(key, name) != name:
             raise ConfigError(f"{where}: this key has another name elsewhere; leave one of the two out.")
     if len(names) > _MOST:

@@ -51,8 +51,8 @@ class KeyLimits:
         if self._concurrency and state.active >= self._concurrency:
             raise RefusalError(
                 429,
-                f"The key {name} has as many requests in progress as key_concurrency allows in a worker, which is "
-                f"{self._concurrency:,}: wait for one of them.",
+                f"The key {name} already has as many requests in progress as key_concurrency allows per worker, "
+                f"{self._concurrency:,}: wait for one to finish.",
                 retry_after="1",
             )
         if self._rate:
@@ -62,7 +62,7 @@ class KeyLimits:
                 wait = (1 - state.tokens) / self._rate
                 raise RefusalError(
                     429,
-                    f"The key {name} is beyond key_rate, which is {self._rate:g} requests a second to a worker, "
+                    f"The key {name} exceeds key_rate, which is {self._rate:g} requests a second to a worker, "
                     f"{self._burst:,} at once: try again in {wait:.2g} s.",
                     retry_after=str(math.ceil(wait)),
                 )

@@ -40,13 +40,14 @@ class Origins:
         host = headers.get(b"host", b"")
         if self._names is not None and not is_allowed(host, self._names):
             raise RefusalError(
-                421, "This server does not answer to that name: ask for localhost, or name it with --allowed-host."
+                421,
+                "This server does not answer to that host name: use localhost, or allow the name with --allowed-host.",
             )
         if has_keys or method != "POST":
             return
         if is_foreign(host, headers.get(b"origin", b""), headers.get(b"sec-fetch-site", b""), self._origins):
             raise RefusalError(
-                403, "Pages of other origins may not ask a server without keys: name theirs with --cors-origin."
+                403, "Pages of other origins may not call a server without keys: allow their origin with --cors-origin."
             )
 
 

@@ -261,7 +261,7 @@ class Connection(HttpToolsProtocol):
             self._end(refusal.status, str(refusal))
             return
         except httptools.HttpParserError:
-            self._end(400, "This is no valid HTTP request.")
+            self._end(400, "This is not a valid HTTP request.")
             return
         self._waiting = data[at:]
 
@@ -279,7 +279,7 @@ class Connection(HttpToolsProtocol):
             self.parser.feed_data(_without_upgrade(head))
         if self._place == _WITHIN_HEAD:
             if self.cycle is before:
-                raise RefusalError(400, "This is no valid HTTP request.")
+                raise RefusalError(400, "This is not a valid HTTP request.")
             self._place, self._tail, self._beside = _BODY, b"", 0
             if self._left is None or self._left > more:
                 # The rest is read when it is asked for, which is not the case if the key is missing.
@@ -404,7 +404,7 @@ def _end_of_head(data: bytes) -> int:
     end = found + len(_EMPTY_LINE) if found >= 0 else 0
     size = end or len(data)
     if size > MAX_URL_BYTES and not 0 <= data.find(b"\r\n") <= MAX_URL_BYTES:
-        raise RefusalError(414, f"The URL has more than {MAX_URL_BYTES:,} bytes: texts belong into the body.")
+        raise RefusalError(414, f"The URL has more than {MAX_URL_BYTES:,} bytes: send texts in the body.")
     if size > MAX_HEAD_BYTES:
         raise RefusalError(431, f"The head has more than {MAX_HEAD_BYTES:,} bytes: send fewer or shorter headers.")
     # Two lines are none of a header: the first and the empty one.

@@ -14,13 +14,14 @@ import orjson
 
 from textcls import tokenizer
 from textcls.classifier import Classifier
-from textcls.errors import TooLargeError
+from textcls.errors import InputError, TooLargeError
 from textcls.prediction import Prediction
 from textcls.server.inference import explaining, parsing
 from textcls.server.inference.explaining import ExplainOptions
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.registry import Generation, Served
 from textcls.server.settings import Limits
+from textcls.text_columns import and_, text_of_row
 
 
 class Outcome(NamedTuple):
@@ -117,12 +118,36 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
     """
     asked = parsing.parse(ClassifyRequest, body, content_type, limits)
     served = generation.get(asked.model)
+    texts = _texts(served, asked.inputs)
     more = None
     if asked.explain is not None and not asked.explain.plain:
-        more = explaining.checked(asked.explain, served.classifier, asked.inputs)
+        more = explaining.checked(asked.explain, served.classifier, texts)
     write = partial(_write, served, asked.top_k, more)
     explain = asked.explain is not None
-    return checked(Request(served, asked.inputs, write, explain, asked.threshold, asked.top_k, more), limits)
+    return checked(Request(served, texts, write, explain, asked.threshold, asked.top_k, more), limits)
+
+
+def _texts(served: Served, given: Sequence[object]) -> list[str]:
+    """Return the texts that are meant: strings, or rows with the text columns of the model.
+
+    Raises:
+        InputError: a row lacks a column; or a text is one string, and the model was trained on several columns.
+    """
+    columns = served.classifier.info.text_columns
+    texts = []
+    for i, text in enumerate(given):
+        if isinstance(text, dict):
+            texts.append(text_of_row(text, columns, f"inputs[{i}]"))
+        elif isinstance(text, str) and len(columns) == 1:
+            texts.append(text)
+        else:
+            # Taken for the whole text, a body alone would be answered, and wrongly more often.
+            example = ", ".join(f"{encode(name).decode()}: ..." for name in columns)
+            raise InputError(
+                f"inputs[{i}] is one text, and the model {served.name!r} was trained on {and_(columns)}: send "
+                f"{{{example}}}, with an empty string for what there is not."
+            )
+    return texts
 
 
 def checked(request: Request, limits: Limits) -> Request:

@@ -83,7 +83,7 @@ def _load_slowly(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at")
         raise InputError(
-            f"The body is no valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
+            f"The body is not valid JSON at character {error.pos}: {reason[:1].lower()}{reason[1:]}."
         ) from None
     except (ValueError, RecursionError):
         raise InputError(_UNREADABLE) from None
@@ -106,7 +106,7 @@ def _check_structure(body: bytes, limits: Limits) -> None:
     # Between two texts there is at least a comma.
     if rest.count(b'"') <= 2 * most and len(b"".join(rest.split(b'"')[::2]).translate(None, b" \t\r\n")) <= most:
         return
-    raise TooLargeError(f"The body holds more than {most:,} bytes beside its texts: send JSON of little else.")
+    raise TooLargeError(f"The body holds more than {most:,} bytes besides its texts: send little else.")
 
 
 def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> str:
@@ -122,7 +122,7 @@ def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> 
         said = f"The body must be a JSON object such as {kind.such_as}"
     elif problem == "extra_forbidden":
         fields = ExplainOptions.model_fields if where[0] == "explain" and len(where) > 1 else kind.model_fields
-        said = f"{_path(where)} is no field of this request; its fields are {', '.join(fields)}"
+        said = f"{_path(where)} is not a field of this request; its fields are {', '.join(fields)}"
     else:
         said = f"{_path(where)} {_PHRASES.get(problem) or first['msg'].replace('Input should', 'must', 1)}"
     more = len(errors) - 1

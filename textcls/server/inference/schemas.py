@@ -13,20 +13,33 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, core_schema
 
 from textcls.server.inference.explaining import Explain
 
 _MOST_FIELDS: Final = 16
 _QUESTION: Final = "My card was charged twice"
+_ROW: Final[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "string"}}
+_ROWS_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string"},
+        _ROW,
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, _ROW]}, "minItems": 1},
+    ],
+    "description": (
+        "A text or a list of texts. A list is always a batch: each text is answered by itself. A model that was "
+        "trained on several columns (`text_columns` of GET /v1/models) takes objects that hold all of them, with an "
+        "empty string for what there is not."
+    ),
+}
 _INPUTS_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
-    "description": "A text, or a list of texts. A list is always a batch: each text is answered on its own.",
+    "description": "A text or a list of texts. A list is always a batch: each text is answered by itself.",
 }
 
 
 def _as_list(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+    return [given] if isinstance(given, str | dict) else given
 
 
 def _as_integer(given: object) -> object:
@@ -41,6 +54,24 @@ Inputs = Annotated[
     Field(min_length=1),
     BeforeValidator(_as_list),
     WithJsonSchema(_INPUTS_SCHEMA),
+]
+
+
+class TextOrRow:
+    """A text, or a row with the text columns of the model, which is checked where the model is known."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
+        """Take both as they are: a union would check them one after the other, and name the branch in its errors."""
+        return core_schema.is_instance_schema((str, dict), cls_repr="text")
+
+
+Rows = Annotated[
+    list[TextOrRow],
+    FailFast(),
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema(_ROWS_SCHEMA),
 ]
 Score = Annotated[float, Field(ge=0, le=1)]
 
@@ -74,10 +105,10 @@ class ClassifyRequest(StrictRequest):
         },
     )
 
-    inputs: Inputs
-    model: str | None = Field(None, description="Which model answers, by its name; null: the first one served.")
+    inputs: Rows
+    model: str | None = Field(None, description="Name of the model to ask; null: the first one served.")
     top_k: Annotated[int | None, BeforeValidator(_as_integer)] = Field(
-        None, ge=1, description="Return this many labels of each text, best first; null: all."
+        None, ge=1, description="Return this many labels per text, best first; null: all."
     )
     explain: Explain = Field(
         False,
@@ -106,7 +137,10 @@ class LabelScore(BaseModel):
 class Token(BaseModel):
     """A token and what it added."""
 
-    text: str = Field(description="The token as it was written: inputs[i][start:end].")
+    text: str = Field(
+        description="The token as it was written: inputs[i][start:end]; of an object, of its columns joined by "
+        "line breaks."
+    )
     start: int = Field(ge=0, description="Offset in Unicode code points (not in bytes, not in UTF-16 units).")
     end: int = Field(ge=1, description="Offset behind the token, likewise.")
     attention: Score = Field(description="Share of the attention; the shares of all tokens add up to 1.")

@@ -102,7 +102,7 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
                 "'-'; give it one, as in tickets=model.onnx."
             )
         if source.version is not None and not _NAME.fullmatch(source.version):
-            raise ConfigError(f"{source.version!r} is no version: up to 64 letters, digits, '.', '_' and '-'.")
+            raise ConfigError(f"{source.version!r} is not a version: use up to 64 letters, digits, '.', '_' and '-'.")
     names = [source.name for source in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"Two models are called {twice}: give one of them another name, as in other=model.onnx.")
@@ -119,7 +119,7 @@ def _expand(argument: str) -> list[ModelSource]:
         return [_of_stem(path)]
     files = sorted(path.glob("*.onnx"))
     if not files:
-        raise ArtifactError(f"The folder {path} holds no model: there is no file *.onnx.")
+        raise ArtifactError(f"The folder {path} contains no model (*.onnx).")
     return [_of_stem(file) for file in files]
 
 

@@ -110,8 +110,8 @@ class GenerationStore:
                 changes = _changes(before["models"], found["models"])
                 if changes and self._settings.same_labels:
                     raise ArtifactError(
-                        f"The labels would be others ({'; '.join(map(str, changes))}), and same_labels is set: put the "
-                        "right file in place, or start the service anew."
+                        f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: put "
+                        "the right file in place, or restart the service."
                     )
                 shas = [entry["sha256"] for entry in before["models"]]
                 manifest = {"number": before["number"] + 1, "before": shas, **found}
@@ -144,7 +144,7 @@ class GenerationStore:
             manifest = self._read()
             entry = next((entry for entry in manifest["models"] if entry["name"] == name), None)
             if entry is None:
-                raise NotFoundError(f"There is no model called {name!r} any more.")
+                raise NotFoundError(f"The model {name!r} is no longer served.")
             path, before = Path(entry["path"]), entry["sha256"]
             rewriting.check(path)
             data = rewriting.content(path, before, self._most_bytes)
@@ -315,8 +315,8 @@ class GenerationStore:
         changes = _changes(manifest["models"], models)
         if changes and self._settings.same_labels:
             raise ArtifactError(
-                f"The labels would be others ({'; '.join(map(str, changes))}), and same_labels is set: leave it out to "
-                "teach new labels."
+                f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: leave it out "
+                "to teach new labels."
             )
         shas = [entry["sha256"] for entry in manifest["models"]]
         number = manifest["number"] + 1

@@ -50,8 +50,7 @@ def content(path: Path, digest: str, most: int) -> bytes:
     data = artifact.read_file(path, most)
     if sha256(data).hexdigest() != digest:
         raise ArtifactError(
-            f"{path} is not the file that is served: somebody has replaced it. Reload first, so that what it holds is "
-            "not lost, and then try again."
+            f"{path} was replaced since it was loaded. Reload first, so that its content is not lost, then try again."
         )
     return data
 

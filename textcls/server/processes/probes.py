@@ -130,7 +130,7 @@ class _Probes:
         # Of dead workers, too, whose place another takes: that needs its time.
         latest = max([self._begun, *(heartbeat.seconds for heartbeat in metrics.heartbeats(self._store.folder))])
         if (age := time.monotonic() - latest) > LIVE_SECONDS:
-            return _problem(503, f"No worker has got round to anything for {age:.0f} seconds: start the service anew.")
+            return _problem(503, f"No worker has responded for {age:.0f} seconds: restart the service.")
         return 200, _JSON, b'{"status":"live"}'
 
     def _ready(self) -> _Answer:

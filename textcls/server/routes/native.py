@@ -45,8 +45,11 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
         format_version=info.format_version,
         threshold=info.threshold,
         max_tokens=info.max_tokens,
+        text_columns=list(info.text_columns),
         temperature=info.temperature,
     )
+    if info.example is not None:
+        card.example = info.example
     if teaching and info.prototypes is not None:
         card.teachable = True
     if info.scale is not None and info.shift is not None and info.thresholds is not None:

@@ -26,6 +26,12 @@ class ModelCard(BaseModel):
         "score from which on each is assigned; null: `thresholds`."
     )
     max_tokens: int = Field(description="Tokens of a text that are read.")
+    text_columns: list[str] = Field(
+        description="The columns that the texts were trained from. Of several, a text is an object with all of them."
+    )
+    example: str | SkipJsonSchema[None] = Field(
+        default=None, description="Present if one was given in training: an example of the texts that the model is for."
+    )
     teachable: bool | SkipJsonSchema[None] = Field(
         default=None, description="Present, and true, if labels can be taught and taken back here."
     )
@@ -104,7 +110,7 @@ class Taught(ChangedModel):
     new: bool = Field(description="Whether the model has not known the label before.")
     examples: int = Field(description="How many distinct ones there are.")
     without_known_words: int = Field(
-        description="How many of them have no word that the model knows, so that spelling alone speaks for them."
+        description="How many of them contain no word that the model knows, so that only their spelling counts."
     )
     asked: int = Field(description="How many were asked what they would be answered if they were not among the rest.")
     found: int | None = Field(

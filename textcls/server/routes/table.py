@@ -95,7 +95,7 @@ _NATIVE: Final = (
         "/v1/admin/reload",
         "admin",
         handler=native.reload,
-        doc=RouteDoc(summary="Read the model files anew", answer=Reloaded, responses=_errors(401, 403, 409, 421, 500)),
+        doc=RouteDoc(summary="Reload the model files", answer=Reloaded, responses=_errors(401, 403, 409, 421, 500)),
     ),
     Route(
         "GET",

@@ -103,4 +103,7 @@ def _check(request: TeachRequest, limits: Limits) -> None:
                 "shorten it."
             )
         if unpaired_surrogate(text):
-            raise InputError(f"examples[{i}] holds half a character, which has no UTF-8 form: mend or remove it.")
+            raise InputError(
+                f"examples[{i}] holds half a character (an unpaired surrogate), which UTF-8 cannot hold: correct or "
+                "remove it."
+            )

@@ -89,8 +89,9 @@ def in_use(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SurroundingsError(
-            f"{error.filename or folder}, which the workers share, cannot be used: {os.strerror(error.errno or 0)}; "
-            "start the service anew, and let nothing clear that folder while it runs."
+            f"{error.filename or folder}, which the workers share, cannot be used: "
+            f"{os.strerror(error.errno or 0)}; restart the service, and let nothing clear that folder while it "
+            "runs."
         ) from error
 
 

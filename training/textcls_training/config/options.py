@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from textcls.artifact import example_problem
 from textcls.errors import ConfigError
 from textcls.features import FeatureConfig
 
@@ -121,6 +122,23 @@ class Name:
 
     def parsed(self, text: str) -> object:
         """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleText:
+    """A text that is kept in the model file."""
+
+    def checked(self, name: str, value: object) -> str:
+        """Return it."""
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} must be a text, not {value!r}.")
+        if problem := example_problem(value):
+            raise ConfigError(f"{name} {problem}.")
+        return value
+
+    def parsed(self, text: str) -> object:
+        """Return the text."""
         return text
 
 

@@ -29,47 +29,50 @@ class PretrainConfig:
     objective: Objective = option(
         Choice(get_args(Objective)),
         "cooccurrence",
-        "What is learned: vectors of words, from which words stand in texts together (cooccurrence) or by guessing "
-        "masked words; clusters of texts, from two views of each (mutual-information); or labels whose names alone are "
-        "told (label-names).",
+        "What to learn: word vectors, from which words occur together (cooccurrence) or by guessing masked "
+        "words; clusters of texts, from two views of each (mutual-information); or labels given only by their "
+        "names (label-names).",
     )
     names: Path | None = option(
         FileName(),
         None,
-        'Labels, one a line; or JSON that says in words what each means: {"refunds": "money back refund"}.',
+        'File of labels, one per line; or JSON that describes what each means: {"refunds": "money back refund"}.',
     )
     teacher: str | None = option(
         Name(),
         None,
-        "Who knows what names mean: the folder or the name of a sentence-transformers model.",
+        "Teacher that knows what the names mean: the folder or name of a sentence-transformers model.",
         unset="vectors of words",
     )
-    clusters: int = option(Integer(2, 1000), 20, "How many clusters there are to be.")
+    clusters: int = option(Integer(2, 1000), 20, "Number of clusters.")
     vectors: Path | Literal["none", "english"] | None = option(
         FileName(("auto", "none", "english")),
         None,
-        "Of clusters and label names: vectors of words: a file made by textcls vectors, or english, which come along.",
-        unset="english for texts in English, of clusters only for short ones",
+        "For clusters and label names: word vectors, a file made by textcls vectors, or english, which comes "
+        "with the package.",
+        unset="english for texts in English; for clusters, only if they are short",
     )
-    mixing: str = option(Choice(MIXINGS), "none", "How the words of a text see each other around a masked one.")
-    mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Which share of the words is masked at a time.")
+    mixing: str = option(Choice(MIXINGS), "none", "Layer that mixes the words around a masked one.")
+    mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Share of the words that is masked at a time.")
     dim: int = option(Integer(2, MOST_DIMS), 128, "Width of a word's vector.")
-    words: int = option(Integer(2, MOST_WORDS), 50_000, "How many words get a vector at most, the most frequent ones.")
+    words: int = option(Integer(2, MOST_WORDS), 50_000, "Most words to learn vectors for, the most frequent first.")
     epochs: int | None = option(
         Integer(1),
         None,
         "Passes over the texts.",
-        unset="of masked words so many that 4 million tokens are read, 20 at most; of clusters 10, of few texts more; "
-        "of label names as in training",
+        unset=(
+            "masked words: enough to read 4 million tokens, at most 20; clusters: 10, with few texts more; label "
+            "names: as in training"
+        ),
     )
     texts: int | None = option(
         Integer(1),
         None,
-        "How many texts are used at most, each once.",
+        "Most texts to use; duplicates count once.",
         unset=f"{MOST_TEXTS:,}; of clusters and label names {MOST_CLUSTERED:,}",
     )
-    max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
-    seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and texts, same bytes.")
+    max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Read this many tokens of each text.")
+    seed: int = option(Integer(0, SEEDS - 1), 0, "Random seed; the same seed and texts give the same file.")
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
 
     def __post_init__(self) -> None:
@@ -82,7 +85,7 @@ class PretrainConfig:
                     "it out."
                 )
         if self.objective == "label-names" and self.names is None:
-            raise ConfigError("The objective label-names needs names, a file of the labels; give one a line.")
+            raise ConfigError("The objective label-names needs names: a file of labels, one per line.")
 
     @property
     def most_texts(self) -> int:

@@ -108,8 +108,8 @@ def resolve(
     goal = Goal.of(config.target_precision, config.target_recall)
     if goal is not None and not several:
         raise ConfigError(
-            f"A target {goal.measure} is for several labels a text, and these have one; textcls evaluate chooses the "
-            "threshold below which a model of one label abstains."
+            f"A target {goal.measure} needs rows with several labels; for one label per text, textcls evaluate "
+            "--target-precision chooses when to abstain."
         )
     usual = default_epochs(len(texts), labels) if label_rows is None else default_epochs_of_several(label_rows)
     epochs = config.epochs or usual
@@ -162,7 +162,7 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
     """
     needed = reference_needed(config, rationales=rationales)
     if config.impl == "compiled" and needed is not None:
-        raise ConfigError(f"The compiled trainer knows no {needed}; choose impl reference, or leave it out.")
+        raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
     return "reference" if config.impl == "reference" or needed is not None else "compiled"
 
 
@@ -193,7 +193,7 @@ def label_weights(told: ClassWeight, names: Sequence[str]) -> LabelWeights:
     if isinstance(told, str):
         return told
     if strangers := sorted(set(told) - set(names)):
-        raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which is no label of the training rows.")
+        raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which no training row has.")
     return tuple(told.get(name, 1.0) for name in names)
 
 

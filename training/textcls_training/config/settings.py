@@ -15,6 +15,7 @@ from textcls_training.config.options import (
     Bytes,
     Choice,
     ClassWeights,
+    ExampleText,
     FileName,
     Flag,
     Integer,
@@ -72,88 +73,97 @@ class TrainConfig:
         optim: batch size and rates.
     """
 
-    mixing: str = option(Choice(MIXINGS), "none", "How tokens see each other.")
+    mixing: str = option(Choice(MIXINGS), "none", "Layer that mixes the tokens of a text.")
     mixing_rate: float | None = option(Number(0, above=True), None, "Learning rate of the mixing layer.", unset="0.001")
-    attention: Attention = option(Choice(get_args(Attention)), "norm", "How scores become weights.")
+    attention: Attention = option(Choice(get_args(Attention)), "norm", "Kind of attention.")
     embedding: EmbeddingKind = option(
         Choice(get_args(EmbeddingKind)),
         "rows",
-        "What a token's vector is made of: rows of a table, or the bits of its hash (words alone, tens of kilobytes).",
+        "Where a token's vector comes from: rows of a table, or the bits of its hash (words only, tens of kilobytes).",
     )
-    values: Values = option(Choice(get_args(Values)), "token", "What attention sums up.")
+    values: Values = option(Choice(get_args(Values)), "token", "What attention sums: token vectors, or mixed ones.")
     ngrams: tuple[int, ...] | None = option(
         NgramSizes(),
         None,
-        "Character n-grams of a word, such as 3,5; none answers faster and is less accurate.",
+        "Sizes of character n-grams, such as 3,5; none is faster and less accurate.",
         unset="auto",
     )
-    bigrams: bool = option(Flag(), True, "Rows for pairs of neighbouring words.")
+    bigrams: bool = option(Flag(), True, "Use pairs of neighbouring words.")
     dim: int | None = option(
         Integer(1, 1024), None, "Width of a token's vector.", unset="32; 64 for more than 32 labels"
     )
-    epochs: int | None = option(Integer(1), None, "Most passes over the data.", unset="by the number of rows")
-    max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Tokens of a text that are read.")
+    epochs: int | None = option(
+        Integer(1), None, "Most passes over the training rows.", unset="depends on the number of rows"
+    )
+    max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Read this many tokens of each text.")
     class_weight: ClassWeight = option(
         ClassWeights(),
         "none",
-        "How much the rows of each label count: none alike, balanced weighs rare labels up, or the name of a JSON file "
-        'of weights such as {"billing": 2}.',
+        "Weight of each label: none weighs all rows the same, balanced raises rare labels; or a JSON file of "
+        'weights such as {"billing": 2}.',
     )
     target_precision: float | None = option(
         Number(0, above=True, most=1),
         None,
-        "Of several labels a text: assign each so that it is right in such a share of texts, as 0.95.",
-        unset="so that F1 is highest",
+        "With several labels per text: choose each label's threshold for this precision, for example 0.95.",
+        unset="for the highest F1",
     )
     target_recall: float | None = option(
         Number(0, above=True, most=1),
         None,
-        "Of several labels a text: assign each so that such a share of its texts is found.",
-        unset="so that F1 is highest",
+        "With several labels per text: choose each label's threshold for this recall.",
+        unset="for the highest F1",
     )
     size: Size = option(
         Choice(get_args(Size)),
         "default",
-        "How large the saved model may be: 300 KB, 1 MB, 3 MB and 0.1 MB for each label above 10, or any size.",
+        "Size limit of the model file: 300 KB, 1 MB, 3 MB plus 0.1 MB for each label above 10, or none.",
     )
     vectors: Path | Literal["none", "english"] | None = option(
         FileName(("auto", "none", "english")),
         None,
-        "Vectors of words, a third view of a text: a file made by textcls vectors, or english, which come along.",
-        unset="english for up to 1,000 rows of English that gain by it",
+        "Word vectors: a file made by textcls vectors, or english, which comes with the package.",
+        unset="english for up to 1,000 rows in English, if validation rows gain",
     )
     head: Head = option(
         Choice(get_args(Head)),
         "linear",
-        "What a label is: weights that are learned, or prototypes, to which textcls teach adds labels later.",
+        "How labels are represented: learned weights, or prototypes, to which textcls teach can add labels later.",
     )
     keep_texts: bool = option(
-        Flag(), False, "Keep in a file of prototypes the texts that labels are made of, to be shown in explanations."
+        Flag(), False, "Keep the texts behind each prototype in the model file, to show them in explanations."
     )
-    rationale_weight: float = option(Number(0), 10.0, "How much it counts that attention rests on the rationales.")
+    example: str | None = option(
+        ExampleText(),
+        None,
+        "An example text for the page of textcls serve and web to start with; it is kept in the model file.",
+        unset="none",
+    )
+    rationale_weight: float = option(Number(0), 10.0, "How strongly attention is drawn to the rationales.")
     teacher: str | None = option(
         Name(),
         None,
-        "Who answers the unlabelled texts: the folder or the name of a sentence-transformers model.",
+        "Teacher that labels the unlabelled texts: the folder or name of a sentence-transformers model.",
         unset="the model itself",
     )
-    unlabelled_rows: int = option(Integer(1), 20_000, "How many unlabelled texts are used at most.")
+    unlabelled_rows: int = option(Integer(1), 20_000, "Most unlabelled texts to use.")
     unlabelled_weight: float | None = option(
         Number(0),
         None,
-        "How much an unlabelled text counts, a labelled one counting 1.",
-        unset="0 or 1, by held-out rows",
+        "Weight of an unlabelled text, relative to a labelled one.",
+        unset="0 or 1, whichever held-out rows prefer",
     )
-    seed: int = option(Integer(0, SEEDS - 1), 0, "Same seed and data, same bytes.")
+    seed: int = option(Integer(0, SEEDS - 1), 0, "Random seed; the same seed and rows give the same file.")
     device: Device = option(
         Choice(get_args(Device)),
         "auto",
-        "Where to train; auto is a GPU where there is one and the reference trains.",
+        "Device to train on; auto uses a GPU, if there is one, when PyTorch trains.",
     )
     impl: Impl = option(
         Choice(get_args(Impl)),
         "auto",
-        "Who trains: compiled loops, for models without mixing, or PyTorch, the reference; auto is the first that can.",
+        "Implementation: compiled loops, for models without mixing, or the PyTorch reference; auto is the first "
+        "that applies.",
     )
     rehearsal_rows: int = option(
         Integer(0),
@@ -175,18 +185,18 @@ class TrainConfig:
             object.__setattr__(self, name, one.checked(name, getattr(self, name)))
         told = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
         if self.model is not None and told:
-            raise ConfigError(f"The model is given as a whole, and {told[0]} besides; leave one of them out.")
+            raise ConfigError(f"Both a whole model and {told[0]} are given; leave one of them out.")
         if (self.model or self).embedding == "bits" and self.ngrams:
-            raise ConfigError("The embedding by bits reads words alone; leave n-grams out, or take rows.")
+            raise ConfigError("The bits embedding reads words only; leave out n-grams, or use embedding rows.")
         if self.target_precision is not None and self.target_recall is not None:
-            raise ConfigError("target_precision and target_recall each choose the thresholds; leave one of them out.")
+            raise ConfigError("target_precision and target_recall both choose the thresholds; use only one of them.")
         if self.head == "prototypes" and (wrong := self._beside_prototypes()) is not None:
-            raise ConfigError(f"Prototypes do not go together with {wrong}; leave one of the two out.")
+            raise ConfigError(f"Prototypes cannot be combined with {wrong}; leave one of the two out.")
         if self.keep_texts and self.head != "prototypes":
-            raise ConfigError("keep_texts is for a head of prototypes; no other file holds texts.")
+            raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
         beside = self.beside_vectors()
         if self.vectors not in (None, "none") and beside is not None:
-            raise ConfigError(f"Vectors do not go together with {beside}; leave one of the two out.")
+            raise ConfigError(f"Word vectors cannot be combined with {beside}; leave one of the two out.")
 
     def beside_vectors(self) -> str | None:
         """Return what vectors cannot stand beside: in a saved model they are folded into values of labels."""

@@ -59,14 +59,14 @@ class LabelledTexts:
             if why := label_problem(name):
                 raise InputError(f"The label of training row {self._first_row_of(name)} {why}.")
         if len(names) > 1 and (why := labels_problem(names)):
-            raise InputError(f"Of the training rows {why}: is their column the right one?")
+            raise InputError(f"Of the training rows {why}: is this the right label column?")
         if unused := sorted(set(names) - found):
             raise InputError(f"No training row has the label {unused[0]!r}; leave it out, or add rows that have it.")
         if self.weights is not None and not any(self.weights):
-            raise InputError("All weights of the training rows are 0; a row that is to count needs one above.")
+            raise InputError("All weights of the training rows are 0; a row counts only with a weight above 0.")
         if len(names) < (2 if self.label_sets is None else 1):
             only = f"only the label {names[0]!r}" if names else "no labels"
-            raise InputError(f"The training rows have {only}; a classifier needs at least two.")
+            raise InputError(f"The training rows have {only}; a classifier needs at least two labels.")
         return names
 
     def _first_row_of(self, name: str) -> int:

@@ -41,7 +41,7 @@ def columns_of(columns: Sequence[str], pattern: str, names: Sequence[str], file:
     odd = next((c for c in columns if _matches(c, before, after, room) and c not in wanted), None)
     if odd is not None:
         raise InputError(
-            f"{file}: the column {odd!r} is that of a label that no training row has; remove it, or choose a pattern "
+            f"{file}: the column {odd!r} is for a label that no training row has; remove it, or choose a pattern "
             "that does not match it."
         )
     return wanted
@@ -92,7 +92,9 @@ def of_mappings(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> li
     """
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InputError(f"probabilities[{i}] is no mapping from labels to probabilities but {type(row).__name__}.")
+            raise InputError(
+                f"probabilities[{i}] is not a mapping from labels to probabilities but {type(row).__name__}."
+            )
         strange = sorted(set(map(str, row)) - set(names))
         if strange:
             raise InputError(f"probabilities[{i}] has the label {strange[0]!r}, which no training row has.")

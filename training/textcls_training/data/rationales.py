@@ -73,5 +73,5 @@ def _occurrences(phrase: str, text: str, where: str) -> Spans:
     tokens = tokenizer.tokenize(text)
     starts = [i for i in range(len(tokens) - len(words) + 1) if tokens[i : i + len(words)] == words]
     if not words or not starts:
-        raise InputError(f"{where}: the text does not hold {phrase!r}.")
+        raise InputError(f"{where}: the text does not contain {phrase!r}.")
     return tuple((spans[i][0], spans[i + len(words) - 1][1]) for i in starts)

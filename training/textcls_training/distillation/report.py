@@ -84,16 +84,16 @@ class DistillationReport:
         teacher, student, alone = map(self.score, (TEACHER, STUDENT, LABELS_ALONE))
         if not self.rows and not self.weight:
             return (
-                "Whether the unlabelled texts help is not known, as no row could be held out: the model of the "
-                "labelled rows alone was saved; --unlabelled-weight 1 uses them all the same."
+                "No row could be held out, so whether the unlabelled texts help is unknown, and the model of "
+                "the labelled rows alone was saved; --unlabelled-weight 1 uses the texts anyway."
             )
         if not self.weight:
             return (
-                "The unlabelled texts did not help: held-out rows prefer the model of the labelled rows alone, "
-                "which was saved."
+                "The unlabelled texts did not help: the model of the labelled rows alone does better on "
+                "held-out rows, and was saved."
             )
         if student is None or alone is None:
-            return "The unlabelled texts were used; whether they helped is not known, as no row could be held out."
+            return "The unlabelled texts were used; whether they helped is unknown, since no row could be held out."
         gain = 100 * (student.accuracy - alone.accuracy)
         helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
         if teacher is not None and teacher.accuracy < alone.accuracy:

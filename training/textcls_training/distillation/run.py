@@ -56,11 +56,11 @@ class Distillation:
             MissingExtraError: sentence-transformers is not installed.
         """
         if not unlabelled.texts:
-            copies = ", but copies of labelled ones" if unlabelled.copies else " that hold a word or a sign"
+            copies = ", only duplicates of labelled ones" if unlabelled.copies else " with a word or symbol"
             raise InputError(f"There are no unlabelled texts{copies}; give others, or train without them.")
         if config.teacher is not None and unlabelled.probability_UC is not None:
             raise ConfigError(
-                "The unlabelled texts have probabilities already, and a teacher besides; leave one of them out."
+                "The unlabelled texts come with probabilities, so no teacher is needed; leave one of the two out."
             )
         self._unlabelled, self._config = unlabelled, config
         self._encoder = None

@@ -42,8 +42,8 @@ def lookup_tables(model: TrainedModel, corpus: Corpus, max_bytes: int | None = N
     if _rows(kept.all) == 0 < _rows(every.all):
         classifier = model.classifiers[0]
         raise ConfigError(
-            f"A file of {max_bytes:,} bytes has no room for a single row at dim {classifier.config.dim} with "
-            f"{classifier.labels} labels; choose a larger size or a smaller dim."
+            f"A file of {max_bytes:,} bytes cannot hold a single embedding row at dim {classifier.config.dim} "
+            f"with {classifier.labels} labels; choose a larger size or a smaller dim."
         )
     return _tables(model, kept)
 

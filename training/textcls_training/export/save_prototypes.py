@@ -47,8 +47,8 @@ def check_support_rows(labels: Sequence[str]) -> int:
     rows = sum(count if count <= MOST_SINGLE else MEANS for count in counts.values())
     if rows > MOST_SUPPORT_ROWS:
         raise ConfigError(
-            f"{len(counts):,} labels would be made of {rows:,} support rows, and {MOST_SUPPORT_ROWS:,} are the most; "
-            "train with a linear head."
+            f"{len(counts):,} labels would be made of {rows:,} support rows, and the maximum is "
+            f"{MOST_SUPPORT_ROWS:,}; train with a linear head."
         )
     return rows
 

@@ -60,7 +60,7 @@ def _tell_of_compiling(callback: Callback) -> None:
     from textcls_training.fit.compiled.step import train_batches
 
     if first_use(train_batches):
-        callback.note("The training loops are compiled for this machine now, once; that takes some seconds.")
+        callback.note("Compiling the training loops for this machine; this happens once and takes a few seconds.")
 
 
 class ValidatedFit:

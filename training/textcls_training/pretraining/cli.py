@@ -14,6 +14,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
 from textcls_training.cli_options import config_options
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
+from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
@@ -21,7 +22,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 
 @click.command(epilog="Example: textcls pretrain tickets.csv --output domain.vectors")
 @data_argument
-@click.option("--output", "-o", type=PATH, required=True, help="The file to write.")
+@click.option("--output", "-o", type=PATH, required=True, help="File to write.")
 @new_text_column_option
 @config_options(PRETRAIN_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -34,16 +35,19 @@ def pretrain(
     reading: Reading,
     **settings: Any,
 ) -> None:
-    """Learn from the texts of the files DATA, which need no labels; - reads standard input.
+    """Learn from the unlabelled texts in the files DATA; - reads standard input.
 
-    What was learned is written to --output: vectors of words, for textcls train --vectors, or a model whose labels are
-    clusters, for textcls clusters, or those of --names. Of all but co-occurrence a twentieth of the texts is held out,
-    on which is measured how much was learned.
+    Writes what was learned to --output: word vectors, for textcls train --vectors; or a model whose labels are
+    clusters, for textcls clusters, or the names in --names. Except for co-occurrence, a twentieth of the texts is
+    held out to measure how much was learned.
     """
     once(data)
     config = PretrainConfig(**settings)
     check_not_an_input(output, [*data, *filter(None, (config.names,))])
     check_output_path(output)
+    if config.names is not None:
+        # A wrong file is told before the texts are read, which may take minutes.
+        read_descriptions(config.names)
     texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)
     reading.say_skipped()

@@ -43,7 +43,7 @@ class PretrainingTexts:
             InputError: there are fewer than two.
         """
         if len(found.texts) < 2:
-            raise InputError("Fewer than two texts differ and hold a word or a sign; at least two are needed.")
+            raise InputError("At least two different texts with a word or symbol are needed.")
         held_out = min(MOST_HELD_OUT, max(1, len(found.texts) // HELD_OUT_PART))
         return cls(
             train=found.texts[held_out:],

@@ -41,7 +41,7 @@ class Vocabulary:
         order = np.argsort(-count, kind="stable")[:most]
         order = order[count[order] >= LEAST_COUNT]
         if len(order) < 2:
-            raise InputError("Fewer than two words stand in the texts twice; more texts are needed to learn from.")
+            raise InputError("Fewer than two words occur twice in the texts; give more texts to learn from.")
         number = np.zeros(len(count), np.int32)
         number[order] = np.arange(1, len(order) + 1)
         return cls([corpus.types[i] for i in order], count[order], number)

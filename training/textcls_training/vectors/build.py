@@ -54,7 +54,7 @@ def prepared(words: Sequence[str], raw_VE: Float32, dims: int) -> tuple[list[str
         InputError: there is no word, or a number is not finite.
     """
     if not len(words):
-        raise InputError("There is no word that texts can hold: nothing was written.")
+        raise InputError("No usable word was found; nothing was written.")
     if not np.isfinite(raw_VE).all():
         raise InputError(f"The vector of {words[int(np.argmin(np.isfinite(raw_VE).all(1)))]!r} is not finite.")
     x_VD = projected(centred(raw_VE), raw_VE, dims)

@@ -33,10 +33,10 @@ def read_words(path: Path, most: int) -> list[str]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8; convert it first.") from error
+        raise InputError(f"{path} is not UTF-8; convert it first.") from error
     words = [word for _, word in build.usable_words((line.strip() for line in lines), most)]
     if not words:
-        raise InputError(f"{path} holds no word that texts can hold; one a line is needed.")
+        raise InputError(f"{path} contains no usable word; write one word per line.")
     return words
 
 

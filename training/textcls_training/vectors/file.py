@@ -148,7 +148,7 @@ def _check_header(path: Path, header: Header) -> None:
         known = (
             f"its format is {version[:40]!r}, and this textcls reads {FORMAT!r}" if version else "it names no format"
         )
-        raise InputError(f"{path} is no file of vectors ({known}); make one with textcls vectors import.")
+        raise InputError(f"{path} is not a file of vectors ({known}); make one with textcls vectors import.")
     match dict(header.arrays):
         case {"words": ("U8", (_,)), "rows": ("I8" | "U8" as kind, (rows, columns)), "scales": ("F16", (scales,))}:
             dims = columns if kind == "I8" else 2 * columns
@@ -166,12 +166,12 @@ def _words(path: Path, data: NDArray[np.uint8]) -> list[str]:
     try:
         *words, rest = data.tobytes().decode().split("\n")
     except UnicodeDecodeError as error:
-        raise damaged(path, "its words are no UTF-8") from error
+        raise damaged(path, "its words are not UTF-8") from error
     if rest or len(set(words)) < len(words):
         raise damaged(path, "its words are cut off" if rest else "a word stands there twice")
     odd = next((word for word in words if tokenizer.tokenize(word) != [word]), None)
     if odd is not None:
-        raise damaged(path, f"{odd[:40]!r} is no word as texts are cut into")
+        raise damaged(path, f"{odd[:40]!r} is not a word that texts are cut into")
     return words
 
 

@@ -73,7 +73,7 @@ def fitted(words: Sequence[str], row_VD: Float32, texts: Sequence[str], sentence
     held_K = np.flatnonzero(np.diff(bag_TV.tocsc().indptr))
     if not len(held_K):
         raise InputError(
-            "None of the words stands in the texts, so vectors cannot be fitted; are they of one language?"
+            "None of the words occurs in the texts, so vectors cannot be fitted; are they in the same language?"
         )
     found_VD: Float64 = row_VD.astype(np.float64) / length_V[:, None]
     found_VD[held_K] = drawn(bag_TV[:, held_K], found_VD[held_K], sentence_TD.astype(np.float64))

@@ -61,7 +61,7 @@ def _names(folder: Path) -> list[str]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; is it a model2vec folder?") from error
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is no tokenizer that is known here (WordPiece, Unigram or BPE).") from error
+        raise InputError(f"{path} is not a known kind of tokenizer (WordPiece, Unigram or BPE).") from error
     return names
 
 

@@ -60,7 +60,7 @@ def read(path: Path, *wanted: str, most_bytes: int = MOST_BYTES) -> tuple[dict[s
 def damaged(path: Path, why: str) -> InputError:
     """Return the error of a file that is not what it should be."""
     return InputError(
-        f"{path} is damaged, or no file of vectors ({why}); copy it again, or make one with textcls vectors import."
+        f"{path} is damaged, or not a file of vectors ({why}); copy it again, or make one with textcls vectors import."
     )
 
 
@@ -73,9 +73,9 @@ def _opened(path: Path, most_bytes: int) -> Iterator[Any]:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     # What is no regular file, a pipe for instance, might never end.
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path} is no regular file: copy the vectors to one.")
+        raise InputError(f"{path} is not a regular file; copy the vectors to one.")
     if found.st_size > most_bytes:
-        raise InputError(f"{path} has {found.st_size:,} bytes, and {most_bytes:,} are the most.")
+        raise InputError(f"{path} has {found.st_size:,} bytes; the maximum is {most_bytes:,}.")
     try:
         with safe_open(path, framework="np") as file:
             yield file
@@ -91,7 +91,7 @@ def _header(path: Path, file: Any) -> Header:
     try:
         about = json.loads((file.metadata() or {}).get(_ABOUT, "{}"))
         if any(not isinstance(text, str) for text in about.values()):
-            raise ValueError("what is said is no text")
+            raise ValueError("its metadata is not text")
     except (ValueError, AttributeError, RecursionError) as error:
-        raise damaged(path, "what it says of itself makes no sense") from error
+        raise damaged(path, "its metadata makes no sense") from error
     return Header(arrays, about)

@@ -49,7 +49,7 @@ def read(path: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
             if len(words) == most:
                 break
     if not words:
-        raise InputError(f"{path} holds no word that texts can hold; is it a text file of vectors?")
+        raise InputError(f"{path} contains no usable word; is it a text file of vectors?")
     return list(words), np.stack(rows)
 
 
@@ -64,7 +64,7 @@ def _numbers(path: Path, number: int, fields: list[str], width: int) -> NDArray[
 
 
 def _no_vector(path: Path, number: int, width: int) -> InputError:
-    return InputError(f"{path}, line {number}: a word and {width} finite numbers, with single spaces, are needed.")
+    return InputError(f"{path}, line {number}: expected a word and {width} finite numbers, separated by single spaces.")
 
 
 @contextmanager

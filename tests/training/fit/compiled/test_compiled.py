@@ -271,7 +271,7 @@ def test_a_training_that_diverges_ends_with_advice(told: dict[str, Any], rows: D
 )
 def test_what_the_compiled_loops_do_not_know_is_for_the_reference(told: dict[str, Any], what: str) -> None:
     assert chosen_impl(TrainConfig(**told)) == "reference"
-    with pytest.raises(ConfigError, match=f"^The compiled trainer knows no {what}; choose impl reference"):
+    with pytest.raises(ConfigError, match=f"^The compiled trainer does not support {what}; choose impl reference"):
         chosen_impl(TrainConfig(**told, impl="compiled"))
 
 
@@ -309,8 +309,8 @@ def test_the_first_training_on_a_machine_says_that_it_compiles(rows: Dataset, mo
         monkeypatch.setattr(compiling, "first_use", partial(first_use_at, path))
         callback = Recorder()
         cross_fit(rows, [split], classes_of(rows), config, callback)
-        said.append([note for note in callback.notes if "compiled" in note])
-    assert said == [[], ["The training loops are compiled for this machine now, once; that takes some seconds."]]
+        said.append([note for note in callback.notes if "Compiling" in note])
+    assert said == [[], ["Compiling the training loops for this machine; this happens once and takes a few seconds."]]
 
 
 def first_use_at(path: str | None, function: Any) -> bool:

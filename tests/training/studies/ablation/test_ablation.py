@@ -273,7 +273,7 @@ def test_a_run_with_other_settings_is_refused_and_restarted_on_request(
     [
         ([], "Give either a table"),
         (["DATA", "--task", "order"], "Give either a table"),
-        (["--task", "order", "--test", "DATA"], "has rows of its own"),
+        (["--task", "order", "--test", "DATA"], "brings its own test rows"),
         (["DATA", "--attention", "none"], "There is no attention 'none'"),
     ],
 )

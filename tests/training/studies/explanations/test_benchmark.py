@@ -106,7 +106,7 @@ def test_models_of_other_labels_cannot_be_compared(classifier: Classifier, model
 
 
 def test_no_token_at_all_is_an_error(classifier: Classifier) -> None:
-    with pytest.raises(InputError, match="No text holds a single word"):
+    with pytest.raises(InputError, match="No text contains a word"):
         explain_benchmark(classifier, ["", " "])
     with pytest.raises(ConfigError, match="1 texts and 0 rationales"):
         explain_benchmark(classifier, ["a"], rationales=[])
@@ -263,7 +263,7 @@ def test_rationales_of_another_table_are_refused(model_path: Path, table: Path, 
 def test_the_output_may_not_be_an_input(model_path: Path, table: Path) -> None:
     code, _, message = run(model_path, table, "--json", table)
     assert code == 3
-    assert "is the input" in message
+    assert "is also the input" in message
 
 
 def test_without_the_extra_the_command_says_what_to_type(
@@ -272,7 +272,7 @@ def test_without_the_extra_the_command_says_what_to_type(
     monkeypatch.setattr(plots, "find_spec", lambda _name: None)
     code, _, message = run(model_path, table, "--output", tmp_path / "page.html")
     assert code == 5
-    assert "type: pip install 'textcls[explain]'" in message
+    assert "run: pip install 'textcls[explain]'" in message
 
 
 def test_without_pytorch_the_command_names_its_own_extra(
@@ -285,7 +285,7 @@ def test_without_pytorch_the_command_names_its_own_extra(
     code, _, message = run(model_path, table)
     assert code == 5
     assert message.startswith("Error: textcls explain-benchmark needs the package 'torch'")
-    assert "type: pip install 'textcls[explain]'" in message
+    assert "run: pip install 'textcls[explain]'" in message
 
 
 def test_a_method_that_does_not_exist_is_a_wrong_call(model_path: Path, table: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_text_without_a_token_has_nothing_to_read() -> None:
 
 
 def test_an_unknown_way_of_removal_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"There is no removal 'pad'; choose delete or mask\."):
+    with pytest.raises(ConfigError, match=r"Unknown removal 'pad'; choose delete or mask\."):
         remove("a", ((0, 1),), [0], "pad")  # type: ignore[arg-type]
 
 

@@ -8,9 +8,9 @@ export async function models() {
   return (await ask("v1/models")).models;
 }
 
-/** Answer texts: the `results` of POST /v1/classify. */
+/** Answer texts, each a list of what stands in the text columns of the model: the `results` of POST /v1/classify. */
 export async function classify(texts, { model, explain, signal }) {
-  const body = JSON.stringify({ inputs: texts, model, explain });
+  const body = JSON.stringify({ inputs: texts.map((parts) => input(parts, model)), model: model.name, explain });
   return (await ask("v1/classify", { method: "POST", headers: { "content-type": "application/json" }, body, signal }))
     .results;
 }
@@ -27,13 +27,17 @@ export function administer(path, admin, options) {
 
 export const command = {
   name: "Copy as curl",
-  of(text, model) {
-    const body = JSON.stringify({ inputs: text, model, explain: true });
+  of(parts, model) {
+    const body = JSON.stringify({ inputs: input(parts, model), model: model.name, explain: true });
     const address = new URL("v1/classify", document.baseURI).href;
     const lock = key ? " \\\n  -H 'authorization: Bearer KEY'" : "";
     return `curl -s ${quoted(address)} -H 'content-type: application/json'${lock} \\\n  -d ${quoted(body)}`;
   },
 };
+
+/** A text as a request has it: a string, or an object where the model was trained on several columns. */
+const input = (parts, { text_columns: columns }) =>
+  columns.length > 1 ? Object.fromEntries(columns.map((name, i) => [name, parts[i]])) : parts[0];
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 

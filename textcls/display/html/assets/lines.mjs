@@ -1,9 +1,18 @@
-// A file of lines, classified into a table. Read here, sent in pieces; what is refused for its size is sent in smaller ones.
+// A file of lines, or a table, classified. Read here, sent in pieces; what is refused for its size is sent in smaller ones.
+import { decoded, table as tableOf, textColumns, written } from "./table.mjs";
+import { named } from "./explain.mjs";
 
 const MOST_TEXTS = 32;
 const MOST_CHARACTERS = 200_000;
 const SHOWN = 200;
 const TRIES = 5;
+const MOST_BYTES = 200_000_000;
+const NO_TEXT = [
+  ["PK\x03\x04", "an Excel file or a zip archive; save the sheet as CSV"],
+  ["PAR1", "a Parquet file"],
+  ["\x1f\x8b", "packed; unpack it"],
+  ["%PDF", "a PDF"],
+];
 const byId = (id) => document.getElementById(id);
 
 /** Run `work` on pieces of `texts`, and give each result, or the error of a text that is refused on its own. */
@@ -11,7 +20,7 @@ async function inPieces(texts, work, give) {
   for (let from = 0; from < texts.length; ) {
     let to = from;
     for (let size = 0; to < texts.length && to - from < MOST_TEXTS; to++) {
-      size += texts[to].length;
+      size += texts[to].reduce((sum, part) => sum + part.length, 0);
       if (size > MOST_CHARACTERS && to > from) break;
     }
     await piece(texts.slice(from, to), work, give);
@@ -37,45 +46,110 @@ async function piece(texts, work, give) {
   }
 }
 
-/** The part of the page that classifies files. */
-export function fileOfLines({ make, name, percent, count, ask, explain }) {
+/** The part of the page that classifies files. `model` gives the model that is asked. */
+export function fileOfLines({ make, name, percent, count, model, ask, explain }) {
   let running = null;
-  const lines = { texts: [], results: [], file: "", stop: () => running?.abort(), read };
+  // A file of lines is a table of one column. A row that cannot be read is a sentence in the place of its fields.
+  const lines = { columns: [], rows: [], chosen: null, results: [], file: "", delimiter: ",", marked: false, isTable: false };
 
   async function read(file) {
     running?.abort();
-    const { signal } = (running = new AbortController());
-    Object.assign(lines, { texts: [], results: [], file: file.name });
+    Object.assign(lines, { columns: ["text"], rows: [], chosen: [0], results: [], file: file.name, isTable: false });
+    byId("columns").hidden = true;
     show();
     try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-      lines.texts = text.split(/\r\n|\n|\r/);
-      if (lines.texts.at(-1) === "") lines.texts.pop();
+      await parse(file);
+    } catch (error) {
+      return say(error instanceof TypeError ? "This file is not UTF-8 text: save it as UTF-8." : error.message);
+    }
+    if (lines.isTable) choices();
+    if (lines.chosen) await classify();
+    else say("Which column holds the text? Choose it above.");
+  }
+
+  async function parse(file) {
+    if (file.size > MOST_BYTES) throw new Error(`This file has ${count(file.size)} bytes; textcls predict reads files of any size.`);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const beginning = String.fromCharCode(...bytes.subarray(0, 4));
+    const [, what] = NO_TEXT.find(([first]) => beginning.startsWith(first)) ?? [];
+    if (what) throw new Error(`This file is ${what}, or give it to textcls predict, which reads it.`);
+    const { text, marked } = decoded(bytes);
+    const suffix = /\.(csv|tsv|tab)$/i.exec(file.name)?.[1].toLowerCase();
+    Object.assign(lines, { marked, delimiter: ",", isTable: suffix !== undefined });
+    if (lines.isTable) {
+      Object.assign(lines, tableOf(text, suffix === "csv" ? "," : "\t"));
+      lines.chosen = textColumns(lines.columns, model().text_columns);
+    } else {
+      const found = text.split(/\r\n|\n|\r/);
+      if (found.at(-1) === "") found.pop();
+      lines.rows = found.map((line) => [line]);
+      if (model().text_columns.length > 1) throw new Error("This model reads several columns: give it a CSV file that has them.");
+    }
+    if (!lines.rows.length) throw new Error("This file has no rows.");
+  }
+
+  /** The columns to choose from: one for each text column of the model. */
+  function choices() {
+    const trained = model().text_columns;
+    const fields = trained.map((column, i) => {
+      const options = lines.columns.map((called, at) => make("option", { value: at }, named(called) || `column ${at + 1}`));
+      const select = make("select", { id: `column-${i + 1}`, change }, make("option", { value: "" }, "choose"), ...options);
+      select.value = lines.chosen?.[i] ?? "";
+      const label = make("label", { for: select.id }, trained.length > 1 ? named(column) : "Text column");
+      return make("span", {}, label, " ", select);
+    });
+    function change() {
+      const places = fields.map((field) => field.querySelector("select").value);
+      lines.chosen = places.includes("") ? null : places.map(Number);
+      if (lines.chosen) classify();
+    }
+    byId("columns").replaceChildren(...fields);
+    byId("columns").hidden = false;
+  }
+
+  const parts = (row) => lines.chosen.map((at) => row[at]);
+
+  async function classify() {
+    running?.abort();
+    const { signal } = (running = new AbortController());
+    lines.results = [];
+    show(true);
+    say("");
+    const readable = lines.rows.filter((row) => typeof row !== "string");
+    // Rows that cannot be read take their places between the others.
+    const fill = () => {
+      for (let row; typeof (row = lines.rows[lines.results.length]) === "string"; ) lines.results.push({ error: row });
+    };
+    try {
+      fill();
       await inPieces(
-        lines.texts,
+        readable.map(parts),
         (texts) => ask(texts, signal),
         (results) => {
           signal.throwIfAborted();
-          lines.results.push(...results);
+          for (const result of results) {
+            lines.results.push(result);
+            fill();
+          }
           show(true);
         },
       );
       show();
-      say(`${count(lines.results.length)} lines classified.`);
+      say(`${count(lines.results.length)} ${lines.isTable ? "rows" : "lines"} classified.`);
     } catch (error) {
       if (signal !== running.signal) return;
       show();
-      if (signal.aborted) say(`Stopped after ${count(lines.results.length)} of ${count(lines.texts.length)} lines.`);
-      else if (error instanceof TypeError) say("This file is not UTF-8 text: save it as UTF-8.");
-      else say(`Line ${count(lines.results.length + 1)}: ${error.message}`);
+      const what = lines.isTable ? "Row" : "Line";
+      if (signal.aborted) say(`Stopped after ${count(lines.results.length)} of ${count(lines.rows.length)} ${what.toLowerCase()}s.`);
+      else say(`${what} ${count(lines.results.length + 1)}: ${error.message}`);
     }
   }
 
   function show(going = false) {
-    const { texts, results } = lines;
+    const { rows, results } = lines;
     byId("progress").hidden = byId("stop").hidden = !going;
-    byId("bar").value = texts.length ? results.length / texts.length : 0;
-    byId("done").textContent = `${count(results.length)} of ${count(texts.length)}`;
+    byId("bar").value = rows.length ? results.length / rows.length : 0;
+    byId("done").textContent = `${count(results.length)} of ${count(rows.length)}`;
     byId("download").hidden = going || !results.length;
     if (!results.length) byId("rows").replaceChildren();
     else table();
@@ -84,29 +158,31 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
   function table() {
     const box = byId("rows");
     if (!box.firstElementChild) {
-      const heads = [["line", "Line"], ["said", "Text"], ["label", many(lines.results) ? "Labels" : "Label"], ["score", "Score"], ["go", ""]];
+      const heads = [["line", lines.isTable ? "Row" : "Line"], ["said", "Text"], ["label", many(lines.results) ? "Labels" : "Label"], ["score", "Score"], ["go", ""]];
       const head = make("tr", {}, ...heads.map(([kind, said]) => make("th", { scope: "col", class: kind }, said)));
       const caption = make("p", { class: "note" });
       box.replaceChildren(
-        make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Lines and their labels" }, make("table", { class: "lines" }, make("thead", {}, head), make("tbody"))),
+        make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Texts and their labels" }, make("table", { class: "lines" }, make("thead", {}, head), make("tbody"))),
         caption,
       );
     }
     const body = box.querySelector("tbody");
     for (let i = body.children.length; i < Math.min(SHOWN, lines.results.length); i++) body.append(row(i));
     const more = lines.results.length - SHOWN;
-    box.lastElementChild.textContent = more > 0 ? `The first ${SHOWN} lines; ${count(more)} more are in the download.` : "";
+    const what = lines.isTable ? "rows" : "lines";
+    box.lastElementChild.textContent = more > 0 ? `The first ${SHOWN} ${what}; ${count(more)} more are in the download.` : "";
   }
 
   function row(i) {
     const result = lines.results[i];
-    const text = lines.texts[i];
+    const texts = typeof lines.rows[i] === "string" ? [""] : parts(lines.rows[i]);
+    const text = texts.join("\n");
     const said = result.error
       ? [make("td", { class: "bad", colspan: 3 }, result.error)]
       : [
           make("td", { class: "label" }, ...called(result)),
           make("td", { class: "score" }, ...scored(result)),
-          make("td", { class: "go" }, make("button", { type: "button", "aria-label": `Why line ${i + 1}`, click: () => explain(text) }, "Why")),
+          make("td", { class: "go" }, make("button", { type: "button", "aria-label": `Why ${lines.isTable ? "row" : "line"} ${i + 1}`, click: () => explain(texts) }, "Why")),
         ];
     return make(
       "tr",
@@ -132,7 +208,7 @@ export function fileOfLines({ make, name, percent, count, ask, explain }) {
     byId("many-said").textContent = text;
   }
 
-  return lines;
+  return { read, stop: () => running?.abort(), download: () => download(lines) };
 }
 
 /** Whether the texts may have several labels, or none. */
@@ -141,18 +217,20 @@ const many = (results) => results.some((result) => result.assigned);
 /** The labels of a text that may have several, with their scores. */
 const assigned = (result) => result.labels.filter(({ label }) => result.assigned.includes(label));
 
-/** Save what was answered: the columns of `textcls predict`. */
-export function download({ texts, results, file }) {
-  const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+/** Save what was answered, as the file was written: its columns, and those that `textcls predict` adds. */
+function download({ columns, rows, results, file, delimiter, marked, isTable }) {
   const cells = many(results) ? ofSeveral(results) : (result) => [result.label ?? "", result.score ?? ""];
-  const rows = results.map((result, i) =>
-    [texts[i], ...cells(result), result.decision ?? result.error].map((value) => cell(String(value))).join(","),
-  );
-  const head = many(results) ? "text,predicted_labels,scores,decision" : "text,predicted_label,score,decision";
-  const content = `${[head, ...rows].join("\r\n")}\r\n`;
+  const added = many(results) ? ["predicted_labels", "scores", "decision"] : ["predicted_label", "score", "decision"];
+  const unread = columns.map(() => "");
+  const found = results.map((result, i) => [
+    ...(typeof rows[i] === "string" ? unread : rows[i]),
+    ...cells(result),
+    result.decision ?? result.error,
+  ]);
+  const content = (isTable && marked ? "\ufeff" : "") + written([[...columns, ...added], ...found], delimiter);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
-  link.download = `${file.replace(/\.[^.]*$/, "")}_answers.csv`;
+  link.download = `${file.replace(/\.[^.]*$/, "")}_answers.${delimiter === "\t" ? "tsv" : "csv"}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -1,7 +1,7 @@
 // The page. Texts and labels enter the document as text nodes and titles alone, never as markup.
 import { classify, command, models, unlock, where } from "./answer.mjs";
 import { attribution, level, named, several, visible } from "./explain.mjs";
-import { download, fileOfLines } from "./lines.mjs";
+import { fileOfLines } from "./lines.mjs";
 import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
 
@@ -11,9 +11,15 @@ const UNFOLDED = 300;
 // Beyond these a browser would need seconds to lay them out.
 const MOST_ROWS = 2000;
 const MOST_UNREAD = 2000;
+// A longer text is answered when it is asked for, not at every key.
+const MOST_LIVE = 5000;
+// Who types is not interrupted by a screen reader.
+const QUIET_MILLISECONDS = 1000;
 
 const byId = (id) => document.getElementById(id);
 const state = { models: [], model: null, text: "", result: null, label: null, against: null, asking: null };
+// What is typed: whether it has changed since it was asked last, and what will be said of it.
+const typed = { again: false, going: false, saying: 0 };
 
 /** An element with attributes and children; strings become text. */
 export function make(tag, attributes = {}, ...children) {
@@ -64,6 +70,44 @@ async function start() {
   byId("choice").hidden = state.models.length < 2;
   for (const id of ["classify", "copy"]) byId(id).disabled = false;
   describe();
+  begin();
+}
+
+/** Begin with the example of the model, unless something is typed already. */
+function begin() {
+  const { example } = state.model;
+  if (!example || parts().join("")) return;
+  const found = example.split("\n");
+  const last = boxes().length - 1;
+  boxes().forEach((box, i) => (box.value = i < last ? (found[i] ?? "") : found.slice(last).join("\n")));
+  ask({ live: true });
+}
+
+/** The fields of the text: one, or one for each column of the training. */
+const boxes = () => [...byId("fields").querySelectorAll("textarea")];
+
+/** What stands in them. */
+const parts = () => boxes().map((box) => box.value);
+
+/** Write a text into them. */
+function fill(texts) {
+  boxes().forEach((box, i) => (box.value = texts[i] ?? ""));
+}
+
+/** Make a field for each text column of the model. */
+function fields() {
+  const { text_columns: columns } = state.model;
+  const before = parts();
+  const box = byId("text");
+  box.rows = columns.length > 1 ? 2 : 4;
+  const label = byId("fields").firstElementChild;
+  label.textContent = columns.length > 1 ? named(columns[0]) : "Text to classify";
+  const more = columns.slice(1).flatMap((name, i) => [
+    make("label", { for: `text-${i + 2}` }, named(name)),
+    make("textarea", { id: `text-${i + 2}`, rows: i + 2 < columns.length ? 2 : 4, dir: "auto", spellcheck: "false" }),
+  ]);
+  byId("fields").replaceChildren(label, box, ...more);
+  fill(before);
 }
 
 function describe() {
@@ -72,39 +116,72 @@ function describe() {
   const who = where === "browser" ? "runs in this browser; nothing is sent" : called;
   byId("about").replaceChildren(
     make("bdi", {}, who),
-    ` · ${count(labels.length)} labels${many} · reads ${count(most)} tokens of a text`,
+    ` · ${count(labels.length)} labels${many} · reads up to ${count(most)} tokens per text`,
   );
+  fields();
+  byId("hint").replaceChildren(make("kbd", {}, "Ctrl"), " ", make("kbd", {}, "Enter"), " classifies at once");
   teach.show(state.model);
   document.title = where === "browser" ? "textcls" : `${called} - textcls`;
 }
 
 // Asking
 
-async function ask() {
-  const text = byId("text").value;
+/** Ask about what is typed, when the answer before has come: a busy server is asked less often. */
+async function askAsTyped() {
+  clearTimeout(typed.saying);
+  if (!state.model || parts().join("").length > MOST_LIVE) return;
+  if (!parts().join("").trim()) {
+    state.asking?.abort();
+    Object.assign(state, { result: null });
+    byId("answer").hidden = true;
+    return problem("");
+  }
+  typed.again = typed.going;
+  if (typed.going) return;
+  typed.going = true;
+  try {
+    await ask({ live: true });
+  } finally {
+    typed.going = false;
+  }
+  if (typed.again) await askAsTyped();
+}
+
+async function ask({ live = false } = {}) {
+  const given = parts();
+  const text = given.join("\n");
   state.asking?.abort();
   const asking = (state.asking = new AbortController());
-  say("Classifying …");
-  problem("");
+  clearTimeout(typed.saying);
+  if (!live) {
+    say("Classifying …");
+    problem("");
+  }
   try {
     let result;
     let missing = "";
     try {
-      [result] = await classify([text], { model: state.model.name, explain: true, signal: asking.signal });
+      [result] = await classify([given], { model: state.model, explain: true, signal: asking.signal });
     } catch (error) {
       if (error.status !== 413 || !/max_explained/.test(error.message)) throw error;
       // Too much to explain; its scores can be had.
       missing = error.message;
-      [result] = await classify([text], { model: state.model.name, explain: false, signal: asking.signal });
+      [result] = await classify([given], { model: state.model, explain: false, signal: asking.signal });
     }
     if (asking.signal.aborted) return;
     Object.assign(state, { text, result, label: result.assigned?.[0] ?? result.label, against: null });
     byId("answer").hidden = false;
     show();
     problem(missing);
-    say(`${assigned(result).map(({ label, score }) => `${named(label)}, ${percent(score)}`).join("; ") || nothing(result)}.`);
+    const said = `${assigned(result).map(({ label, score }) => `${named(label)}, ${percent(score)}`).join("; ") || nothing(result)}.`;
+    if (live) typed.saying = setTimeout(() => say(said), QUIET_MILLISECONDS);
+    else say(said);
   } catch (error) {
     if (asking.signal.aborted) return;
+    if (live && error.status === 429) {
+      typed.again = true;
+      return new Promise((resolve) => setTimeout(resolve, 1000 * (error.again || 1)));
+    }
     say("");
     problem(error.message);
     if (error.status === 401) byId("locked").hidden = false;
@@ -432,9 +509,10 @@ const lines = fileOfLines({
   name,
   percent,
   count,
-  ask: (texts, signal) => classify(texts, { model: state.model.name, explain: false, signal }),
-  explain: (text) => {
-    byId("text").value = text;
+  model: () => state.model,
+  ask: (texts, signal) => classify(texts, { model: state.model, explain: false, signal }),
+  explain: (texts) => {
+    fill(texts);
     byId("text").scrollIntoView({ block: "start" });
     ask().then(() => byId("verdict").focus({ preventScroll: true }));
   },
@@ -464,7 +542,8 @@ byId("ask").addEventListener("submit", (event) => {
     ask();
   }
 });
-byId("text").addEventListener("keydown", (event) => {
+byId("fields").addEventListener("input", askAsTyped);
+byId("fields").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("ask").requestSubmit(byId("classify"));
 });
 byId("model").addEventListener("change", (event) => {
@@ -474,7 +553,7 @@ byId("model").addEventListener("change", (event) => {
 });
 byId("copy").textContent = command.name;
 byId("copy").addEventListener("click", async () => {
-  const said = command.of(byId("text").value, state.model.name);
+  const said = command.of(parts(), state.model);
   try {
     await navigator.clipboard.writeText(said);
     tell("Copied.");
@@ -498,6 +577,6 @@ byId("file").addEventListener("change", (event) => {
   if (file && state.model) lines.read(file);
 });
 byId("stop").addEventListener("click", () => lines.stop());
-byId("download").addEventListener("click", () => download(lines));
+byId("download").addEventListener("click", () => lines.download());
 
 start();

@@ -71,8 +71,9 @@ class ClustersReport:
         console.print(table)
         console.print(
             Text(
-                f"Two halves of a held-out text ({found.texts:,}) share {found.information:.2f} nats, of "
-                f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in {percent(found.agreement, 1)}."
+                f"Two halves of a held-out text ({found.texts:,}) share {found.information:.2f} nats, out of "
+                f"{math.log(len(self.sizes)):.2f} at most, and name the same cluster in "
+                f"{percent(found.agreement, 1)}."
             )
         )
         if self.vectors is not None:

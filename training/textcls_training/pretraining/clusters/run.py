@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from textcls.artifact import CLUSTERS
+from textcls.display.text import plural
 from textcls.errors import InputError
 from textcls_training.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
@@ -80,7 +81,7 @@ def run(
     least = LEAST_TEXTS * config.clusters
     if len(texts.train) < least:
         raise InputError(
-            f"There are {len(texts.train):,} different texts to learn {config.clusters} clusters from; give at least "
+            f"{plural(len(texts.train), 'different text')} to learn {config.clusters} clusters from; give at least "
             f"{least:,}, or ask for fewer clusters."
         )
     clock = Clock()

@@ -54,7 +54,7 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
     weight_RV = _weighted(_counts(corpus))
     vectors = min(VECTORS_A_CLUSTER * clusters, MOST_VECTORS, min(weight_RV.shape) - 1)
     if vectors < 1:
-        raise InputError("The texts share too few words to be put into clusters; give more texts.")
+        raise InputError("The texts share too few words to be clustered; give more texts.")
     # Sums over many numbers hang on how many threads share them.
     with threadpool_limits(1):
         vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(normalize(weight_RV)))

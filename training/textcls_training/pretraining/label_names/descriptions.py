@@ -9,7 +9,7 @@ from textcls.errors import InputError, SurroundingsError
 from textcls.labels import ALL_CHARACTERS, labels_problem
 
 _AS_SPACES: Final = str.maketrans("_-/", "   ")
-_ADVICE: Final = 'give a label a line, or JSON such as {"refunds": "money back refund"}'
+_ADVICE: Final = 'write one label per line, or JSON such as {"refunds": "money back refund"}'
 
 
 def read_descriptions(path: Path) -> dict[str, str]:
@@ -26,7 +26,7 @@ def read_descriptions(path: Path) -> dict[str, str]:
     if wrong := labels_problem(tuple(found)):
         raise InputError(f"{path}: {wrong}; {_ADVICE}.")
     if len(found) < 2:
-        raise InputError(f"{path} holds one label, and at least two are needed; {_ADVICE}.")
+        raise InputError(f"{path} has one label, and at least two are needed; {_ADVICE}.")
     return found
 
 
@@ -40,7 +40,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be read: {error.strerror}; {_ADVICE}.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8 (byte {error.start:,}); {_ADVICE}.") from error
+        raise InputError(f"{path} is not UTF-8 (byte {error.start:,}); {_ADVICE}.") from error
 
 
 def _of_json(path: Path, text: str) -> dict[str, str]:
@@ -49,14 +49,14 @@ def _of_json(path: Path, text: str) -> dict[str, str]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}); {_ADVICE}.") from error
     if not isinstance(found, Mapping) or not all(isinstance(words, str) for words in found.values()):
-        raise InputError(f"{path} must hold labels with their words; {_ADVICE}.")
+        raise InputError(f"{path} must map labels to their words; {_ADVICE}.")
     return dict(found)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name appears twice")
     return found
 
 
@@ -64,5 +64,5 @@ def _of_lines(path: Path, text: str) -> dict[str, str]:
     labels = [line.strip() for line in text.splitlines() if line.strip()]
     if len(set(labels)) < len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
-        raise InputError(f"{path}: the label {twice!r} stands twice; leave it out once.")
+        raise InputError(f"{path}: the label {twice!r} appears twice; remove one.")
     return {label: label.translate(_AS_SPACES) for label in labels}

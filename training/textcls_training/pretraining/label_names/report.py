@@ -58,8 +58,8 @@ class LabelNamesReport:
         console.print(table)
         console.print(
             Text(
-                f"Of held-out texts {percent(self.agreement, 1)} get the label whose name is nearest. No label was "
-                "seen: how many are right, only labelled rows can tell."
+                f"{percent(self.agreement, 1)} of the held-out texts get the label whose name is nearest. The "
+                "model saw no labels, so only labelled rows can show how many are right."
             )
         )
         megabytes = f"{self.file_bytes / 1e6:.2f} MB"

@@ -119,12 +119,15 @@ def _named(
             raise KeyboardInterrupt
         return Named(similarities(found[len(descriptions) :], found[: len(descriptions)]), encoder.name)
     if words is None:
-        raise InputError("The vectors know too few words of these texts to tell what names mean; give --teacher MODEL.")
+        raise InputError(
+            "The vectors cover too few words of these texts to compare them with the names; add --teacher MODEL."
+        )
     name_CE = mean_vectors(Corpus.of([*descriptions.values()], config.max_tokens), words)
     for (label, description), name_E in zip(descriptions.items(), name_CE, strict=True):
         if not name_E.any():
             raise InputError(
-                f"No word of {description!r}, which says what {label!r} means, has a vector; describe it by others."
+                f"No word of {description!r}, which says what {label!r} means, has a vector; describe it in "
+                "other words."
             )
     return Named(similarities(mean_vectors(corpus, words), name_CE), words.about.get("source", "vectors of words"))
 

@@ -70,7 +70,7 @@ class MaskedReport:
                 soft_wrap=True,
             )
         if self.gate is not None:
-            console.print(f"The gate of the mixing layer has become {self.gate:.2f}.", highlight=False)
+            console.print(f"The gate of the mixing layer ended at {self.gate:.2f}.", highlight=False)
         if held is not None and held.guesses:
             console.print(_guesses(held.guesses))
         self.written.show(console, output)

@@ -32,23 +32,21 @@ VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 
 @click.command(epilog="Example: textcls ablate tickets.csv --mixing none,gmlp,softmax --seeds 3 --output ablation")
 @click.argument("data", type=PATH, required=False)
-@click.option(
-    "--task", type=click.Choice(["order"]), help="A made-up task in the place of DATA: which word comes first."
-)
+@click.option("--task", type=click.Choice(["order"]), help="A synthetic task instead of DATA: which word comes first.")
 @click.option("--test", type=PATH, help="Labelled rows to test on.  [default: a fifth of DATA, by a hash of the text]")
 @click.option("--output", "-o", type=PATH, default=Path("ablation"), show_default=True, help="Without suffix.")
 @new_text_column_option
 @new_label_column_option
 @click.option("--mixing", default="all", show_default=True, metavar="A,B", help="Mixing layers.")
-@click.option("--attention", default="norm", show_default=True, metavar="A,B", help="How scores become weights.")
-@click.option("--embedding", default="rows", show_default=True, metavar="A,B", help="What token vectors are made of.")
-@click.option("--values", default="token", show_default=True, metavar="A,B", help="What attention sums up.")
-@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Trainings of each choice.")
+@click.option("--attention", default="norm", show_default=True, metavar="A,B", help="Kind of attention.")
+@click.option("--embedding", default="rows", show_default=True, metavar="A,B", help="Where token vectors come from.")
+@click.option("--values", default="token", show_default=True, metavar="A,B", help="What attention sums.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Seeds to train each variant with.")
 @train_option("epochs")
 @train_option("mixing_rate")
 @train_option("bigrams")
 @train_option("ngrams")
-@click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
+@click.option("--restart", is_flag=True, help="Discard the results of an earlier run.")
 @reading_options
 def ablate(
     data: Path | None,
@@ -69,10 +67,10 @@ def ablate(
     restart: bool,
     reading: Reading,
 ) -> None:
-    """Train the chosen cells on the labelled file DATA and compare them: OUTPUT.json, .md and .html.
+    """Train variants of the model on the labelled file DATA and compare them: OUTPUT.json, .md and .html.
 
-    Every combination of the choices is trained with each seed, in a process of its own, and tested on rows held out. A
-    second run goes on where the first one stopped; a cell that fails stands in the table with its error.
+    Every combination of the choices is trained with each seed, in its own process, and tested on held-out rows. A
+    second run continues where the first one stopped; a variant that fails appears in the table with its error.
     """
     from textcls_training.studies.ablation import measure, page, report
     from textcls_training.studies.ablation.cells import AblationState, CellSettings, choose, make_cells
@@ -117,10 +115,10 @@ def _parts(
 ) -> tuple[str, Labelled, Labelled]:
     """Return the name of the rows, those to train on, and those to test on."""
     if (data is None) == (task is None):
-        raise ConfigError("Give either a table to ablate on, DATA, or a task, --task order.")
+        raise ConfigError("Give either a table, DATA, or a task, --task order.")
     if data is None:
         if test is not None:
-            raise ConfigError("The task has rows of its own to test on; leave --test out.")
+            raise ConfigError("The task brings its own test rows; leave --test out.")
         return "the order task", *tasks.order_parts()
     if test is None:
         return data.name, *tasks.hold_out(read(data))

@@ -116,7 +116,7 @@ def explain_benchmark(
         raise ConfigError(f"There are {len(texts)} texts and {len(rationales)} rationales; give None where none is.")
     cases = explained_texts(classifier, texts, classifier.info.max_tokens)
     if not cases:
-        raise InputError("No text holds a single word or sign; is the text column the right one?")
+        raise InputError("No text contains a word or symbol; is this the right text column?")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -155,12 +155,12 @@ def require_one_label(classifier: Classifier) -> None:
     """
     if classifier.info.several:
         raise ConfigError(
-            f"{classifier.path} may give several labels a text, and explanations are measured of models that give one."
+            f"{classifier.path} may give a text several labels, and explain-benchmark measures models that give one."
         )
     if classifier.info.prototypes is not None:
         raise ConfigError(
-            f"The labels of {classifier.path} are prototypes, and explanations are measured of models whose labels are "
-            "linear."
+            f"The labels of {classifier.path} are prototypes, and explain-benchmark measures models with a "
+            "linear head; train one without --head prototypes."
         )
 
 

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Build wheel and sdist into dist/, check them, and install them with each extra on every Python that is here.
+#   release.sh PYTHON        PYTHON has the packages of the extra dev
+#   PYTHONS="python3.12"     which Pythons, in the place of all three
+#   EXTRAS="base serve"      which extras, in the place of all
+# An extra is not only installed: something that needs it is run. Nothing is uploaded.
+set -eu
+builder=$1
+pythons=${PYTHONS:-python3.11 python3.12 python3.13}
+extras=${EXTRAS:-base serve otel parquet tables train all explain ablate umap teacher}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+rm -rf dist
+"$builder" -m venv "$work/tools"
+"$work/tools/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build twine
+# The wheel is built of the sdist, so that what is in neither is noticed.
+"$work/tools/bin/python" -m build --outdir dist . >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"$work/tools/bin/twine" check --strict dist/*
+wheel=$(ls "$PWD"/dist/*.whl)
+cp tests/golden/model_v1.onnx tests/golden/answers_v1.json textcls/demo/support_tickets_test.csv "$work"
+
+# What each extra is there for, in one line that fails without it.
+try() {
+    case $1 in
+    base) textcls predict model_v1.onnx support_tickets_test.csv --output answers.csv --quiet && textcls --version ;;
+    serve) textcls serve --help && python -c "import fastapi, orjson, uvicorn, httptools; import textcls.server.processes.run" ;;
+    otel) python -c "import opentelemetry.sdk, opentelemetry.exporter.otlp.proto.http" ;;
+    parquet) textcls predict model_v1.onnx support_tickets_test.csv --output answers.parquet --quiet ;;
+    tables) textcls predict model_v1.onnx support_tickets_test.csv --output answers.xlsx --quiet ;;
+    train | all) textcls train support_tickets_test.csv --epochs 1 --output new.onnx --quiet &&
+        textcls evaluate new.onnx support_tickets_test.csv ;;
+    explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
+    ablate) python -c "import matplotlib" && textcls ablate --help ;;
+    umap) python -c "import umap" ;;
+    teacher) python -c "import sentence_transformers" ;;
+    *) echo "no such extra: $1" && return 1 ;;
+    esac
+}
+
+status=0
+for name in $pythons; do
+    python=$(command -v "$name") || { echo "$name: not here, skipped"; continue; }
+    for extra in $extras; do
+        rm -rf "$work/venv"
+        "$python" -m venv "$work/venv"
+        what=$wheel
+        [ "$extra" = base ] || what="$wheel[$extra]"
+        if "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$what" \
+            >"$work/log" 2>&1 && (cd "$work" && PATH="$work/venv/bin:$PATH" && export PATH && try "$extra") >>"$work/log" 2>&1; then
+            echo "$("$python" -V) $extra: ok"
+        else
+            tail -n 5 "$work/log"
+            echo "$("$python" -V) $extra: FAILED"
+            status=1
+        fi
+    done
+done
+exit $status
