@@ -117,6 +117,7 @@ PHASES = (
     "export",
     "pretraining",
     "pipeline",
+    "audit",
     "studies",
     "cli",
 )

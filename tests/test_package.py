@@ -194,6 +194,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TokenAttribution",
         "TooLargeError",
         "__version__",
+        "audit_labels",
         "compare",
         "evaluate",
         "explain_globally",

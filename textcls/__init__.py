@@ -26,7 +26,7 @@ from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.prediction import LabelScore, Prediction
 from textcls.reading import read
-from textcls.training import train
+from textcls.training import audit_labels, train
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "TokenAttribution",
     "TooLargeError",
     "__version__",
+    "audit_labels",
     "compare",
     "evaluate",
     "explain_globally",

@@ -1,13 +1,15 @@
-"""Training from Python, which the extra `textcls[train]` brings: PyTorch is imported when it is asked for."""
+"""Training from Python, and what takes trainings; the extra `textcls[train]` brings what they import when called."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.classifier import Classifier
+from textcls.data_quality.label_audit import LabelAudit
 from textcls.sequences import require_sequence
 
+AUDIT: Final = "textcls_training.api:audit_labels"
 # Of a text: its label, or all its labels, or the probability of each.
 Label = str | Collection[str] | Mapping[str, float]
 
@@ -57,3 +59,22 @@ def train(
         texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **options
     )
     return classifier
+
+
+def audit_labels(texts: Sequence[str], labels: Sequence[str], **options: Any) -> LabelAudit:
+    """Return the texts whose label is probably wrong: what `textcls check --labels` lists.
+
+    Args:
+        texts: the texts.
+        labels: the label of each.
+        options: of the trainings, as those of `train`.
+
+    Raises:
+        MissingExtraError: the packages for training are not installed.
+        InputError: nothing can be learned from this.
+        ConfigError: texts have several labels, or there is no such option, or no such value.
+    """
+    for given, what in ((texts, "texts"), (labels, "labels")):
+        require_sequence(given, what)
+    found: LabelAudit = optional_dependencies.load(AUDIT, "textcls.audit_labels")(texts, labels, **options)
+    return found

@@ -1,11 +1,15 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
 import click
 
+from textcls._util import optional_dependencies
 from textcls.cli.options import (
+    PATH,
     Reading,
     data_argument,
     new_label_column_option,
@@ -14,11 +18,19 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
-from textcls.data import TargetOptions
+from textcls.data import TargetOptions, writing
+from textcls.data.labelled import LabelledRow
+from textcls.data.rows import Row
+from textcls.data.targets import Target
+from textcls.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.data_quality.report import check as check_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
-from textcls.display.terminal.data_quality import data_quality_report
+from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
+from textcls.display.text import plural
+from textcls.errors import ConfigError
+
+AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
 
 @click.command(epilog="Example: textcls check tickets.csv --valid heldout.csv")
@@ -27,6 +39,15 @@ from textcls.display.terminal.data_quality import data_quality_report
 @new_text_column_option
 @new_label_column_option
 @target_options
+@click.option(
+    "--labels",
+    "audits",
+    is_flag=True,
+    help="Also look for rows whose label is probably wrong, by models that have not seen them; takes ten trainings.",
+)
+@click.option(
+    "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def check(
@@ -35,6 +56,8 @@ def check(
     text_columns: tuple[str, ...],
     label_column: str | None,
     targets: TargetOptions,
+    audits: bool,
+    suspects: Path | None,
     as_json: bool,
     reading: Reading,
 ) -> None:
@@ -43,14 +66,46 @@ def check(
     Nothing is changed, and findings are no errors: the exit code is 0. Near copies are equal but for case, spaces and
     punctuation. Scripts are told by the names of the letters; languages are not told apart. Lists of labels are found
     by themselves; cells that look like several labels are told, with the option that reads them so.
+
+    With --labels each row is also judged by models that have not seen it: those whose label they doubt are listed with
+    the label that they would give, and the words behind it. They are suggestions: look at each.
     """
+    if suspects is not None and not audits:
+        raise ConfigError("--suspects needs --labels, which finds them.")
+    audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
+    kept: list[LabelledRow[Target]] = []
     validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
-        report = check_rows(table.rows, valid_rows, expected=table.label_columns)
+        rows = _keeping(table.rows, kept) if audits else table.rows
+        report = check_rows(rows, valid_rows, expected=table.label_columns)
     reading.say_skipped()
+    audit = None
+    if audit_rows is not None:
+        audit = audit_rows(kept, quiet=reading.quiet)
+        if suspects is not None:
+            _write(suspects, [kept[one.row].row for one in audit.suspects], audit)
     if as_json:
-        click.echo(json_line(report.as_json()))
-    else:
-        show(data_quality_report(report))
+        click.echo(json_line(report.as_json() | ({"label_audit": audit.as_json()} if audit else {})))
+        return
+    show(data_quality_report(report))
+    if audit is not None:
+        show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
+        if suspects is not None:
+            show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
+
+
+def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]]) -> Iterator[LabelledRow[Target]]:
+    """Yield rows, and keep them."""
+    for row in rows:
+        kept.append(row)
+        yield row
+
+
+def _write(path: Path, rows: Sequence[Row], audit: LabelAudit) -> None:
+    """Write suspects with all their columns, and what was found of them."""
+    kind = writing.format_of(path, None, "csv")
+    columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in COLUMNS))
+    with writing.open_writer(path, kind, columns, COLUMNS) as writer:
+        writer.write(rows, [one.columns() for one in audit.suspects])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from textcls.classifier import Classifier
+from textcls.data_quality.label_audit import LabelAudit
 from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet, of_python, weight
 from textcls_training import pipeline
@@ -49,6 +50,13 @@ def train(
         raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
     pipeline.train(given, Path(output), config, valid=validation, unlabelled=more)
     return Classifier.load(output)
+
+
+def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
+    """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
+    from textcls_training.audit.run import audit
+
+    return audit(labelled_texts(texts, labels, "texts"), from_options(options))
 
 
 def unlabelled_texts(

@@ -1,16 +1,19 @@
 """Labelled rows, and what may be wrong with them, for the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
+from textcls.data_quality.label_audit import LabelAudit
 from textcls.data_quality.report import DataQualityReport
 from textcls.display.text import percent, plural
 
 # Scripts with less of the letters than this are left to --json.
 LEAST_SHARE: Final = 0.001
+# Suspects that are shown, and characters of their texts.
+SUSPECTS, CHARACTERS = 20, 100
 
 
 def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
@@ -35,6 +38,28 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
         yield Text("Nothing to complain about.")
     for finding in report.findings:
         yield Text.assemble(("! ", "yellow"), str(finding))
+
+
+def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Table | Text]:
+    """Yield the rows whose label is probably wrong, the surest first, with where each stands."""
+    yield Text()
+    if not audit.suspects:
+        yield Text(f"No label of {plural(audit.judged, 'row')} is doubted by models that have not seen the row.")
+        return
+    share = percent(len(audit.suspects) / max(1, audit.judged))
+    yield Text(f"{plural(len(audit.suspects), 'row')} ({share}) may have a wrong label; the surest first:")
+    table = Table("row", "label", "may be", "chances", "because of", "text", box=None, pad_edge=False)
+    for one, place in zip(audit.suspects[:SUSPECTS], places, strict=False):
+        text = " ".join(one.text.split())
+        chances = f"{percent(one.probability, 0)} to {percent(one.probability_suggested, 0)}"
+        words = ", ".join(one.words) + (" (so labelled elsewhere)" if one.copies else "")
+        short = text if len(text) <= CHARACTERS else text[:CHARACTERS] + "..."
+        table.add_row(*map(Text, (place, one.label, one.suggested, chances, words, short)))
+    yield table
+    if len(audit.suspects) > SUSPECTS:
+        yield Text(f"{len(audit.suspects) - SUSPECTS:,} more: --suspects FILE writes all of them.", style="dim")
+    if audit.judged < audit.rows:
+        yield Text(f"{plural(audit.rows - audit.judged, 'row')} could not be judged: no other row has the label.")
 
 
 def _quantile(share: float) -> str:

@@ -1,0 +1,112 @@
+"""The audit of labels: wrong ones that were planted come first, and what is said of them."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+import textcls
+from tests.command_line import fail, succeed, write_rows
+from textcls import ConfigError
+from textcls.data_quality.label_audit import COLUMNS, LabelAudit
+from textcls_training.audit import suspects
+from textcls_training.audit.run import audit
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+
+QUICK = TrainConfig(epochs=4, dim=8, vectors="none")
+WORDS = ("refund", "parcel", "invoice")
+TEXTS = [f"{word} please, number {i}" for i in range(40) for word in WORDS]
+RIGHT = [word for _ in range(40) for word in WORDS]
+WRONG = list(range(7, len(TEXTS), 20))
+LABELS = [WORDS[(WORDS.index(label) + 1) % 3] if i in WRONG else label for i, label in enumerate(RIGHT)]
+
+
+@pytest.fixture(scope="module")
+def found() -> LabelAudit:
+    """The audit of rows of which each twentieth has a wrong label."""
+    return audit(LabelledTexts(texts=TEXTS, labels=LABELS), QUICK)
+
+
+def test_planted_labels_come_first(found: LabelAudit) -> None:
+    assert found.judged == found.rows == len(TEXTS)
+    assert sorted(one.row for one in found.suspects[: len(WRONG)]) == WRONG
+    is_wrong = np.isin(np.arange(len(TEXTS)), WRONG)
+    assert average_precision_score(is_wrong, found.doubt) > 0.99
+
+
+def test_planted_rows_get_their_true_label_back(found: LabelAudit) -> None:
+    assert [RIGHT[one.row] for one in found.suspects[: len(WRONG)]] == [
+        one.suggested for one in found.suspects[: len(WRONG)]
+    ]
+
+
+def test_a_suspect_says_chances_and_words_of_its_text(found: LabelAudit) -> None:
+    for one in found.suspects[: len(WRONG)]:
+        assert (one.text, one.label) == (TEXTS[one.row], LABELS[one.row])
+        assert one.probability < one.probability_suggested
+        assert one.words[0] == RIGHT[one.row]
+    assert json.loads(json.dumps(found.as_json()))["suspects"][0]["row"] == found.suspects[0].row
+
+
+def test_a_row_is_a_suspect_where_another_label_is_as_sure_as_it_usually_is() -> None:
+    # Rows of label 0 have it with 0.8 in the mean, those of label 1 with 0.6.
+    given = [0.9, 0.9, 0.6, 0.35]
+    others = [0.3, 0.9]
+    probability_RC = np.array([[p, 1 - p] for p in given] + [[1 - p, p] for p in others])
+    label_R = np.array([0, 0, 0, 0, 1, 1])
+    judged_R = np.ones(6, np.bool_)
+    # Means: label 0 0.6875, label 1 0.6. Row 3 has label 1 with 0.65, row 4 has label 0 with 0.7.
+    found = suspects.find(probability_RC, label_R, judged_R)
+    assert sorted(zip(found.row_S.tolist(), found.label_S.tolist(), strict=True)) == [(3, 1), (4, 0)]
+    assert found.row_S.tolist() == [4, 3]  # 0.7 against 0.3 comes before 0.65 against 0.35.
+    judged_R[4] = False  # So that label 1 is usually had with 0.9.
+    assert suspects.find(probability_RC, label_R, judged_R).row_S.tolist() == []
+
+
+def test_rows_that_are_doubted_count_next_to_nothing_in_the_second_round() -> None:
+    probability_RC = np.array([[0.1, 0.9], [0.4, 0.6], [0.9, 0.1]])
+    assert suspects.weights(probability_RC, np.zeros(3, np.int64)).tolist() == [0.02, 1.0, 1.0]
+
+
+def test_the_only_row_of_a_label_is_not_judged() -> None:
+    given = LabelledTexts(texts=[*TEXTS[:60], "odd one"], labels=[*RIGHT[:60], "rare"])
+    found = audit(given, replace(QUICK, epochs=1))
+    assert (found.rows, found.judged) == (61, 60)
+    assert all(one.row != 60 for one in found.suspects)
+
+
+def test_texts_of_several_labels_are_refused(tmp_path: Path) -> None:
+    rows = [(f"text {i}", "a|b") for i in range(10)]
+    data = write_rows(tmp_path / "tags.csv", [("text", "label"), *rows])
+    assert "may have several" in fail(2, "check", data, "--label-separator", "|", "--labels")
+    with pytest.raises(ConfigError, match="may have several"):
+        textcls.audit_labels(["a", "b"], [["x"], ["y", "z"]])  # type: ignore[list-item]
+
+
+def test_check_lists_suspects_and_writes_their_rows(tmp_path: Path) -> None:
+    rows = [(str(i), text, label) for i, (text, label) in enumerate(zip(TEXTS[:60], LABELS, strict=False))]
+    data = write_rows(tmp_path / "tickets.csv", [("id", "text", "label"), *rows])
+    output = succeed("check", data, "--labels", "--suspects", tmp_path / "suspects.csv")
+    assert "3 rows (5.0%) may have a wrong label" in output
+    assert re.search(rf"{re.escape(str(data))}, line 9 +invoice +parcel +\d+% to \d+% +parcel", output)
+    with (tmp_path / "suspects.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert list(found[0]) == ["id", "text", "label", *COLUMNS]
+    assert sorted(int(row["id"]) for row in found) == WRONG[:3]
+    assert all(row["suggested_label"] == RIGHT[int(row["id"])] for row in found)
+
+
+def test_suspects_are_found_by_the_audit_alone(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), ("a", "b")])
+    assert "--suspects needs --labels" in fail(2, "check", data, "--suspects", tmp_path / "out.csv")
+
+
+def test_python_audits_with_the_options_of_training() -> None:
+    found = textcls.audit_labels(TEXTS[:60], LABELS[:60], epochs=6, dim=8, vectors="none")
+    assert WRONG[0] in {one.row for one in found.suspects}

@@ -1,0 +1,73 @@
+"""Rows whose label is probably wrong: what `textcls check --labels` finds, and how these rows are written for a person.
+
+Finding them takes trainings: `textcls_training.audit`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+# What is added to a row that is written to be looked at.
+COLUMNS: Final = ("suggested_label", "probability_of_label", "probability_suggested", "because_of", "copies")
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectRow:
+    """A row whose label is probably wrong.
+
+    Attributes:
+        row: its number, from 0.
+        text: of the row.
+        label: what it has.
+        suggested: what it probably should have.
+        probability: of its label, as models see it that have not seen the row.
+        probability_suggested: of the other one.
+        words: what speaks most for the other label over its own.
+        copies: how many near copies of the text have the suggested label.
+    """
+
+    row: int
+    text: str
+    label: str
+    suggested: str
+    probability: float
+    probability_suggested: float
+    words: tuple[str, ...]
+    copies: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return what is added to the row in a file: `COLUMNS`."""
+        values = (
+            self.suggested,
+            round(self.probability, 4),
+            round(self.probability_suggested, 4),
+            " ".join(self.words),
+            self.copies,
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAudit:
+    """What an audit of labels has found.
+
+    Attributes:
+        rows: how many there are.
+        judged: how many could be judged; the only row of a label cannot.
+        suspects: rows to look at, the surest first.
+        doubt: of every row, the higher the more doubtful its label is.
+    """
+
+    rows: int
+    judged: int
+    suspects: tuple[SuspectRow, ...]
+    doubt: list[float]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the audit as plain data, but for the doubt of rows that are no suspects."""
+        found = [suspect.as_json() for suspect in self.suspects]
+        return {"rows": self.rows, "judged": self.judged, "suspects": found}

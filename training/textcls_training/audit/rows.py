@@ -1,0 +1,31 @@
+"""The audit of the rows of a file: what `textcls check --labels` calls."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from textcls.data.labelled import LabelledRow
+from textcls.data.targets import Target
+from textcls.data_quality.label_audit import LabelAudit
+from textcls.errors import ConfigError
+from textcls_training.audit.run import audit
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.progress import progress_on
+
+
+def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> LabelAudit:
+    """Return the rows whose label is probably wrong, and tell of progress on standard error.
+
+    Raises:
+        ConfigError: rows have several labels.
+        InputError: nothing can be learned from the rows.
+    """
+    labels = [row.label for row in rows if isinstance(row.label, str)]
+    if len(labels) < len(rows):
+        raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
+    weights = [row.weight for row in rows]
+    given = LabelledTexts(
+        texts=[row.text for row in rows], labels=labels, weights=weights if set(weights) != {1.0} else None
+    )
+    with progress_on(Console(stderr=True, quiet=quiet)) as callback:
+        return audit(given, callback=callback)

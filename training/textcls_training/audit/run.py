@@ -1,0 +1,97 @@
+"""The audit of labels: two rounds of held-out answers, the suspects, and what speaks against their labels.
+
+What a model has learned from wrong labels it repeats. So the second round learns next to nothing from the rows that the
+first one doubts, and it is the second that says which rows are suspects.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+
+from textcls.data_quality.duplicates import near
+from textcls.data_quality.label_audit import LabelAudit, SuspectRow
+from textcls.errors import ConfigError
+from textcls_training.audit import held_out, suspects
+from textcls_training.audit.held_out import HeldOut
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import NOBODY, Callback
+
+ROUNDS: Final = 2
+# Words that are told of a suspect.
+TOLD: Final = 3
+
+
+def audit(given: LabelledTexts, config: TrainConfig | None = None, callback: Callback = NOBODY) -> LabelAudit:
+    """Return the rows of `given` whose label is probably wrong.
+
+    Args:
+        given: rows of one label each.
+        config: of the trainings; the default is that of `textcls train`.
+        callback: told of progress.
+
+    Raises:
+        ConfigError: rows have several labels.
+        InputError: nothing can be learned from the rows.
+    """
+    if given.label_sets is not None:
+        raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
+    config, names = config or TrainConfig(), given.label_names()
+    number = {name: i for i, name in enumerate(names)}
+    label_R = np.array([number[label] for label in given.labels], np.int64)
+    with TemporaryDirectory(prefix="textcls-audit-") as folder:
+        callback.phase(f"round 1 of {ROUNDS}", len(label_R))
+        found = held_out.answer(given, names, config, Path(folder), told=callback.step)
+        for this in range(2, ROUNDS + 1):
+            weight_R = suspects.weights(found.probability_RC, label_R)
+            callback.phase(f"round {this} of {ROUNDS}", len(label_R))
+            found = held_out.answer(given, names, config, Path(folder), weight_R=weight_R, told=callback.step)
+    found_S = suspects.find(found.probability_RC, label_R, found.judged_R)
+    doubt = suspects.doubt(found.probability_RC, label_R).tolist()
+    return LabelAudit(len(label_R), int(found.judged_R.sum()), _described(given, names, found, found_S), doubt)
+
+
+def _described(
+    given: LabelledTexts, names: Sequence[str], answered: HeldOut, found: suspects.Suspects
+) -> tuple[SuspectRow, ...]:
+    copies, probability_RC = _Copies(given), answered.probability_RC
+    rows = []
+    for row, label in zip(found.row_S.tolist(), found.label_S.tolist(), strict=True):
+        own, text = given.labels[row], given.texts[row]
+        rows.append(
+            SuspectRow(
+                row=row,
+                text=text,
+                label=own,
+                suggested=names[label],
+                probability=float(probability_RC[row, names.index(own)]),
+                probability_suggested=float(probability_RC[row, label]),
+                words=_words(answered, row, text, names[label], own),
+                copies=copies.with_label(text, names[label]),
+            )
+        )
+    return tuple(rows)
+
+
+def _words(answered: HeldOut, row: int, text: str, suggested: str, own: str) -> tuple[str, ...]:
+    """Return the words that speak most for one label over another, by the model that has not seen the row."""
+    explanation = answered.models[int(answered.part_R[row])].explain(text)
+    contrast_T = explanation.contrast(suggested, own)
+    order = np.argsort(-contrast_T, kind="stable")[:TOLD]
+    return tuple(text[slice(*explanation.spans[t])] for t in order.tolist() if contrast_T[t] > 0)
+
+
+class _Copies:
+    """How many near copies of a text have a label."""
+
+    def __init__(self, given: LabelledTexts) -> None:
+        self._count: dict[tuple[int, str], int] = {}
+        for text, label in zip(given.texts, given.labels, strict=True):
+            key = (near(text), label)
+            self._count[key] = self._count.get(key, 0) + 1
+
+    def with_label(self, text: str, label: str) -> int:
+        return self._count.get((near(text), label), 0)
