@@ -111,6 +111,7 @@ PHASES = (
     "vectors",
     "config",
     "data",
+    "state",
     "models",
     "fit",
     "distillation",
@@ -123,6 +124,7 @@ PHASES = (
 )
 PHASE_OF = {
     "training_report": "pipeline",
+    "continuing": "pipeline",
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",

@@ -24,6 +24,8 @@ def train(
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[str] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
+    state: str | Path | None = None,
+    from_state: str | Path | None = None,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`, write the model to `output`, and return it.
@@ -40,6 +42,10 @@ def train(
             model learns from the answers, too, if held-out rows say that it helps.
         probabilities: somebody's answers to `unlabelled`, in the place of a teacher's: of each text a mapping from
             every label to its probability.
+        state: a folder in which the training keeps what is needed to go on after a kill: the same call goes on from
+            there, to the same bytes. Finished, it is what `from_state` goes on from.
+        from_state: the `state` of a finished training, to which `texts` are new rows, of new labels, too. Options that
+            are not given are those of that training.
         options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
             `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
 
@@ -55,8 +61,9 @@ def train(
         require_sequence(given, what)
     found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
     answered = {"unlabelled": unlabelled, "probabilities": probabilities}
+    states = {"state": state, "from_state": from_state}
     classifier: Classifier = found(
-        texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **options
+        texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **states, **options
     )
     return classifier
 

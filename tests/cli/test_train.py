@@ -243,3 +243,23 @@ def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds
     refused = run("train", data, *options, "--target-precision", "0.9")
     assert refused.exit_code == 2
     assert "target_precision and target_recall each choose the thresholds; leave one of them out." in refused.stderr
+
+
+def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Path, sample_path: Path) -> None:
+    rows = [list(row.values()) for row in read_rows(sample_path)[:ROWS]]
+    old = write_rows(tmp_path / "old.csv", [("text", "label"), *rows[:90]])
+    new = write_rows(tmp_path / "new.csv", [("text", "label"), *rows[90:], ("what a day", "chat"), ("hello", "chat")])
+    first, second = tmp_path / "1.state", tmp_path / "2.state"
+    succeed("train", old, "--state", first, "--dim", "4", "--epochs", "1", "--ngrams", "none")
+    result = run("train", new, "--from", first, "--state", second)
+    assert result.exit_code == 0, result.output
+    told = f"{first} holds all of its 90 rows: training anew on them and 32 new ones, with the new label 'chat'."
+    assert told in result.stderr.splitlines()
+    info = Classifier.load(tmp_path / "new.onnx").info
+    assert (info.training["rows"], info.model["dim"], "chat" in info.labels) == (122, 4, True)
+    again = run("train", new, "--from", first, "--state", second, "--seed", "5")
+    assert again.exit_code == 2
+    assert f"The state in {second} is of another training: seed was 0 and is 5. Remove the folder" in again.stderr
+    assert "no is no folder; name the --state of a finished training." in fail(
+        3, "train", new, "--from", tmp_path / "no"
+    )

@@ -30,6 +30,8 @@ def train(
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[str] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
+    state: str | Path | None = None,
+    from_state: str | Path | None = None,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
@@ -48,7 +50,8 @@ def train(
         more = unlabelled_texts(unlabelled, given.label_names(), apart, config.unlabelled_rows, probabilities)
     elif probabilities is not None:
         raise ConfigError("The probabilities are of no texts; give these as unlabelled.")
-    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more)
+    kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
+    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
     return Classifier.load(output)
 
 

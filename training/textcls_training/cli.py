@@ -92,6 +92,21 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
     help="Columns of the unlabelled files with somebody's probabilities, * being the label: p_* for p_billing, ... "
     "Labelled texts may be among them: they tell how good the answers are.",
 )
+@click.option(
+    "--state",
+    type=PATH,
+    metavar="FOLDER",
+    help="Keep in FOLDER what is needed to go on after a kill: the same command goes on from there, to the same bytes. "
+    "Finished, FOLDER is what --from goes on from.",
+)
+@click.option(
+    "--from",
+    "from_state",
+    type=PATH,
+    metavar="FOLDER",
+    help="The --state of a finished training, to which DATA are new rows, of new labels, too. Options that are not "
+    "given are those of that training.",
+)
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--verbose", "-v", is_flag=True, help="Say on standard error how long each step took.")
@@ -106,6 +121,8 @@ def train(
     rationale_column: str | None,
     unlabelled: tuple[Path, ...],
     probabilities: str | None,
+    state: Path | None,
+    from_state: Path | None,
     as_json: bool,
     verbose: bool,
     targets: TargetOptions,
@@ -122,6 +139,10 @@ def train(
     if rationale_column is None and weight == ParameterSource.COMMANDLINE:
         raise ConfigError("--rationale-weight needs --rationale-column, which names the column of the rationales.")
     _check_teaching(unlabelled, probabilities, settings["teacher"])
+    if from_state is not None and not from_state.is_dir():
+        raise InputError(f"{from_state} is no folder; name the --state of a finished training.")
+    if state is not None:
+        check_output_path(state / "training.json" if state.is_dir() else state)
     output = output or _default_output(data[0])
     others = [*([valid] if valid else []), *unlabelled]
     once([*data, *others])
@@ -154,8 +175,17 @@ def train(
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     console = Console(stderr=True, quiet=reading.quiet)
     spans = rows.more[rationale_column] if rationale_column is not None else None
+    states = {"state": state, "from_state": from_state}
     report = run_training(
-        rows, output, settings, valid=valid_rows, targets=targets, spans=spans, unlabelled=more_texts, console=console
+        rows,
+        output,
+        settings,
+        valid=valid_rows,
+        targets=targets,
+        spans=spans,
+        unlabelled=more_texts,
+        console=console,
+        **states,
     )
     clock.lap("loading", report.seconds)
     if verbose:
@@ -277,6 +307,8 @@ def run_training(
     targets: TargetOptions = ONE_COLUMN,
     spans: Sequence[Spans] | None = None,
     unlabelled: UnlabelledTexts | None = None,
+    state: Path | None = None,
+    from_state: Path | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
     config = from_options(settings)
@@ -290,9 +322,8 @@ def run_training(
     given = _labelled_texts(rows, targets, spans)
     validation = _labelled_texts(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
-        return pipeline.train(
-            given, output, config, valid=validation, unlabelled=unlabelled, callback=callback, stop=stop
-        )
+        told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
+        return pipeline.train(given, output, config, valid=validation, unlabelled=unlabelled, **told)
 
 
 def _labelled_texts(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:

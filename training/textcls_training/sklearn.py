@@ -36,10 +36,11 @@ from textcls_training.data.unlabelled import UnlabelledTexts
 # Seeds that are drawn where `random_state` is a generator.
 _DRAWN: Final = 2**31
 _NAME: Final = Path("model.onnx")
-# The options of an estimator, and their defaults: those of training, but those on rationales, which `fit` does not
-# take; the seed and no class weight under scikit-learn's names.
+_NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
+# The options of an estimator, and their defaults: those of training, but those on rationales and on states, which `fit`
+# does not take; the seed and no class weight under scikit-learn's names.
 PARAMETERS: Final[Mapping[str, Any]] = {
-    **{name: option.default for name, option in OPTIONS.items() if name not in ("rationale_weight", "seed")},
+    **{name: option.default for name, option in OPTIONS.items() if name not in _NOT_OF_AN_ESTIMATOR},
     "class_weight": None,
     "random_state": OPTIONS["seed"].default,
 }
@@ -48,8 +49,8 @@ PARAMETERS: Final[Mapping[str, Any]] = {
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """`textcls train` as a scikit-learn estimator; X is a sequence of strings.
 
-    Args are the options of `textcls train`, with the same values, but those on rationales; the seed is called
-    `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
+    Args are the options of `textcls train`, with the same values, but those on rationales and on states; the seed is
+    called `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
 
     Attributes:
         classes_: the labels, sorted; of an indicator matrix its columns, by number or, in a table, by name.

@@ -119,7 +119,7 @@ def test_when_validation_breaks_off_the_fit_beside_it_stops(dataset: Dataset, mo
 
 
 def test_a_fit_that_diverges_in_the_second_thread_is_told(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    def diverged(*_: object) -> None:
+    def diverged(*_: object, **__: object) -> None:
         raise ConfigError("Training diverged.")
 
     monkeypatch.setattr(Trainer, "train", diverged)

@@ -63,6 +63,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
             f"{plural(training['rows'], 'row')}, {plural(training['epochs'], 'epoch')}"
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
+        *([("went on from", _earlier(training["continued"]))] if training.get("continued") else []),
         *([("taught by", _teaching(training["distillation"]))] if training.get("distillation") else []),
         ("held out", f"{plural(training['held_out_rows'], 'row')}, {_held_out(info)}"),
         *_calibration(info),
@@ -131,6 +132,11 @@ def _prototypes(info: ModelInfo, prototypes: Prototypes) -> str:
         if prototypes.taught(i)
     ]
     return f"{said}; taught, and not calibrated: {', '.join(taught)}" if taught else said
+
+
+def _earlier(continued: Mapping[str, Any]) -> str:
+    """Return what the training before has learned from."""
+    return f"a training on {plural(continued['rows'], 'row')}, {continued['rehearsed']:,} of them rehearsed"
 
 
 def _teaching(told: dict[str, Any]) -> str:

@@ -155,6 +155,11 @@ class TrainConfig:
         "auto",
         "Who trains: compiled loops, for models without mixing, or PyTorch, the reference; auto is the first that can.",
     )
+    rehearsal_rows: int = option(
+        Integer(0),
+        20_000,
+        "How many rows a state keeps, texts and all, to be rehearsed when training goes on from it; 0 for none.",
+    )
     max_memory: int | None = option(
         Bytes(10**9),
         None,

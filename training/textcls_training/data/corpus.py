@@ -12,6 +12,7 @@ import numpy as np
 from textcls import tokenizer
 from textcls._util.spill import IN_MEMORY, Spill
 from textcls_training.data.arrays import Bools, Int32, Int64, blocks, ranges, starts
+from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.split import hash_of_tokens
 
 # Of more types the more frequent half is kept.
@@ -29,7 +30,7 @@ class Corpus:
     `hash` is that of each text's tokens, cut off or not (`textcls_training.data.split`): it is the same for copies.
     Of more than `MOST_TYPES` types the rarer ones become `RARE`, which is then type 0. `of_types` is what somebody has
     found out of the types, by whatever they call it: selections share it. Arrays of one number a token lie where
-    `spill` says.
+    `spill` says. `earlier` is what is known of texts that are not here.
     """
 
     types: list[str]
@@ -39,6 +40,7 @@ class Corpus:
     hash: Int64
     of_types: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
     spill: Spill = field(default=IN_MEMORY, compare=False, repr=False)
+    earlier: EarlierCounts | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -72,8 +74,8 @@ class Corpus:
         return self.types[:1] == [RARE]
 
     def type_counts(self) -> Int64:
-        """Return how often each type occurs."""
-        found = np.zeros(len(self.types), np.int64)
+        """Return how often each type occurs, in earlier texts, too."""
+        found = np.zeros(len(self.types), np.int64) if self.earlier is None else self.earlier.count.copy()
         for part in self.parts():
             found += np.bincount(part.token, minlength=len(found))
         return found
@@ -104,7 +106,9 @@ class Corpus:
         for first, last in blocks(start):
             places = ranges(self.start[which[first:last]], lengths[first:last])
             token[start[first] : start[last]] = self.token[places]
-        return Corpus(self.types, token, start, self.full[which], self.hash[which], self.of_types, self.spill)
+        return Corpus(
+            self.types, token, start, self.full[which], self.hash[which], self.of_types, self.spill, self.earlier
+        )
 
 
 class _Numbering:

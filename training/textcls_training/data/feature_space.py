@@ -62,17 +62,22 @@ class FeatureSpace:
                 closer are the answers to validation rows to what the saved model would say.
         """
         hashes = _Hashes(corpus, config)
-        type_count = corpus.type_counts()
+        type_count, texts, earlier = corpus.type_counts(), len(corpus), corpus.earlier
         occurs = type_count > 0
         has_ngram = hashes.has_ngram & occurs[:, None]
         ngram, word = hashes.ngram[has_ngram], hashes.word[occurs]
-        buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.bigrams + len(word)))
+        more_pairs = len(earlier.pair) if earlier is not None and config.bigrams else 0
+        buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.bigrams + more_pairs + len(word)))
         count = np.zeros(buckets, np.int32)
         shared = np.zeros(buckets, np.bool_)
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
         _count(ngram, np.repeat(type_count, has_ngram.sum(1)), False, count, shared)
         for _, bigram in hashes.bigram_parts():
             _count(bigram, np.ones(len(bigram), np.int64), True, count, shared)
+        if earlier is not None:
+            texts += earlier.texts
+            counted = (earlier.pair_count > 0) & config.bigrams
+            _count(earlier.pair[counted], earlier.pair_count[counted], True, count, shared)
         _count(word, type_count[occurs], False, count, shared)
         count[0] = 0  # Bucket 0 stands for no feature.
         least = _least_count(count, MOST_ROWS)
@@ -80,7 +85,7 @@ class FeatureSpace:
         count_V, shared_V = np.zeros(rows + 1, np.int64), np.zeros(rows + 1, np.bool_)
         _number_rows(count, shared, least, count_V, shared_V)
         # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
-        idf = np.log((1 + len(corpus)) / (1 + np.minimum(count_V[1:], len(corpus)))) + 1
+        idf = np.log((1 + texts) / (1 + np.minimum(count_V[1:], texts))) + 1
         weight = idf / idf.max(initial=1.0) * np.where(shared_V[1:], 0.5, 1.0)
         return cls(config, count, count_V, np.append(0, weight).astype(np.float32))
 
@@ -111,6 +116,15 @@ class FeatureSpace:
         for where, bigram in hashes.bigram_parts():
             bigram_row[where] = self.rows(bigram)
         return EncodedFeatures(corpus, RowLists(row_of_type[known], starts(known.sum(1))), bigram_row)
+
+
+def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
+    """Return the row of each hash in a table whose rows, numbered from 1, have these buckets, rising; 0 for none."""
+    if not len(bucket_V):
+        return np.zeros(len(hash_F), np.int64)
+    found_F = (hash_F & np.uint32(buckets - 1)).astype(np.int64)
+    place_F = np.minimum(np.searchsorted(bucket_V, found_F), len(bucket_V) - 1)
+    return np.where(bucket_V[place_F] == found_F, place_F + 1, 0)
 
 
 class _Hashes:

@@ -51,12 +51,13 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
     return part[row]
 
 
-def masks_of(hashes: Int64, labels: Int64) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of validation rows by the hash of each text: one mask, or several when rows are few.
+def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterator[NDArray[np.bool_]]:
+    """Yield masks of validation rows by the hash of each text: one mask, or several when rows are, or are said to be,
+    few.
 
     A row is never held out when no other row would be left to teach its label.
     """
-    few = len(hashes) < CROSS_FIT_BELOW
+    few = len(hashes) < CROSS_FIT_BELOW if few is None else few
     parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):

@@ -23,6 +23,7 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import softmax
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,13 @@ def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[
 
 
 def fit_student(
-    pool: Pool, answers: Answers, weight: float, config: ResolvedConfig, callback: Callback, stop: Stop
+    pool: Pool,
+    answers: Answers,
+    weight: float,
+    config: ResolvedConfig,
+    callback: Callback,
+    stop: Stop,
+    checkpoints: Checkpoints = NOWHERE,
 ) -> Fitted:
     """Cross-fit a student: of each fold, on its training rows and the answers of who knows no other labels."""
     splits = []
@@ -152,7 +159,7 @@ def fit_student(
         splits.append(Split(pool.lesson(fold.train, answer_UC, weight), valid))
     learned = pool.lesson(pool.labelled, answers.of_all, weight)
     with reproducible(config.seed, config.impl):
-        selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop)
+        selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop, checkpoints)
     return Fitted(selected, model, learned, config, len(splits))
 
 

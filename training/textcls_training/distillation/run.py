@@ -23,6 +23,7 @@ from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import fuses_metric_scores, resolve_device
 from textcls_training.fit.interrupt import Stop
 from textcls_training.sentence_encoder import SentenceEncoder
+from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT = 1.0
@@ -72,6 +73,11 @@ class Distillation:
         """Whether somebody else than the model itself answers."""
         return self._encoder is not None or self._unlabelled.probability_UC is not None
 
+    @property
+    def teacher_sha256(self) -> str | None:
+        """The hash of the encoder that answers; None if none does."""
+        return None if self._encoder is None else self._encoder.fingerprint
+
     def run(
         self,
         given: LabelledTexts,
@@ -80,6 +86,7 @@ class Distillation:
         alone: Fitted,
         callback: Callback,
         stop: Stop,
+        checkpoints: Checkpoints = NOWHERE,
     ) -> DistillationOutcome:
         """Let the teacher answer and the student learn, and keep whom held-out rows prefer.
 
@@ -90,6 +97,7 @@ class Distillation:
             alone: the model of the labelled texts alone.
             callback: told of progress.
             stop: by which somebody may end it; what is kept is then `alone`.
+            checkpoints: where fits keep their states.
 
         Raises:
             ConfigError: training diverged.
@@ -97,12 +105,14 @@ class Distillation:
         """
         texts = [*given.texts, *(valid.texts if valid else ()), *self._unlabelled.texts]
         pool, hashes = self._pool(texts, given, valid, dataset, alone)
-        teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop)
+        teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop, checkpoints)
         answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
         if answers is None:
             return DistillationOutcome(distil.interrupted(alone), None)
         weight = self._config.unlabelled_weight or WEIGHT
-        student = distil.fit_student(pool, answers, weight, self._resolved(given, pool, alone), callback, stop)
+        resolved = self._resolved(given, pool, alone)
+        kept_in = checkpoints.within("the student")
+        student = distil.fit_student(pool, answers, weight, resolved, callback, stop, kept_in)
         if stop.requested:
             return DistillationOutcome(distil.interrupted(alone), None)
         kept = self._config.unlabelled_weight is not None or distil.better(student, alone)
@@ -147,14 +157,21 @@ class Distillation:
         return pool, hashes
 
     def _teacher(
-        self, texts: list[str], pool: Pool, hashes: Int64, config: ResolvedConfig, callback: Callback, stop: Stop
+        self,
+        texts: list[str],
+        pool: Pool,
+        hashes: Int64,
+        config: ResolvedConfig,
+        callback: Callback,
+        stop: Stop,
+        checkpoints: Checkpoints,
     ) -> Teacher:
         if self._unlabelled.probability_UC is not None:
             return GivenAnswers(self._given(self._unlabelled.probability_UC, hashes, pool))
         if self._encoder is not None:
             vectors = self._encoder.encode(texts, callback, lambda: stop.requested)
             return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
-        return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop)
+        return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop, checkpoints)
 
     def _given(self, probability_UC: Float32, hashes: Int64, pool: Pool) -> Float32:
         """Return the probabilities of all texts of the pool; NaN of labelled texts that nobody has answered."""

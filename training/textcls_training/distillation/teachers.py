@@ -24,6 +24,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import softmax
 from textcls_training.sentence_encoder import Float16, as_float64
+from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
 
 class Teacher(Protocol):
@@ -63,16 +64,27 @@ class SelfTeacher:
 
     name = "itself"
 
-    def __init__(self, pool: Corpus, hashes: Int64, classes: int, config: ResolvedConfig, stop: Stop) -> None:
-        """Take the tokens and hashes of all texts of the pool, and how the model is trained."""
+    def __init__(
+        self,
+        pool: Corpus,
+        hashes: Int64,
+        classes: int,
+        config: ResolvedConfig,
+        stop: Stop,
+        checkpoints: Checkpoints = NOWHERE,
+    ) -> None:
+        """Take the tokens and hashes of all texts of the pool, how the model is trained, and where it is kept."""
+        self._checkpoints, self._asked = checkpoints, 0
         self._pool, self._hashes, self._classes, self._config, self._stop = pool, hashes, classes, config, stop
 
     def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
         """Cross-fit the model on `text_T`, which calibrates it, and let that of all of them answer."""
         rows = Dataset(self._pool.select(text_T), label_T)
         splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], label_T)]
+        self._asked += 1
+        kept_in = self._checkpoints.within(f"teacher {self._asked}")
         with reproducible(self._config.seed, self._config.impl):
-            selected, trainer = CrossFit(rows, splits, self._classes, self._config, self._stop).run(NOBODY)
+            selected, trainer = CrossFit(rows, splits, self._classes, self._config, self._stop, kept_in).run(NOBODY)
             if self._stop.requested:
                 return None
             found = selected.calibration

@@ -15,6 +15,7 @@ from textcls import features
 from textcls.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
+from textcls_training.data.earlier_counts import added
 from textcls_training.data.feature_space import FeatureSpace, bigram_parts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
@@ -115,7 +116,10 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
     space = model.hashed_views[0].space
-    bigrams = _features(views[0], space, *_unique(_bigrams(corpus, space)))
+    pair, times = _unique(_bigrams(corpus, space))
+    if corpus.earlier is not None and space.config.bigrams:
+        pair, times = added((pair, times), (corpus.earlier.pair, corpus.earlier.pair_count))
+    bigrams = _features(views[0], space, pair, times)
     unseen = None
     if model.vector_view is not None:
         unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))

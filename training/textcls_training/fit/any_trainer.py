@@ -6,17 +6,27 @@ compiled loop for the default model. Which of them a training has is settled bef
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.data.arrays import Float32
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.batches import epoch_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.state.arrays_file import Arrays
+from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState, Learned
+
+STEPS_TAKEN = "steps_taken"
 
 
 class AnyTrainer(ABC):
@@ -27,25 +37,79 @@ class AnyTrainer(ABC):
         epochs: how many whole epochs there were.
         step_number: how many steps.
         steps: how many there are in all epochs, over which rates rise and fall.
+        keep: called between steps, now and then, for whoever keeps the state of the fit.
     """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         self.config, self.dataset, self.classes, self.stop = config, dataset, classes, stop or Stop()
-        self.steps = config.epochs * -(-len(dataset.labels) // config.optim.batch_size)
+        self.steps_an_epoch = -(-len(dataset.labels) // config.optim.batch_size)
+        self.steps = config.epochs * self.steps_an_epoch
         self.step_number = self.epochs = 0
+        self.keep: Callable[[], None] = lambda: None
+        self._resumed_at = 0
 
-    def train(self, epochs: int, callback: Callback = NOBODY) -> None:
-        """Train for `epochs` epochs, or until a stop is requested.
+    def train(self, epochs: int, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE) -> None:
+        """Train for `epochs` epochs, or until a stop is requested, from the start or from a checkpoint.
 
         Raises:
             ConfigError: the loss is not finite.
         """
         callback.phase("training", epochs * len(self.dataset.labels))
-        for number in range(1, epochs + 1):
+        self.begin(checkpoint, callback)
+        self.keep = lambda: checkpoint.offer(self.state)
+        for number in range(self.epochs + 1, epochs + 1):
             self.train_epoch(number, callback)
             if self.stop.requested:
                 return
             callback.epoch(number, None)
+        checkpoint.finish(self.last_state)
+
+    def batches(self, number: int) -> Iterator[Int64]:
+        """Yield the batches of an epoch, in an order that hangs on seed and epoch alone; those left if it goes on."""
+        rng = np.random.default_rng([self.config.seed, number])
+        taken, self._resumed_at = max(0, self._resumed_at - (number - 1) * self.steps_an_epoch), 0
+        batches = epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)
+        return islice(batches, taken, None)
+
+    def state(self) -> FitState:
+        """Return all that later steps hang on; the arrays are those that training goes on with."""
+        epochs, within = divmod(self.step_number, max(1, self.steps_an_epoch))
+        where = f"in epoch {epochs + 1}" if within else f"after epoch {epochs}"
+        arrays = {STEPS_TAKEN: np.array(self.step_number), **self.arrays()}
+        return FitState(arrays, f"{where} of {self.config.epochs}", self.step_number >= self.steps)
+
+    def last_state(self) -> FitState:
+        """Return the state in which a fit ends, with what another training needs to begin with it."""
+        state = self.state()
+        return replace(state, arrays={**state.arrays, **self.spaces()})
+
+    def begin(self, checkpoint: Checkpoint, callback: Callback = NOBODY) -> Arrays | None:
+        """Begin with what an earlier training has learned, if there was one, or go on from the checkpoint, if there is
+        one; return its arrays.
+        """
+        learned, arrays = checkpoint.learned(), checkpoint.load()
+        if learned is not None:
+            self.begin_with(learned)
+        if arrays is not None:
+            self.resume(arrays, callback)
+        return arrays
+
+    def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
+        """Go on from the arrays of a state.
+
+        Raises:
+            ValueError: they are of another model.
+        """
+        own = self.arrays()
+        if any(name not in arrays or arrays[name].shape != array.shape for name, array in own.items()):
+            raise ValueError("the state is of another model")
+        for name, array in own.items():
+            array[...] = arrays[name]
+        self.step_number = self._resumed_at = int(arrays[STEPS_TAKEN])
+        self.epochs, within = divmod(self.step_number, max(1, self.steps_an_epoch))
+        rows = len(self.dataset.labels)
+        batch_size = self.config.optim.batch_size
+        callback.step(self.epochs * rows + within * batch_size)
 
     @abstractmethod
     def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
@@ -53,6 +117,22 @@ class AnyTrainer(ABC):
 
         Raises:
             ConfigError: the loss is not finite.
+        """
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name: not copies, but what is changed."""
+
+    @abstractmethod
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return which features the rows are of, by the names of the views."""
+
+    @abstractmethod
+    def begin_with(self, learned: Learned) -> None:
+        """Begin with what an earlier training has learned of features and labels, in the place of chance.
+
+        Raises:
+            NotImplementedError: models of this kind cannot.
         """
 
     @property

@@ -21,9 +21,26 @@ from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
+from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 
+# What the fit on all rows is called where its state is kept.
+ALL_ROWS = "all rows"
 # What is kept of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
+# In the state of a fit: how many epochs were validated, and the logits of those that are kept.
+_VALIDATED, _LOGITS = "validated", "logits"
+
+
+def split_name(number: int, splits: int) -> str:
+    """Return what the fit of a split, numbered from 0, is called where its state is kept."""
+    return f"split {number + 1} of {splits}"
+
+
+def all_rows_to(epochs: int, config: ResolvedConfig) -> str:
+    """Return what the fit is called whose model is saved: on all rows, or those of the one split, for so long."""
+    if epochs != config.epochs:
+        return f"{ALL_ROWS} to epoch {epochs}"
+    return ALL_ROWS if config.refit else split_name(0, 1)
 
 
 def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> AnyTrainer:
@@ -60,6 +77,7 @@ class ValidatedFit:
         self.trainer = make_trainer(split.train, classes, config, stop)
         self.logits: list[Float32] = []
         self.parts: SplitParts | None = None
+        self._validated = 0
         self._split = split
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
@@ -67,27 +85,49 @@ class ValidatedFit:
         # Of one label a text all are kept, as ever: the epoch that they choose is part of the promise of same bytes.
         self._keeps_all = not split.train.several or an_epoch * config.epochs <= MOST_LOGITS
 
-    def run(self, name: str, callback: Callback = NOBODY, *, keep: bool = False) -> None:
+    def run(
+        self, name: str, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE, *, keep: bool = False
+    ) -> None:
         """Train for all epochs, or until a stop is requested, and validate each whole one.
 
         Args:
             name: what the callback is told.
             callback: told of progress.
+            checkpoint: where the state of the fit is kept, and from which it goes on.
             keep: whether this is the fit that is kept at a stop, which its first validation makes possible.
         """
         trainer = self.trainer
         callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
-        for number in range(1, trainer.config.epochs + 1):
+        self._begin(checkpoint, callback)
+        trainer.keep = lambda: checkpoint.offer(self._state)
+        trainer.stop.possible |= keep and len(self._validation) > 0 and self._validated > 0
+        for number in range(self._validated + 1, trainer.config.epochs + 1):
             trainer.train_epoch(number, callback)
             if trainer.stop.requested:
                 return
             if not self._keeps_all:
                 self.logits.clear()
             self.logits.append(trainer.predict(self._encoded))
+            self._validated = number
             trainer.stop.possible |= keep and len(self._validation) > 0
             callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()
+        checkpoint.finish(trainer.last_state)
+
+    def _state(self) -> FitState:
+        """Return the state of the fit, with what has been validated."""
+        state = self.trainer.state()
+        arrays = {**state.arrays, _VALIDATED: np.array(self._validated)}
+        arrays |= {f"{_LOGITS}.{i}": logits_VRC for i, logits_VRC in enumerate(self.logits)}
+        return replace(state, arrays=arrays)
+
+    def _begin(self, checkpoint: Checkpoint, callback: Callback) -> None:
+        arrays = self.trainer.begin(checkpoint, callback)
+        if arrays is not None:
+            self._validated = int(arrays[_VALIDATED])
+            kept = sum(name.startswith(_LOGITS) for name in arrays)
+            self.logits += [arrays[f"{_LOGITS}.{i}"] for i in range(kept)]
 
     def _score(self) -> EpochScore | None:
         """Score the last epoch, each view alike."""
@@ -116,9 +156,16 @@ class CrossFit:
     """
 
     def __init__(
-        self, dataset: Dataset, splits: Sequence[Split], classes: int, config: ResolvedConfig, stop: Stop
+        self,
+        dataset: Dataset,
+        splits: Sequence[Split],
+        classes: int,
+        config: ResolvedConfig,
+        stop: Stop,
+        checkpoints: Checkpoints = NOWHERE,
     ) -> None:
         self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
+        self.checkpoints = checkpoints
         self.logits: list[list[Float32]] = [[] for _ in splits]
         self.parts: list[SplitParts | None] = [None] * len(splits)
         self.final: AnyTrainer | None = None
@@ -143,8 +190,9 @@ class CrossFit:
         if self.kept is not None and not self.config.refit:
             self.final = self.kept.trainer
         if self.final is None or selected.epochs != self.config.epochs:
+            checkpoint = self.checkpoints.of(all_rows_to(selected.epochs, self.config))
             learned = self.dataset if self.config.refit else self.splits[0].train
-            self.final = fit(learned, self.classes, self.config, selected.epochs, callback, self.stop)
+            self.final = fit(learned, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
         return self._as_it_stands() if self.stop.requested else (selected, self.final)
 
     def _select(self, validation: Validation) -> SelectionResult:
@@ -186,7 +234,7 @@ class CrossFit:
 
     def _fit_all(self) -> None:
         final = make_trainer(self.dataset, self.classes, self.config, self.stop)
-        final.train(self.config.epochs)
+        final.train(self.config.epochs, checkpoint=self.checkpoints.of(ALL_ROWS))
         self.final = final
 
     def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:
@@ -194,7 +242,8 @@ class CrossFit:
         if i == 0:
             self.kept = found
         name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
-        found.run(name, callback, keep=i == 0)
+        checkpoint = self.checkpoints.of(split_name(i, len(self.splits)))
+        found.run(name, callback, checkpoint, keep=i == 0)
         self.logits[i], self.parts[i] = found.logits, found.parts
 
     def _cancel(self) -> None:
@@ -214,6 +263,7 @@ def cross_fit(
     config: ResolvedConfig,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    checkpoints: Checkpoints = NOWHERE,
 ) -> tuple[SelectionResult, TrainedModel]:
     """Let the validation rows of all splits together select the epoch, and return it with the model of all rows.
 
@@ -224,7 +274,7 @@ def cross_fit(
         ConfigError: training diverged.
         KeyboardInterrupt: a stop was requested before it was possible.
     """
-    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop()).run(callback)
+    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
     return selected, trainer.trained_model(selected.calibration.ensemble_weights)
 
 
@@ -235,8 +285,9 @@ def fit(
     epochs: int,
     callback: Callback = NOBODY,
     stop: Stop | None = None,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> AnyTrainer:
     """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`."""
     trainer = make_trainer(dataset, classes, config, stop)
-    trainer.train(epochs, callback)
+    trainer.train(epochs, callback, checkpoint)
     return trainer

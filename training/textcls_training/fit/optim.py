@@ -32,6 +32,11 @@ class AdamWGroup:
         self._square = [torch.zeros_like(p) for p in self.params]
         self._steps = [torch.zeros((), device=p.device) for p in self.params]
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights, and all that later steps hang on besides, by name."""
+        lists = (("weight", self.params), ("mean", self._mean), ("square", self._square), ("steps", self._steps))
+        return {f"{name}.{i}": tensor for name, tensors in lists for i, tensor in enumerate(tensors)}
+
     @torch.no_grad()
     def step(self, factor: float) -> None:
         """Move the weights that have a gradient, at `factor` times the full rate, and forget the gradients."""

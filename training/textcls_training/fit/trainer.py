@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
-from textcls_training.data.batches import epoch_batches, plain_batches
+from textcls_training.data.batches import plain_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
@@ -31,6 +32,7 @@ from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.embedding import Embedding, make_embedding
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
+from textcls_training.state.checkpoints import Learned
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
 _DRAWING = Lock()
@@ -155,13 +157,30 @@ class Trainer(AnyTrainer):
         """
         for learner in self.learners:
             learner.classifier.train()
-        rng = np.random.default_rng([self.config.seed, number])
-        for text_B in epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng):
+        for text_B in self.batches(number):
             if self.stop.requested:
                 return
             loss = self._step(text_B)
             callback.step(len(text_B), loss)
+            self.keep()
         self.epochs = number
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name."""
+        found: dict[str, NDArray[Any]] = {}
+        for i, learner in enumerate(self.learners):
+            found |= {f"{i}.{name}": array for name, array in learner.embedding.arrays().items()}
+        for i, group in enumerate(self.dense):
+            found |= {f"dense.{i}.{name}": tensor.detach().numpy() for name, tensor in group.tensors().items()}
+        return found
+
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: no other training begins with what this one has learned."""
+        return {}
+
+    def begin_with(self, learned: Learned) -> None:
+        """Refuse: only compiled trainers do this."""
+        raise NotImplementedError
 
     def _step(self, text_B: Int64) -> float:
         """Learn from a batch; return the mean loss of a text and a view."""

@@ -15,9 +15,11 @@ Shapes: B texts, T tokens of the longest one, V distinct tokens, K bits, H hashe
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls_training.data.arrays import Bools, Float32, Int64
@@ -70,6 +72,10 @@ class BitEmbedding:
     def dense(self) -> list[Tensor]:
         """The weights that the optimizer of the dense weights moves."""
         return [self.weight_KD]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return none: the optimizer of the dense weights moves the matrix."""
+        return {}
 
     def encode(self, corpus: Corpus) -> EncodedBits:
         """Make the codes of all distinct tokens."""

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.features import FeatureConfig
@@ -28,6 +29,9 @@ class Embedding(Protocol):
     @property
     def dense(self) -> list[Tensor]:
         """The weights that the optimizer of the dense weights moves."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that `update` changes, by name."""
 
     def encode(self, corpus: Corpus) -> Any:
         """Prepare texts, once."""

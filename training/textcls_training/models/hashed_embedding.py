@@ -10,10 +10,11 @@ Shapes: B texts, T tokens of the longest one, X = B T places of the padded batch
 of rows by the tokens of a batch, P distinct rows among these, and number 0 for row 0.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls_training.compiling import compiled
@@ -96,6 +97,10 @@ class HashedEmbedding:
     def dense(self) -> list[Tensor]:
         """None: the table has an optimizer of its own."""
         return []
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return rows and accumulators."""
+        return {"row": self.table.row_VD, "sum": self.table.sum_V}
 
     def encode(self, corpus: Corpus) -> EncodedFeatures:
         """Look up the rows of texts."""

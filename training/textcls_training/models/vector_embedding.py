@@ -8,9 +8,11 @@ Shapes: B texts, T tokens of the longest one, D width, V vectors.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls_training.config.settings import ModelConfig
@@ -46,6 +48,10 @@ class VectorEmbedding:
     def dense(self) -> list[Tensor]:
         """None: nothing moves."""
         return []
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return none: nothing moves."""
+        return {}
 
     def encode(self, corpus: Corpus) -> EncodedWords:
         """Look up the rows of texts."""

@@ -4,21 +4,26 @@ Shapes: V rows of the table, D width, S seeds, C labels, N texts, K batches.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import ModelConfig, OptimConfig
 from textcls_training.data.arrays import Float32, Int64, blocks, starts
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.data.counting import feature_hashes
+from textcls_training.data.earlier_counts import EarlierCounts
+from textcls_training.data.feature_space import FeatureSpace, rows_in
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
 from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches
 from textcls_training.models.constants import VECTOR_LENGTH
 from textcls_training.models.ensemble import HashedView, VectorView, View
 from textcls_training.models.linear_classifier import LinearClassifier
+from textcls_training.state.arrays_file import Arrays
 from textcls_training.vectors.word_vectors import WordVectors
 
 _NOTHING = np.zeros(0, np.int32)
@@ -41,6 +46,7 @@ class Learner:
         table: its rows.
         weights: of attention and head.
         rates: at their highest.
+        steps: how many there were.
     """
 
     def __init__(
@@ -53,7 +59,7 @@ class Learner:
             Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
             Dense.zeros(seeds, width, len(weights.bias_C), plain=plain),
         )
-        self._steps = 0
+        self.steps = 0
 
     @classmethod
     def of_features(
@@ -116,11 +122,52 @@ class Learner:
             factor_K: of the rates.
         """
         norm, moments = self.config.attention == "norm", self._moments
-        steps = self._steps, factor_K
-        self._steps += len(factor_K)
+        steps = self.steps, factor_K
+        self.steps += len(factor_K)
         return train_batches(
             encoded.texts, self.table, self.weights, moments, targets, self.rates, norm, scratch, batches, steps
         )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name: of rows, where these learn, and of the dense weights."""
+        mean, square = self._moments
+        dense = {"dense": self.weights.flat, "mean": mean.flat, "square": square.flat}
+        return {"row": self.table.row_VD, "sum": self.table.sum_V, **dense} if len(self.table.sum_V) else dense
+
+    @property
+    def name(self) -> str:
+        """What the view is called: by what it reads."""
+        if isinstance(self.space, VectorSpace):
+            return "vectors"
+        return "pieces" if self.space.config.ngram_sizes else "words"
+
+    def buckets(self) -> dict[str, NDArray[Any]]:
+        """Return the bucket of each row, and how many buckets there are; nothing of rows that do not learn."""
+        if isinstance(self.space, VectorSpace):
+            return {}
+        return {"bucket": np.flatnonzero(self.space.row_of_bucket), "buckets": np.array(self.space.buckets)}
+
+    def begin_with(self, arrays: Arrays, label_C: Int64, earlier: EarlierCounts) -> None:
+        """Begin with what the same view has learned in an earlier training.
+
+        Args:
+            arrays: those in which it ended, with their `buckets`.
+            label_C: of each of its labels the number that it has now.
+            earlier: the features that it knew.
+        """
+        weights = self.weights
+        seeds, width = weights.seed_SD.shape
+        was = Dense.zeros(seeds, width, len(label_C), plain=not len(weights.forget_DD))
+        was.flat[:] = arrays["dense"]
+        for now_XX, was_XX in zip(weights[1:4], was[1:4], strict=True):
+            now_XX[:] = was_XX
+        weights.bias_C[label_C], weights.head_CX[label_C] = was.bias_C, was.head_CX
+        if isinstance(self.space, FeatureSpace):
+            hash_F = feature_hashes(earlier, self.space.config)
+            row_F, was_F = self.space.rows(hash_F), rows_in(hash_F, arrays["bucket"], int(arrays["buckets"]))
+            known = (row_F > 0) & (was_F > 0)
+            self.table.row_VD[row_F[known]] = arrays["row"][was_F[known]]
+            self.table.sum_V[row_F[known]] = arrays["sum"][was_F[known]]
 
     def predict(self, encoded: Encoded) -> Float32:
         """Return the logits [N, C] of texts."""

@@ -4,17 +4,17 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64, starts
-from textcls_training.data.batches import epoch_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
@@ -25,6 +25,8 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.models.ensemble import VECTORS, TrainedModel
+from textcls_training.state.arrays_file import Arrays
+from textcls_training.state.checkpoints import Learned
 
 # Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
 STEPS_AT_ONCE: Final = 32
@@ -72,12 +74,12 @@ class CompiledTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
-        rng = np.random.default_rng([self.config.seed, number])
-        for batches in _some(epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)):
+        for batches in _some(self.batches(number)):
             if self.stop.requested:
                 return
             for text_B, loss in zip(batches, self._train(batches), strict=True):
                 callback.step(len(text_B), loss)
+            self.keep()
         self.epochs = number
 
     def _train(self, batches: Sequence[Int64]) -> list[float]:
@@ -97,6 +99,30 @@ class CompiledTrainer(AnyTrainer):
             if not math.isfinite(mean):
                 raise diverged(f" at step {first + k}: the loss is not finite")
         return means
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that steps change, by name."""
+        return _of_views({learner.name: learner.arrays() for learner in self.learners})
+
+    def spaces(self) -> dict[str, NDArray[Any]]:
+        """Return which features the rows are of, by the names of the views."""
+        return _of_views({learner.name: learner.buckets() for learner in self.learners})
+
+    def begin_with(self, learned: Learned) -> None:
+        """Begin with what an earlier training has learned of features and labels, in the place of chance."""
+        earlier = self.dataset.corpus.earlier
+        assert earlier is not None
+        for learner in self.learners:
+            of_view = {
+                name: learned.arrays[f"{learner.name}.{name}"] for name in (*learner.arrays(), *learner.buckets())
+            }
+            learner.begin_with(of_view, learned.label_C, earlier)
+
+    def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
+        """Go on from the arrays of a state."""
+        super().resume(arrays, callback)
+        for learner in self.learners:
+            learner.steps = self.step_number
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
         """Yield what jobs of views come to, which share nothing: all at once, the first one in this thread."""
@@ -150,6 +176,10 @@ def targets_of(dataset: Dataset, classes: int, config: ResolvedConfig) -> Target
     row, column = np.nonzero(dataset.probability_RC)
     start = starts(np.bincount(row, minlength=rows))
     return Targets(start, column.astype(np.int32), dataset.probability_RC[row, column], weight_N, *weights, FOCUS)
+
+
+def _of_views(found: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {f"{view}.{name}": array for view, arrays in found.items() for name, array in arrays.items()}
 
 
 def _some(batches: Iterator[Int64]) -> Iterator[list[Int64]]:

@@ -1,0 +1,27 @@
+"""A training that is killed at any moment goes on, to the bytes of one that was never killed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_training_that_is_killed_20_times_at_random_moments_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    options = {"epochs": 4, "dim": 8, "vectors": "none"}
+    folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
+    done = subprocess.run(
+        [sys.executable, Path(__file__).parent / "killed.py", tmp_path, json.dumps(options), "20"],
+        env={**os.environ, "PYTHONPATH": folders},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["killed"] == 20
+    assert found["went_on"] >= 10
+    assert len(found["hashes"]) > 3
+    assert set(found["hashes"]) == {found["hashes"][0]}

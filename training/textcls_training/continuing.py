@@ -1,0 +1,254 @@
+"""Going on from a finished training with new rows, and keeping a training so that another can go on from it.
+
+There are two ways, and which one it is hangs on the state alone:
+
+- It holds all rows. Then all of them, old and new, are trained on anew: to the bytes of a training on both together.
+- It holds a sample of them. Then each fit begins with what the same fit has learned: rows of the table and their
+  accumulators, attention and head. It knows all features that there ever were, by their counts, and goes through the
+  sample and the new rows in half the usual epochs. A split goes on from the fit of the same split, and holds out the
+  rows that this one held out, and its share of the new ones; so no fit has ever learned from its validation rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from textcls._util.spill import IN_MEMORY, Spill
+from textcls.errors import ConfigError, InputError
+from textcls.features import FeatureConfig, word_hashes
+from textcls.labels import labels_problem
+from textcls_training.config.resolve import (
+    ResolvedConfig,
+    default_epochs,
+    default_epochs_of_several,
+    default_optim,
+)
+from textcls_training.config.settings import OPTIONS, ModelConfig, TrainConfig, from_options
+from textcls_training.data.arrays import Int64
+from textcls_training.data.counting import after, counts_of
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.feature_space import rows_in
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import masks_of
+from textcls_training.fit.cross_fit import all_rows_to, split_name
+from textcls_training.state.checkpoints import After, Checkpoints, Learned
+from textcls_training.state.finished import Facts, Finished, content
+from textcls_training.state.folder import StateFolder
+from textcls_training.state.identity import plain
+from textcls_training.state.rehearsal import NO_PART, Rehearsal, joined
+
+# What weights were learned for: another choice would be another model.
+_STRUCTURE: Final = (
+    "mixing", "attention", "embedding", "values", "ngrams", "bigrams", "dim", "max_tokens", "vectors", "head", "impl",
+)  # fmt: skip
+# Of the usual epochs, those that a fit needs which has learned before.
+EPOCHS_SHARE: Final = 0.5
+
+
+class Continuation:
+    """A training that goes on from a finished one.
+
+    Attributes:
+        finished: the training before.
+        new: the rows that are new.
+        given: the rows that it trains on: those kept of earlier trainings, then the new ones.
+        config: what was told: the options that are not given are those of the training before.
+    """
+
+    def __init__(self, finished: Finished, new: LabelledTexts, config: TrainConfig) -> None:
+        """Join what is kept and what is new.
+
+        Raises:
+            InputError: rows have one label there and several here.
+            ConfigError: an option asks for another model.
+        """
+        facts = finished.facts
+        if facts.several != (new.label_sets is not None):
+            kinds = ("several labels a text", "one label a text")
+            told = kinds if facts.several else kinds[::-1]
+            raise InputError(f"The rows of {finished.path} have {told[0]}, and the new ones {told[1]}.")
+        if new.rationales is not None:
+            raise ConfigError("Rationales cannot be learned from yet where a training goes on; leave the column out.")
+        self.finished, self.new = finished, new
+        self.config = _merged(finished, config)
+        self.given = joined(finished.rehearsal.rows, new)
+
+    @property
+    def anew(self) -> bool:
+        """Whether all rows are there, and are trained on anew."""
+        return self.finished.facts.whole
+
+    @property
+    def rows(self) -> int:
+        """How many rows there ever were."""
+        return self.finished.facts.rows + len(self.new.texts)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """All labels, sorted; of some there may be no row.
+
+        Raises:
+            InputError: a model file could not hold them.
+        """
+        names = sorted({*self.finished.facts.labels, *self.given.labels_in_use()})
+        if why := labels_problem(names):
+            raise InputError(f"Of the labels, old and new ones, {why}.")
+        return names
+
+    def sentence(self) -> str:
+        """Return in one line what is done."""
+        facts, sample = self.finished.facts, len(self.finished.rehearsal.rows.texts)
+        first = [repr(name) for name in sorted(self.new.labels_in_use() - set(facts.labels))]
+        new = f"{len(self.new.texts):,} new ones" + (f", with the new label {' and '.join(first[:3])}" if first else "")
+        if self.anew:
+            return f"{self.finished.path} holds all of its {facts.rows:,} rows: training anew on them and {new}."
+        return f"Going on from {self.finished.path}: {sample:,} of its {facts.rows:,} rows are rehearsed, beside {new}."
+
+    def datasets(self, valid: LabelledTexts | None, spill: Spill = IN_MEMORY) -> tuple[Dataset, list[Split], Int64]:
+        """Return all rows at hand, the train-valid splits, and which of these holds out each row.
+
+        Args:
+            valid: validation rows, if such are given.
+            spill: where arrays of one number a token lie.
+        """
+        facts, rehearsal, counts = self.finished.facts, self.finished.rehearsal, self.finished.counts
+        assert counts is not None
+        sample = len(rehearsal.rows.texts)
+        dataset = Dataset.of(self.given, self.names, self.config.max_tokens, spill)
+        dataset = dataset._replace(corpus=after(dataset.corpus, counts, np.arange(sample)))
+        if valid is not None:
+            split = Split(dataset, Dataset.of(valid, self.names, self.config.max_tokens, spill))
+            return dataset, [split], np.full(len(self.given.texts), NO_PART)
+        new_labels = dataset.labels[sample:]
+        masks = masks_of(dataset.corpus.hash[sample:], new_labels, few=facts.splits > 1)
+        part = np.append(rehearsal.part, np.full(len(self.new.texts), NO_PART))
+        for i, mask in enumerate(masks):
+            part[sample:][mask] = i
+        return dataset, [self._split(dataset, part == i, i) for i in range(facts.splits)], part
+
+    def _split(self, dataset: Dataset, mask: Any, number: int) -> Split:
+        """Return a split whose training rows know the features alone that those of the same split have known."""
+        split, earlier = dataset.split(mask), dataset.corpus.earlier
+        assert earlier is not None
+        fit = split_name(number, self.finished.facts.splits)
+        arrays = self.finished.learned(fit, "words.bucket", "words.buckets")
+        types, pairs = (
+            rows_in(hashes, arrays["words.bucket"], int(arrays["words.buckets"])) > 0
+            for hashes in (word_hashes(earlier.types), earlier.pair)
+        )
+        train = split.train
+        return Split(train._replace(corpus=replace(train.corpus, earlier=earlier.only(types, pairs))), split.valid)
+
+    def resolved(self, found: ResolvedConfig, dataset: Dataset) -> ResolvedConfig:
+        """Return the configuration of the model before, with rates and epochs for all rows that there ever were.
+
+        Raises:
+            InputError: the file of the vectors is another.
+        """
+        facts, several = self.finished.facts, dataset.several
+        if facts.vectors_sha256 != (found.vectors.sha256 if found.vectors else None):
+            raise InputError(
+                f"The vectors of {facts.vectors} are not those that {self.finished.path} has learned with."
+            )
+        usual = default_epochs(self.rows, len(self.names))
+        if several:
+            share = self.rows / len(dataset.labels)
+            usual = default_epochs_of_several(share * float(np.median(dataset.label_mass(len(self.names)))))
+        told, tokens = self.config.epochs, len(dataset.corpus.token) / len(dataset.labels)
+        faster = facts.even_attention and not several
+        return replace(
+            found,
+            model=ModelConfig(**facts.model),
+            features=FeatureConfig.from_json(facts.features),
+            even_attention=facts.even_attention,
+            least_buckets=facts.least_buckets,
+            epochs=told or max(1, round(EPOCHS_SHARE * usual)),
+            optim=default_optim(self.rows, tokens, told or usual, several=several, faster=faster),
+        )
+
+    def checkpoints(self, kept: Checkpoints) -> Checkpoints:
+        """Return where fits keep their states, which begin with what those before have learned."""
+        return After(kept, self._learned)
+
+    def _learned(self, fit: str) -> Learned:
+        """Return what a fit begins with: what the same fit has learned, or else that on all rows."""
+        facts = self.finished.facts
+        same = {split_name(i, facts.splits) for i in range(facts.splits)}
+        number = {name: i for i, name in enumerate(self.names)}
+        labels = np.array([number[name] for name in facts.labels], np.int64)
+        return Learned(self.finished.learned(fit if fit in same else facts.all_rows), labels)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what the file says of the training before."""
+        return {"rows": self.finished.facts.rows, "rehearsed": len(self.finished.rehearsal.rows.texts)}
+
+
+def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
+    """Return the options of the training before, where others are not given."""
+    facts, found = finished.facts, {}
+    for name, option in OPTIONS.items():
+        now, was = getattr(config, name), facts.options.get(name, option.default)
+        other = now != option.default and plain(now) != plain(was)
+        if other and name in _STRUCTURE and not facts.whole:
+            raise ConfigError(
+                f"{name} is {plain(was)} in {finished.path}, and what it has learned is for that alone; leave it out."
+            )
+        found[name] = now if other else was
+    if not facts.whole:
+        found["vectors"] = facts.vectors
+    return from_options(found)
+
+
+def keep(
+    folder: StateFolder,
+    given: LabelledTexts,
+    dataset: Dataset,
+    part: Int64,
+    names: Sequence[str],
+    config: TrainConfig,
+    resolved: ResolvedConfig,
+    *,
+    splits: int,
+    epochs: int,
+    rows: int,
+    alone: str | None,
+) -> None:
+    """Keep a finished training so that another can go on from it.
+
+    Args:
+        folder: its state.
+        given: its rows.
+        dataset: likewise, as training counts them.
+        part: which split held each out.
+        names: its labels.
+        config: what was told.
+        resolved: how it was trained.
+        splits: how many there were.
+        epochs: after how many the fit on all rows ended.
+        rows: how many rows there were, in earlier trainings, too.
+        alone: why no other can go on from it; None if one can.
+    """
+    rehearsal = Rehearsal.of(given, dataset.labels, part, config.rehearsal_rows)
+    whole = rehearsal.whole and rows == len(given.texts)
+    vectors = resolved.vectors
+    facts = Facts(
+        labels=list(names),
+        several=dataset.several,
+        rows=rows,
+        splits=splits,
+        all_rows=all_rows_to(epochs, resolved),
+        options={name: plain(getattr(config, name)) for name in OPTIONS},
+        features=asdict(resolved.features),
+        model=asdict(resolved.model),
+        even_attention=resolved.even_attention,
+        least_buckets=resolved.least_buckets,
+        vectors="none" if vectors is None else str(config.vectors or "english"),
+        vectors_sha256=None if vectors is None else vectors.sha256,
+        alone=alone,
+        whole=whole,
+    )
+    fits = set() if whole or alone else {facts.all_rows, *(split_name(i, splits) for i in range(splits))}
+    folder.finish(*content(facts, rehearsal, counts_of(dataset.corpus) if fits else None), fits)

@@ -1,0 +1,126 @@
+"""What is kept of a finished training, so that another goes on from it with more rows.
+
+    rows            all of them, or a sample to rehearse (`rehearsal`)
+    counts          how often tokens and pairs of neighbours occurred in all rows; unless all rows are kept
+    facts           options, labels, what was resolved of the model
+
+Beside it stand the last checkpoints of the fits, again unless all rows are kept.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls_training.data.earlier_counts import EarlierCounts
+from textcls_training.state import arrays_file
+from textcls_training.state.arrays_file import Arrays, DamagedError
+from textcls_training.state.folder import FINISHED, FORMAT, file_of
+from textcls_training.state.rehearsal import Rehearsal, text_arrays, texts_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is said of a finished training, as plain data.
+
+    Attributes:
+        labels: their names, in the order of their numbers.
+        several: whether a text may have several.
+        rows: how many rows there were in all, in earlier trainings, too.
+        splits: how many train-valid splits there were.
+        all_rows: what the fit on all rows is called.
+        options: those of the training.
+        features, model: as in the metadata of a model.
+        even_attention, least_buckets: as in `ResolvedConfig`.
+        vectors: "none", "english", or the file of the vectors that are part of the model.
+        vectors_sha256: the hash of that file.
+        alone: why no other training can go on from this one; None if one can.
+        whole: whether all rows are kept.
+    """
+
+    labels: list[str]
+    several: bool
+    rows: int
+    splits: int
+    all_rows: str
+    options: dict[str, Any]
+    features: dict[str, Any]
+    model: dict[str, Any]
+    even_attention: bool
+    least_buckets: int
+    vectors: str
+    vectors_sha256: str | None
+    alone: str | None
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished training.
+
+    Attributes:
+        path: the folder of its state.
+        facts: what is said of it.
+        rehearsal: the rows that are kept.
+        counts: what all rows held; None where all are kept.
+        sha256: of the file that holds all this.
+    """
+
+    path: Path
+    facts: Facts
+    rehearsal: Rehearsal
+    counts: EarlierCounts | None
+    sha256: str
+
+    @classmethod
+    def load(cls, path: Path) -> "Finished":
+        """Read the finished training in the folder at `path`.
+
+        Raises:
+            InputError: there is none, it has not finished, or it is damaged.
+        """
+        file = path / FINISHED
+        if not file.exists():
+            why = "has not finished; give its command once more" if file_of(path).exists() else "is not there"
+            raise InputError(f"The training whose state is to be in {path} {why}.")
+        arrays, about = arrays_file.read(file)
+        try:
+            if about.pop("format") != FORMAT:
+                raise ValueError("another format")
+            facts = Facts(**about)
+            if facts.alone:
+                raise InputError(f"No training can go on from {path}: {facts.alone}; train on all rows anew.")
+            rehearsal = Rehearsal.of_arrays(arrays, facts.labels, whole=facts.whole)
+            counts = None
+            if not facts.whole:
+                types = texts_of("type", arrays)
+                pairs = arrays["pair"], arrays["pair_count"]
+                counts = EarlierCounts(types, arrays["type_count"], *pairs, int(arrays["texts"]))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DamagedError(f"{file} is damaged, or of another version; train anew.") from error
+        return cls(path, facts, rehearsal, counts, hashlib.sha256(file.read_bytes()).hexdigest())
+
+    def learned(self, fit: str, *wanted: str) -> Arrays:
+        """Return the arrays of a fit of this training, or those that are wanted.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        return arrays_file.read(file_of(self.path, fit), *wanted)[0]
+
+
+def content(facts: Facts, rehearsal: Rehearsal, counts: EarlierCounts | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arrays of a finished training, and what is said of them."""
+    arrays = {} if facts.alone else rehearsal.arrays(facts.labels)
+    if counts is not None:
+        arrays |= {
+            **text_arrays("type", counts.types),
+            "type_count": counts.count,
+            "pair": counts.pair,
+            "pair_count": counts.pair_count,
+            "texts": np.array(counts.texts),
+        }
+    return arrays, asdict(facts)

@@ -1,0 +1,66 @@
+"""What makes a training this one and no other, so that it never goes on from the state of another."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.config.settings import OPTIONS, TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.unlabelled import UnlabelledTexts
+
+# Options that change no byte of the model.
+_WITHOUT_EFFECT: Final = ("max_memory",)
+
+
+def identity(
+    given: LabelledTexts,
+    valid: LabelledTexts | None,
+    unlabelled: UnlabelledTexts | None,
+    config: TrainConfig,
+    resolved: ResolvedConfig,
+    versions: Mapping[str, str],
+    earlier: str | None = None,
+    teacher: str | None = None,
+) -> dict[str, Any]:
+    """Return hashes of the rows, all options, and versions, by the names under which people know them.
+
+    Args:
+        given: the rows.
+        valid: validation rows, if such are given.
+        unlabelled: texts without labels, if such are given.
+        config: what was told.
+        resolved: what was decided.
+        versions: of packages.
+        earlier: the hash of the finished training that this one goes on from.
+        teacher: the hash of the encoder that answers texts without labels.
+    """
+    return {
+        "training rows": _hash_of(given),
+        "validation rows": None if valid is None else _hash_of(valid),
+        "unlabelled texts": None if unlabelled is None else unlabelled.sha256(),
+        "the state it goes on from": earlier,
+        "columns": [*given.text_columns, given.label_column],
+        "options": {name: plain(getattr(config, name)) for name in OPTIONS if name not in _WITHOUT_EFFECT},
+        "model": None if config.model is None else asdict(config.model),
+        "rates": None if config.optim is None else asdict(config.optim),
+        "the hash of the vectors": None if resolved.vectors is None else resolved.vectors.sha256,
+        "the hash of the teacher": teacher,
+        "versions": dict(versions),
+    }
+
+
+def _hash_of(rows: LabelledTexts) -> str:
+    digest = hashlib.sha256(rows.sha256().encode())
+    digest.update(json.dumps([*map(list, rows.rationales or ())]).encode())
+    return digest.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Return the value of an option as JSON has it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,136 @@
+"""The rows that a state keeps, to be rehearsed when training goes on: all rows, or a sample of them.
+
+The sample holds the rows of the smallest hashes, and of each label some rows whatever their hashes. So it hangs on the
+rows alone, and a sample of a sample and of new rows is a sample of all rows that there ever were.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls_training.data.arrays import Float32, Int32, Int64, starts
+from textcls_training.data.label_matrix import LabelMatrix
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.state.arrays_file import Arrays
+
+# Another seed than that of splits, whose validation rows are those of the smallest hashes.
+_SEED: Final = 2027
+# Rows of each label that are in the sample at least, as far as there are.
+LEAST_OF_A_LABEL: Final = 20
+# The part of a row that no split held out.
+NO_PART: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Rows that are kept.
+
+    Attributes:
+        rows: the rows, in their order.
+        part: which split held each out [R], from 0; `NO_PART` for none.
+        whole: whether these are all rows that there were.
+    """
+
+    rows: LabelledTexts
+    part: Int64
+    whole: bool
+
+    @classmethod
+    def of(cls, given: LabelledTexts, labels: Int64, part: Int64, limit: int) -> "Rehearsal":
+        """Keep at most `limit` rows.
+
+        Args:
+            given: the rows.
+            labels: a number of the label of each, by which labels get their rows; of several that of the rarest.
+            part: as the attribute.
+            limit: how many are kept.
+        """
+        which = np.arange(len(given.texts)) if len(given.texts) <= limit else _sample(given.texts, labels, limit)
+        return cls(rows_of(given, which), part[which], len(which) == len(given.texts))
+
+    def arrays(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the rows as arrays, their labels as numbers of `names`."""
+        rows, found = self.rows, {**text_arrays("text", self.rows.texts), "part": self.part}
+        if rows.label_sets is None:
+            number = {name: i for i, name in enumerate(names)}
+            found["label"] = np.array([number[label] for label in rows.labels], np.int64)
+        else:
+            sets = LabelMatrix.of(rows.label_sets, names)
+            found |= {"set_start": sets.start, "set_label": sets.label, "set_probability": sets.probability}
+        if rows.weights is not None:
+            found["weight"] = np.array(rows.weights, np.float64)
+        return found
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays, names: Sequence[str], *, whole: bool) -> "Rehearsal":
+        """Return the rows that `arrays` has made arrays of."""
+        rows = LabelledTexts(texts=texts_of("text", arrays))
+        if "weight" in arrays:
+            rows = replace(rows, weights=arrays["weight"].tolist())
+        if "label" in arrays:
+            rows = replace(rows, labels=[names[i] for i in arrays["label"].tolist()])
+        else:
+            sets = _sets(arrays["set_start"], arrays["set_label"], arrays["set_probability"], names)
+            rows = replace(rows, label_sets=sets)
+        return cls(rows, arrays["part"], whole)
+
+
+def rows_of(given: LabelledTexts, which: Int64) -> LabelledTexts:
+    """Return some rows."""
+    chosen = which.tolist()
+    return replace(
+        given,
+        texts=[given.texts[i] for i in chosen],
+        labels=[given.labels[i] for i in chosen] if given.label_sets is None else (),
+        label_sets=None if given.label_sets is None else [given.label_sets[i] for i in chosen],
+        weights=None if given.weights is None else [given.weights[i] for i in chosen],
+        rationales=None if given.rationales is None else [given.rationales[i] for i in chosen],
+    )
+
+
+def joined(earlier: LabelledTexts, new: LabelledTexts) -> LabelledTexts:
+    """Return earlier rows and new ones, with the columns of the new ones."""
+    weights = None
+    if earlier.weights is not None or new.weights is not None:
+        weights = [weight for rows in (earlier, new) for weight in rows.weights or [1.0] * len(rows.texts)]
+    return replace(
+        new,
+        texts=[*earlier.texts, *new.texts],
+        labels=[*earlier.labels, *new.labels],
+        label_sets=None if new.label_sets is None else [*(earlier.label_sets or ()), *new.label_sets],
+        weights=weights,
+    )
+
+
+def _sample(texts: Sequence[str], labels: Int64, limit: int) -> Int64:
+    hash_R = np.array([mmh3.hash(text.encode("utf-8", "surrogatepass"), _SEED, signed=False) for text in texts])
+    by_label = np.lexsort((hash_R, labels))
+    size = np.unique(labels[by_label], return_counts=True)[1]
+    rank_R = np.empty(len(texts), np.int64)
+    rank_R[by_label] = np.arange(len(texts)) - np.repeat(np.cumsum(size) - size, size)
+    first = np.lexsort((hash_R, rank_R >= LEAST_OF_A_LABEL))[:limit]
+    return np.sort(first)
+
+
+def _sets(start: Int64, label: Int32, probability: Float32, names: Sequence[str]) -> list[dict[str, float]]:
+    flat = [(names[i], share) for i, share in zip(label.tolist(), probability.tolist(), strict=True)]
+    ends = start.tolist()
+    return [dict(flat[begin:end]) for begin, end in pairwise(ends)]
+
+
+def text_arrays(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return texts as arrays: their bytes in UTF-8, and where each begins."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    length = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return {name: np.frombuffer(b"".join(encoded), np.uint8), f"{name}_start": starts(length)}
+
+
+def texts_of(name: str, arrays: Arrays) -> list[str]:
+    """Return the texts that `text_arrays` has made arrays of."""
+    content, ends = arrays[name].tobytes(), arrays[f"{name}_start"].tolist()
+    return [content[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(ends)]
