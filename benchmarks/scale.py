@@ -37,7 +37,8 @@ from textcls_training.studies.runner import CommandError, last_words, markdown_t
 
 DEFAULTS, FAST = "fastText, 2-grams", "fastText, 2-grams, dim 50, lr 0.5"
 LINEAR: Final = "hashing + SGD"
-MODELS: Final = (OURS, f"{OURS} --ngrams none", DEFAULTS, FAST, LINEAR)
+BOUNDED: Final = f"{OURS} --max-memory 4GB"
+MODELS: Final = (BOUNDED, f"{BOUNDED} --ngrams none", DEFAULTS, FAST, LINEAR)
 FASTTEXT: Final[dict[str, dict[str, Any]]] = {
     DEFAULTS: {"wordNgrams": 2},
     FAST: {"wordNgrams": 2, "dim": 50, "bucket": 200_000, "lr": 0.5},

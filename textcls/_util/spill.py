@@ -8,6 +8,7 @@ system keeps in memory what there is room for.
 import mmap
 import os
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
@@ -53,7 +54,7 @@ class Spill:
         """Return a new file without a name."""
         return TemporaryFile(dir=self.folder)
 
-    def room(self) -> Any:
+    def room(self) -> AbstractContextManager[None]:
         """Say in one sentence when there is no room for a file."""
         return no_space_for(
             f"A temporary file in {self.folder or gettempdir()}",

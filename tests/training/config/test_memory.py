@@ -27,7 +27,7 @@ def test_a_size_is_a_number_of_bytes_with_a_unit_or_without(given: object, bytes
 
 @pytest.mark.parametrize("given", ["2XB", "GB", "-2GB", "999MB", True, 2.5, "nan", "1e9"])
 def test_any_other_size_is_refused_with_an_example(given: object) -> None:
-    with pytest.raises(ConfigError, match=r"^max_memory must be a size from 1000 MB on, such as 2GB, not "):
+    with pytest.raises(ConfigError, match=r"^max_memory must be a size of at least 1 GB, such as 2GB, not "):
         from_options({"max_memory": given})
 
 

@@ -209,7 +209,9 @@ class Bytes:
         """Return the number of bytes."""
         number = self._number(value)
         if number is None or not self.least <= number < math.inf:
-            raise ConfigError(f"{name} must be a size from {self.least // 10**6} MB on, such as 2GB, not {value!r}.")
+            raise ConfigError(
+                f"{name} must be a size of at least {self.least / 10**9:g} GB, such as 2GB, not {value!r}."
+            )
         return int(number)
 
     @staticmethod
