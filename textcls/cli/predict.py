@@ -41,8 +41,8 @@ from textcls.jobs.engines import EngineName
     type=click.Path(allow_dash=True),
     required=True,
     help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx, optionally followed by .gz, .bz2, .xz or .zst; - "
-    "writes to standard output. Or a folder, which ends in /: each file of DATA is answered into one of its name there, "
-    "and only those that are missing.",
+    "writes to standard output. Or a folder, which ends in /: each file of DATA is answered into its own there, and "
+    "only those that are missing.",
 )
 @click.option(
     "--output-format",
