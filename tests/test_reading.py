@@ -53,7 +53,9 @@ def test_several_labels_come_as_such() -> None:
 
 @pytest.mark.parametrize("given", [{"text": ["a"]}, 5, None])
 def test_what_is_no_table_is_told(given: Any) -> None:
-    with pytest.raises(textcls.InputError, match=r"^A \w+ is no table: pandas, polars, pyarrow or datasets have such"):
+    with pytest.raises(
+        textcls.InputError, match=r"^A \w+ is not a table; pass one of pandas, polars, pyarrow or datasets"
+    ):
         textcls.read(given)
 
 

@@ -84,7 +84,7 @@ def test_without_answers_there_is_no_precision() -> None:
 def test_a_target_that_is_no_share_is_refused(target: float) -> None:
     with pytest.raises(ConfigError, match="A target precision is a number from 0 to 1"):
         choose(target, CONFIDENCE, RIGHT)
-    with pytest.raises(ConfigError, match="there are none"):
+    with pytest.raises(ConfigError, match="There are no rows to choose a threshold on"):
         choose(0.5, CONFIDENCE[:0], RIGHT[:0])
 
 

@@ -106,7 +106,7 @@ def test_the_output_format_asked_for_counts_more_than_the_name(model_path: Path,
 def test_an_output_whose_name_says_no_format_is_a_wrong_call(model_path: Path, tmp_path: Path) -> None:
     result = run("predict", model_path, write(tmp_path / "new.jsonl", TEXTS), "-o", tmp_path / "out.xls")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "out.xls says no format that can be written" in result.stderr
+    assert "out.xls does not say a format" in result.stderr
 
 
 def test_several_files_are_answered_one_behind_the_other(model_path: Path, tmp_path: Path) -> None:
@@ -188,7 +188,9 @@ def test_a_bad_line_of_a_pipe_is_reported_at_once_if_it_is_skipped(model_path: P
         assert process.stderr is not None
         process.stdin.write(b'{"text": "my card"}\n[]\n')
         process.stdin.flush()
-        assert process.stderr.readline().startswith(b"Note: skipped standard input, line 2: one JSON object a line")
+        assert process.stderr.readline().startswith(
+            b"Note: skipped standard input, line 2: write one JSON object per line"
+        )
         process.stdin.close()
         assert process.wait() == 0
 
@@ -381,7 +383,7 @@ def test_delimiter_and_encoding_of_the_output_are_those_asked_for(model_path: Pa
 @pytest.mark.parametrize(
     ("options", "name", "said"),
     [
-        (("--output-encoding", "latin-1"), "b.csv", "'☃' has no form in latin-1; write UTF-8"),
+        (("--output-encoding", "latin-1"), "b.csv", "'☃' cannot be written in latin-1; write UTF-8"),
         (("--output-encoding", "klingon"), "b.csv", "Unknown encoding 'klingon'"),
         (("--output-encoding", "cp1252"), "b.jsonl", "--output-encoding applies to CSV and TSV"),
         (("--output-delimiter", "tab"), "b.xlsx", "--output-delimiter applies to CSV and TSV"),

@@ -186,7 +186,7 @@ def test_without_ray_its_engine_tells_what_to_install_and_makes_no_folder(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     said = fail(5, "predict", model_path, data, "-o", tmp_path / "out", "--engine", "ray")
-    assert said.endswith("'ray', which is not installed; type: pip install 'textcls[ray]'\n")
+    assert said.endswith("'ray', which is not installed; run: pip install 'textcls[ray]'\n")
     assert not (tmp_path / "out").exists()
 
 
@@ -200,8 +200,8 @@ def test_a_damaged_file_is_told_and_all_others_are_answered(model_path: Path, tm
     result = run(*call, "--quiet")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        f"Error: 1 of 3 files was not answered: {data}/c.parquet is no Parquet file, or it is damaged or cut off; copy "
-        f"or write it again. The others are in {tmp_path}/out/; correct it and type the same again.\n"
+        f"Error: 1 of 3 files was not answered: {data}/c.parquet is not a Parquet file, or it is damaged or cut off; "
+        f"copy or write it again. The others are in {tmp_path}/out/; correct it and type the same again.\n"
     )
     assert sorted(hashes(tmp_path / "out")) == ["a.csv", "b.jsonl"]
     (data / "c.parquet").write_bytes(whole)
@@ -228,7 +228,9 @@ def test_a_full_disk_ends_the_run_since_all_that_follow_would_fail(
 
     monkeypatch.setattr("textcls.data.parquet.Writer.close", full)
     said = fail(6, "predict", model_path, data, "-o", f"{tmp_path}/out/", "--quiet")
-    assert said.endswith("c.parquet cannot be written: No space left on device; make room, or choose another output.\n")
+    assert said.endswith(
+        "c.parquet cannot be written: No space left on device; free some space, or choose another output.\n"
+    )
     assert list(hashes(tmp_path / "out")) == []
 
 

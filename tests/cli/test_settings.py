@@ -89,7 +89,7 @@ top-k = 3
         (
             "epochs = 3",
             2,
-            "textcls.toml: there is no command 'epochs'; there are demo, check, train, evaluate, compare, predict",
+            "textcls.toml: there is no command 'epochs'; there are demo, check, train, train-many, evaluate, compare",
         ),
         ("train = 3", 2, "textcls.toml: 'train' is not a table; write [train], and its options below."),
         ("[train]\nepochs = 0", 2, "textcls.toml, [train] epochs: epochs must be at least 1, not 0."),
@@ -168,6 +168,6 @@ def test_the_shell_is_given_what_completes_commands_and_options() -> None:
         _TEXTCLS_COMPLETE="bash_source"
     )
     words = {"_TEXTCLS_COMPLETE": "bash_complete"}
-    assert complete(**words, COMP_WORDS="textcls tr", COMP_CWORD="1").split() == ["plain,train"]
+    assert complete(**words, COMP_WORDS="textcls tr", COMP_CWORD="1").split() == ["plain,train", "plain,train-many"]
     found = complete(**words, COMP_WORDS="textcls train --ep", COMP_CWORD="2").split()
     assert found == ["plain,--epochs"]

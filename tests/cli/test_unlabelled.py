@@ -29,9 +29,9 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
     assert lines[0] == "Trained on 70 rows, 7 labels, 2 epochs."
     assert (
         lines[1]
-        == "Unlabelled: 111 texts, 1 left out as duplicates of labelled ones; 110 answered by given probabilities."
+        == "Unlabelled: 111 texts, 1 left out as duplicates of labelled ones; 110 labelled by given probabilities."
     )
-    assert lines[2].split() == ["on", "held-out", "rows", "accuracy", "95", "%", "interval", "cross-entropy"]
+    assert lines[2].split() == ["on", "held-out", "rows", "accuracy", "95%", "interval", "cross-entropy"]
     assert [line.partition("  ")[0] for line in lines[3:5]] == ["student", "labels alone"]
     assert "nlabelled texts" in lines[5]
     told = json.loads(succeed(*call, "--output", tmp_path / "m.onnx", "--quiet", "--json"))["distillation"]
@@ -52,7 +52,7 @@ def test_labelled_rows_that_were_answered_as_well_judge_who_has_answered(
     answered = write_rows(tmp_path / "answered.csv", [("text", *(f"p_{name}" for name in names)), *answers])
     call = ("train", labelled, "--unlabelled", more, "--unlabelled", answered, "--probabilities", "p_*", *FEW)
     lines = succeed(*call, "--output", tmp_path / "m.onnx", "--quiet").splitlines()
-    assert "181 texts, 71 left out as duplicates of labelled ones; 110 answered" in lines[1]
+    assert "181 texts, 71 left out as duplicates of labelled ones; 110 labelled" in lines[1]
     assert [line.partition("  ")[0] for line in lines[3:6]] == ["teacher", "student", "labels alone"]
     assert lines[3].split()[1] == "100.00%"
 
@@ -92,8 +92,8 @@ def test_copies_of_validation_rows_are_left_out(files: tuple[Path, Path], train_
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ("--teacher x", 2, "--teacher needs --unlabelled, which names the file of the texts that it is about."),
-        ("--probabilities p_*", 2, "--probabilities needs --unlabelled, which names the file of the texts"),
+        ("--teacher x", 2, "--teacher needs --unlabelled, the file of the texts it applies to."),
+        ("--probabilities p_*", 2, "--probabilities needs --unlabelled, the file of the texts it applies to."),
         ("--unlabelled more.csv --teacher x --probabilities p_*", 2, "both label the unlabelled texts; use only one"),
         ("--unlabelled more.csv --probabilities p_", 2, "must hold one * for the label, as p_* does, not 'p_'."),
         ("--unlabelled more.csv --probabilities q_*", 3, "more.csv has no column 'q_account' for the label 'account'"),

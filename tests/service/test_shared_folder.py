@@ -43,7 +43,7 @@ def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_an
         process.terminate()
         said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0
-    assert "cannot be written: File too large; make room there, or start the service with --runtime-dir" in said
+    assert "cannot be written: File too large; free some space there, or start the service with --runtime-dir" in said
 
 
 def test_models_that_are_refused_after_they_were_copied_leave_no_copy(

@@ -58,7 +58,7 @@ class Spill:
         """Say in one sentence when there is no room for a file."""
         return no_space_for(
             f"A temporary file in {self.folder or gettempdir()}",
-            "make room, name another folder by TMPDIR, or raise the memory that may be used",
+            "free some space, name another folder by TMPDIR, or raise the memory that may be used",
         )
 
 

@@ -34,7 +34,7 @@ def read(source: Source) -> Content:
     """Read Parquet.
 
     Raises:
-        InputError: it is no Parquet file, or it is damaged.
+        InputError: it is not a Parquet file, or it is damaged.
         MissingExtraError: pyarrow is not installed.
     """
     pyarrow, parquet = _pyarrow()

@@ -180,7 +180,7 @@ def _keep(folder: Path, keys: Sequence[bytes], vectors: Float16) -> None:
     rows["key"] = np.frombuffer(b"".join(keys), f"V{KEY}")
     rows["vector"] = vectors
     name = hashlib.sha256(b"".join(keys)).hexdigest()
-    with atomic_write(folder / f"{name}.npy", f"make room, or set {CACHE_VARIABLE} to another folder") as file:
+    with atomic_write(folder / f"{name}.npy", f"free some space, or set {CACHE_VARIABLE} to another folder") as file:
         np.save(file, rows)
 
 

@@ -46,9 +46,9 @@ def test_a_field_holds_spans_of_characters_or_phrases(cell: object, spans: ratio
         (3, "a rationale is a JSON list"),
         ([[3, 70]], r"no span \[3, 70\]"),
         ('[""]', "'' is neither a span"),
-        ('[" "]', "does not hold ' '"),
-        ('["refund"]', "does not hold 'refund'"),
-        ('["car"]', "does not hold 'car'"),
+        ('[" "]', "the text does not contain ' '"),
+        ('["refund"]', "the text does not contain 'refund'"),
+        ('["car"]', "the text does not contain 'car'"),
     ],
 )
 def test_a_field_that_marks_nothing_is_refused_with_its_place(cell: object, said: str) -> None:

@@ -39,8 +39,10 @@ def test_it_is_as_sure_as_it_is_right_on_rows_that_it_has_not_seen() -> None:
 
 def test_fine_but_sure_differences_get_a_stronger_head_than_noise() -> None:
     _, label_R = clusters(150, 0)
-    fine_RD = np.concatenate([np.ones((150, 1)), 0.1 * np.eye(3)[label_R]], axis=1)
-    noisy_RD = np.eye(60)[label_R] + 0.5 * np.random.default_rng(0).standard_normal((150, 60))
+    noise_RD = np.random.default_rng(0).standard_normal((150, 60))
+    # The fine differences are sure, and beside them stand larger ones that are not.
+    fine_RD = np.concatenate([np.eye(3)[label_R] + 0.5 * noise_RD[:, :3], 0.1 * np.eye(3)[label_R]], axis=1)
+    noisy_RD = np.eye(60)[label_R] + 0.5 * noise_RD
     fine, noisy = (linear_head.fit(x_RD, label_R, 3, fifths(150)) for x_RD in (fine_RD, noisy_RD))
     assert fine.strength > noisy.strength
 

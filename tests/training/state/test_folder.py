@@ -104,7 +104,7 @@ def test_when_any_write_fails_the_next_run_goes_on_to_the_same_bytes(
     assert writes > 10
     for failing in [*range(1, writes, 4), writes - 1, writes]:
         path, written = tmp_path / f"state-{failing}", 0
-        with pytest.raises(SurroundingsError, match="No space left on device; make room"):
+        with pytest.raises(SurroundingsError, match="No space left on device; free some space"):
             train(path)
         assert not list(path.glob(".textcls-*"))
         written = -1000

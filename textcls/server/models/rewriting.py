@@ -77,7 +77,7 @@ def replace(path: Path, data: bytes, digest: str, most: int) -> None:
         SurroundingsError: it cannot be written; nothing has changed.
     """
     try:
-        with atomic_write(path, "make room there, and try again", kind=_KIND) as file:
+        with atomic_write(path, "free some space there, and try again", kind=_KIND) as file:
             # Held as long as this process lives, however it ends: `sweep` leaves it alone.
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(data)

@@ -73,8 +73,8 @@ def write(path: Path, data: bytes) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise SurroundingsError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; make room there, or start the service with "
-            "--runtime-dir and a folder that has more."
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; free some space there, or start the service "
+            "with --runtime-dir and a folder that has more."
         ) from error
 
 

@@ -37,7 +37,7 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
         SurroundingsError: it cannot be written.
     """
     said = np.frombuffer(json.dumps({**about, _NAMES: sorted(arrays)}).encode(), np.uint8)
-    with atomic_write(path, advice="make room, or name another folder", kind=UNFINISHED) as file:
+    with atomic_write(path, advice="free some space, or name another folder", kind=UNFINISHED) as file:
         cast(Any, np.savez)(file, **{_ABOUT: said, **arrays})
 
 

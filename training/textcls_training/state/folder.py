@@ -63,7 +63,7 @@ class StateFolder:
             return
         if any(each.name != _LOCK for each in self.path.iterdir()):
             raise InputError(f"{self.path} holds other files and no state of a training; name another folder.")
-        with atomic_write(noted, advice="make room, or name another folder", kind=UNFINISHED) as file:
+        with atomic_write(noted, advice="free some space, or name another folder", kind=UNFINISHED) as file:
             file.write(json.dumps(self._training, indent=1).encode())
 
     def _compare(self, noted: Identity) -> None:
