@@ -7,7 +7,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train all explain ablate umap teacher}
+extras=${EXTRAS:-base serve otel parquet tables train all explain ablate umap teacher ray}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -33,6 +33,7 @@ try() {
     explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
     ablate) python -c "import matplotlib" && textcls ablate --help ;;
     umap) python -c "import umap" ;;
+    ray) python -c "import ray" && textcls predict model_v1.onnx support_tickets_test.csv --output answers/ --engine ray --quiet ;;
     teacher) python -c "import sentence_transformers" ;;
     *) echo "no such extra: $1" && return 1 ;;
     esac
