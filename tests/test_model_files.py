@@ -228,9 +228,12 @@ def test_a_model_with_any_metadata_is_refused_or_all_routes_answer(
     except ArtifactError as error:
         check_sentence(str(error))
         return
-    client = service_of(classifier)
+    client, columns = service_of(classifier), classifier.info.text_columns
+    texts: list[Any] = ["my card was charged twice", "", "word " * 100]
+    if len(columns) > 1:
+        texts = [dict.fromkeys(columns, text) for text in texts]
     for explain in (False, True):
-        body = {"inputs": ["my card was charged twice", "", "word " * 100], "explain": explain}
+        body = {"inputs": texts, "explain": explain}
         assert client.post("/v1/classify", json=body).status_code == 200
     classifier.parts("my card was charged twiiice")
     assert client.get("/v1/models").status_code == 200

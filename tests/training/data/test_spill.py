@@ -169,7 +169,9 @@ def test_of_very_many_rows_the_model_that_was_validated_is_the_one_that_is_saved
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed"])
 def test_no_file_is_left_when_a_training_is_ended(how: signal.Signals, tmp_path: Path) -> None:
     code = (
-        "import sys, time; from textcls._util.spill import Spill; from pathlib import Path\n"
+        "import signal, time; from textcls._util.spill import Spill; from pathlib import Path\n"
+        # Ctrl-C is ignored in what a script has started in the background.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"spill = Spill(0, Path({str(tmp_path)!r}))\n"
         "array = spill.empty(1000, 'i4'); grown = spill.growing('i4'); grown.extend(array)\n"
         "print('there', flush=True); time.sleep(60)\n"
