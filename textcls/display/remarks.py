@@ -97,8 +97,8 @@ def shortcut_lines(audit: ShortcutAudit) -> list[str]:
     looked = (
         f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}. A "
         f"shortcut is found if it stands in at least {audit.least_texts:,} texts of a label, tells it nine times in "
-        "ten, stands where nothing around it calls for it, as signatures, names, tags and marks do, and moves the model's "
-        "answers. What is rarer, part of what the texts say, or spread over several places is not found."
+        "ten, stands where nothing around it calls for it, as signatures, names, tags and marks do, and moves the "
+        "model's answers. What is rarer, part of what the texts say, or spread over several places is not found."
     )
     return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
 
