@@ -34,7 +34,7 @@ def test_train_prints_plain_progress_lines_when_not_in_a_terminal(trained: tuple
     output, _ = trained
     number = r"\d+\.\d{3}"
     assert re.search(rf"^choosing.*: epoch 1, loss {number}, validation \d+\.\d\d%$", output, re.MULTILINE)
-    assert re.search(r"^choosing.*: \d+ rows in all$", output, re.MULTILINE)
+    assert re.search(r"^choosing.*: \d+ rows over all epochs$", output, re.MULTILINE)
     assert "\x1b" not in output
     assert "\r" not in output
 
@@ -260,6 +260,6 @@ def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Pa
     again = run("train", new, "--from", first, "--state", second, "--seed", "5")
     assert again.exit_code == 2
     assert f"The state in {second} is of another training: seed was 0 and is 5. Remove the folder" in again.stderr
-    assert "no is no folder; name the --state of a finished training." in fail(
+    assert "no is not a folder; name the --state of a finished training." in fail(
         3, "train", new, "--from", tmp_path / "no"
     )

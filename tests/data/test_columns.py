@@ -8,6 +8,7 @@ import pytest
 from tests.data.tables import CSV, JSONL, LINES, Write
 from textcls import InputError
 from textcls.data import open_tables, read_labelled
+from textcls.data.columns import choose
 
 
 @pytest.mark.parametrize(
@@ -104,3 +105,10 @@ def test_two_columns_of_a_training_are_not_replaced_by_one(write: Write) -> None
         table.choose(["subject", "body"], "text", guess=True)
     with open_tables([path]) as table:
         assert table.choose(["body"], "text") == ("body",)
+
+
+def test_a_sheet_without_the_column_points_to_other_sheets_and_to_rows_above_the_names() -> None:
+    with pytest.raises(
+        InputError, match=r"on another sheet, add --sheet; if rows stand above the names .* remove them"
+    ):
+        choose("Export.XLSX", ["Exported by CRM"], ["text"], "text", guess=True)

@@ -61,6 +61,11 @@ def choose(
     advice = (
         "If the first line is already a row, add --no-header, or --format lines if each line is a text." if row else ""
     )
+    if file.lower().endswith(".xlsx"):
+        advice = (
+            "If the table is on another sheet, add --sheet; if rows stand above the names of its columns, remove them; "
+            "if it has no names, add --no-header."
+        )
     raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
 
 

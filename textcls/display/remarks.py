@@ -6,7 +6,7 @@ from typing import Final
 from textcls.clusters.agreement import Agreement
 from textcls.clusters.survey import Cluster, ClusterSurvey
 from textcls.counterfactual import Search
-from textcls.display.text import MOST_NAMED, named, percent, plural
+from textcls.display.text import MOST_NAMED, listed, named, percent, plural
 from textcls.exchanges import ExchangeReport
 from textcls.explanation import Attribution, Explanation
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
@@ -95,10 +95,10 @@ def shortcut_lines(audit: ShortcutAudit) -> list[str]:
     answers = "" if audit.labels_from == "file" else ", by the model's answers as the file has no labels"
     length = ", and at the length of texts" if audit.lengths else ""
     looked = (
-        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}. Found "
-        f"is what stands in at least {audit.least_texts:,} texts of a label, tells it nine times in ten, stands where "
-        "nothing around it calls for it, as signatures, names, tags and marks do, and moves the model's answers. Not "
-        "found is what is rarer, what is part of what the texts say, and what lies in several places."
+        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}. A "
+        f"shortcut is found if it stands in at least {audit.least_texts:,} texts of a label, tells it nine times in "
+        "ten, stands where nothing around it calls for it, as signatures, names, tags and marks do, and moves the "
+        "model's answers. What is rarer, part of what the texts say, or spread over several places is not found."
     )
     return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
 
@@ -117,7 +117,7 @@ def change_line(search: Search) -> str:
     left_out = [named(change.text) for change in found.changes if change.by is None]
     exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
     ways = (("without", left_out), ("with", exchanged))
-    how = " and ".join(f"{way} {' and '.join(words)}" for way, words in ways if words)
+    how = " and ".join(f"{way} {listed(words)}" for way, words in ways if words)
     return f"{how[0].upper()}{how[1:]}, it would be {named(found.label)}, {percent(found.score)}."
 
 

@@ -1,5 +1,6 @@
 """How texts, names and numbers are shown wherever: visible, on one line, never blank."""
 
+from collections.abc import Sequence
 from typing import Final
 from unicodedata import category
 
@@ -33,6 +34,12 @@ def named(text: str) -> str:
         # A joiner or a lone accent would leave nothing to see.
         shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
     return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the words as a sentence lists them: a, b and c."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plural(number: int, one: str) -> str:

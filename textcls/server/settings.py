@@ -85,7 +85,7 @@ class Settings(Limits):
         "Most bytes in a model file; larger ones are refused before they are read. Models are held in memory.",
     )
     same_labels: bool = _setting(False, "Refuse a reload that changes a model's set of labels.")
-    stop_seconds: int = _setting(30, "Seconds after that during which requests in flight may finish.", least=0)
+    stop_seconds: int = _setting(30, "Seconds after drain_seconds during which requests in flight may finish.", least=0)
     api_keys_file: Path | None = _setting(
         None,
         "File of API keys, one NAME:KEY or KEY per line; all are valid. Or the variable TEXTCLS_API_KEYS. Logs "

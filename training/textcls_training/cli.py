@@ -110,8 +110,8 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
     "from_state",
     type=PATH,
     metavar="FOLDER",
-    help="The --state of a finished training, to which DATA are new rows, of new labels, too. Options that are not "
-    "given are those of that training.",
+    help="The --state of a finished training to go on from, with DATA as its new rows, which may bring new labels. "
+    "Options that are not given are those of that training.",
 )
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -146,7 +146,7 @@ def train(
         raise ConfigError("--rationale-weight needs --rationale-column, the column of the rationales.")
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     if from_state is not None and not from_state.is_dir():
-        raise InputError(f"{from_state} is no folder; name the --state of a finished training.")
+        raise InputError(f"{from_state} is not a folder; name the --state of a finished training.")
     if state is not None:
         check_output_path(state / "training.json" if state.is_dir() else state)
     output = output or _default_output(data[0])

@@ -154,7 +154,7 @@ def test_imported_vectors_can_be_trained_with(tmp_path: Path, monkeypatch: pytes
     rows = "".join(f"the card number {i},a\na refund number {i},b\n" for i in range(40))
     Path("rows.csv").write_text("text,label\n" + rows)
     said = succeed("train", "rows.csv", "--vectors", "some.vectors", "--output", "m.onnx", "--epochs", "1", "--quiet")
-    assert "The vectors of glove.txt (licence: CC0) know " in said
+    assert "The vectors of glove.txt (licence: CC0) cover " in said
     assert " in the ensemble." in said
     shown = " ".join(succeed("inspect", "m.onnx", "--verbose").split())
     assert "vectors glove.txt (licence: CC0), " in shown

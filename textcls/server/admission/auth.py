@@ -127,6 +127,8 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_MOST_CHARACTERS + 1)
+    except FileNotFoundError as error:
+        raise ConfigError(f"There is no file of keys {path}.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The keys in {path} cannot be read: is it a text file that this user may read?") from error
     if len(text) > _MOST_CHARACTERS:

@@ -59,5 +59,5 @@ class ProgressCallback:
 @contextmanager
 def progress_on(console: Console, unit: str = "rows") -> Iterator[ProgressCallback]:
     """Give a callback that tells of progress in `unit`, by bars if `console` is a terminal, by lines if not."""
-    with progress.progress_on(console, f"{unit} in all", _Speed(unit)) as shown:
+    with progress.progress_on(console, f"{unit} over all epochs", _Speed(unit)) as shown:
         yield ProgressCallback(shown)

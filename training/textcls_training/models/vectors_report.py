@@ -54,6 +54,6 @@ class VectorsReport:
     def sentence(self) -> str:
         """Return what people are told of it."""
         return (
-            f"The vectors of {self.source} (licence: {self.licence}) know {self.known_tokens:.0%} of the tokens, "
-            f"and count {self.ensemble_weight:.2f} of 1 in the ensemble."
+            f"The vectors of {self.source} (licence: {self.licence}) cover {self.known_tokens:.0%} of the tokens, "
+            f"and have {self.ensemble_weight:.0%} of the weight in the ensemble."
         )
