@@ -85,7 +85,7 @@ def test_keys_come_from_a_file_and_from_the_environment_together(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("short\n", "at least 16"), ("\n", "contains no key"), (None, "cannot be read")]
+    ("content", "said"), [("short\n", "at least 16"), ("\n", "contains no key"), (None, "There is no file of keys")]
 )
 def test_keys_that_are_none_are_refused_without_being_shown(tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "keys"
