@@ -2,7 +2,7 @@
 #   docker run -p 8000:8000 -e TEXTCLS_API_KEYS -v "$PWD/models:/models:ro" --read-only textcls
 # A tag can be moved and a digest cannot. To build on what was built on before:
 #   docker build --build-arg BASE=docker.io/library/python:3.11-slim@sha256:... -t textcls .
-# With what `--tracing` needs: --build-arg LOCK=serve-otel
+# With what `--tracing` needs: --build-arg LOCK=serve-otel; with what reaches s3:// and other stores: LOCK=serve-store
 ARG BASE=docker.io/library/python:3.11-slim
 
 FROM ${BASE} AS build

@@ -1,7 +1,7 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
 # make test   lint, types, tests
-# make clients  what the tests of the page and of the wire formats need and skip without: a driver for Chromium,
-#   onnxruntime for JavaScript, clients that others wrote; needs npm, downloads 300 MB
+# make clients  what the tests of the page, of the wire formats and of stores need and skip without: a driver for
+#   Chromium, onnxruntime for JavaScript, clients that others wrote, a server that speaks as S3 does; needs npm, downloads 300 MB
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
 # make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes, the alerts through
 #   promtool, what the image installs through a database of known vulnerabilities
@@ -21,6 +21,8 @@
 
 PYTHON ?= python3
 TORCH_INDEX ?=
+# Not among the constraints: a CUDA build of PyTorch wants a Triton of its own (2.13 that of 3.7.1, whose kernels spill).
+TRITON := 3.9.0
 VENV := .venv
 TOOLS := .venv-deploy
 DOCS := .venv-docs
@@ -51,7 +53,7 @@ release: $(VENV)/.dev
 	sh scripts/release.sh $(VENV)/bin/python
 
 kernels: $(VENV)/.dev
-	$(PIP) triton
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check triton==$(TRITON)
 	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
 MODEL ?= tests/golden/model_v1.onnx
@@ -87,7 +89,7 @@ serving: $(VENV)/.dev
 clients: $(VENV)/.dev
 	$(PIP) playwright
 	cd tests/web && ONNXRUNTIME_NODE_INSTALL_CUDA=skip npm install --no-fund --no-audit --no-package-lock
-	for client in hub:huggingface_hub==2.4.0 triton:tritonclient[http]==2.73.0 kserve_sdk:kserve==0.21.0; do \
+	for client in moto:moto[server]==5.2.5 hub:huggingface_hub==2.4.0 triton:tritonclient[http]==2.73.0 kserve_sdk:kserve==0.21.0; do \
 	    $(PYTHON) -m venv .venv-clients/$${client%%:*} && \
 	    .venv-clients/$${client%%:*}/bin/python -m pip install --quiet "$${client#*:}" || exit 1; \
 	done

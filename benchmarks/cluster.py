@@ -65,7 +65,7 @@ def cluster(engine_name: str, workers: int) -> Iterator[None]:
     os.environ |= NICENESS
     import ray
 
-    ray.init(num_cpus=workers, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    ray.init(address="local", num_cpus=workers, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     yield
     ray.shutdown()
 

@@ -11,7 +11,6 @@ in the data sets before counts against all alike.
 """
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -23,6 +22,7 @@ from common import FOLDERS, ROOT, about, data_sets, headline, read
 from numpy.typing import NDArray
 
 from textcls_training.audit import held_out, suspects
+from textcls_training.audit.run import both
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 
@@ -74,11 +74,11 @@ def measured(
     from sklearn.metrics import average_precision_score
 
     given = LabelledTexts(texts=texts, labels=[names[label] for label in given_R])
-    with tempfile.TemporaryDirectory() as folder:
-        first = held_out.answer(given, names, TrainConfig(), Path(folder))
-        weight_R = suspects.weights(first.probability_RC, given_R)
-        second = held_out.answer(given, names, TrainConfig(), Path(folder), weight_R=weight_R)
-    doubts = {OURS: suspects.doubt(second.probability_RC, given_R)}
+    first = held_out.answer(given, names, TrainConfig())
+    weight_R = suspects.weights(first.probability_RC, given_R)
+    second = held_out.answer(given, names, TrainConfig(), weight_R=weight_R)
+    ours = both(first, second)
+    doubts = {OURS: suspects.doubt(ours.probability_RC, given_R, ours.judged_R)}
     for of, probability_RC in (("textcls", first.probability_RC), ("TF-IDF", tfidf(texts, given_R))):
         normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)
         for method in ("self_confidence", "normalized_margin"):

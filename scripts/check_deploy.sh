@@ -2,7 +2,8 @@
 # Checks what is deployed: manifests against the schemas of Kubernetes, the Dockerfile by its linter, what the image
 # installs against known vulnerabilities; where they are at hand, Prometheus' settings and alerts by its promtool, and the
 # services by docker-compose, which needs no daemon for it.
-# tests/test_deploy.py holds manifests, dashboard and alerts against the code.
+# tests/test_deploy.py holds manifests, dashboard and alerts against the code, and tries fetched-models.yaml, which is a
+# part of an object, on top of textcls.yaml.
 #   scripts/check_deploy.sh FOLDER_OF_PROGRAMS
 set -eu
 "$1/hadolint" Dockerfile

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the service as the image holds it: every file by its hash (deploy/locks), nothing that it does not need.
-#   scripts/install_service.sh FOLDER [serve | serve-otel]
+#   scripts/install_service.sh FOLDER [serve | serve-otel | serve-store]
 set -eu
 to=$1 lock=${2:-serve}
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ install "$to" "$lock"
 # Removed again: flatbuffers and protobuf, which ONNX Runtime declares but only its tools import, though spans are sent
 # as protobuf; and what installed all this. scripts/check_image.sh shows that it runs without.
 unused="flatbuffers pip setuptools"
-[ "$lock" = serve ] && unused="$unused protobuf"
+[ "$lock" = serve-otel ] || unused="$unused protobuf"
 # shellcheck disable=SC2086
 "$to/bin/python" -m pip uninstall --yes --quiet $unused
 "$to/bin/textcls" serve --help > /dev/null

@@ -14,4 +14,5 @@ lock() {
 programs=$1
 lock serve --extra serve
 lock serve-otel --extra serve --extra otel
+lock serve-store --extra serve --extra parquet
 lock build --build-deps-for wheel --only-build-deps

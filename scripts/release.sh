@@ -7,7 +7,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train all explain ablate umap teacher ray}
+extras=${EXTRAS:-base serve otel parquet tables train all explain ablate tune umap teacher ray mlflow}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -32,6 +32,8 @@ try() {
         textcls evaluate new.onnx support_tickets_test.csv ;;
     explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
     ablate) python -c "import matplotlib" && textcls ablate --help ;;
+    mlflow) python -c "import mlflow" ;;
+    tune) textcls tune support_tickets_test.csv --trials 2 --rounds 1 --folds 2 --epochs 1 --quiet ;;
     umap) python -c "import umap" ;;
     ray) python -c "import ray" && textcls predict model_v1.onnx support_tickets_test.csv --output answers/ --engine ray --quiet ;;
     teacher) python -c "import sentence_transformers" ;;

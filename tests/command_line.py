@@ -2,6 +2,7 @@
 
 import csv
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -49,6 +50,11 @@ def program(*args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [SCRIPT, *args], cwd=folder, capture_output=True, text=True, encoding="utf-8", env={**os.environ}, check=False
     )
+
+
+def heed_ctrl_c() -> None:
+    """Let Ctrl-C end a child, also one of a shell's job in the background, which ignores it: for `preexec_fn`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def write_rows(path: Path, rows: Sequence[Sequence[str]]) -> Path:

@@ -359,3 +359,67 @@ def test_the_exponent_of_time_is_that_of_the_power_law(module: Any) -> None:
     figures = {rows: {"processor_s": 3e-5 * rows**1.25} for rows in (100_000, 1_000_000, 10_000_000)}
     assert scale.exponent({10: {"processor_s": 1.0}, **figures}) == pytest.approx(1.25)
     assert np.isnan(scale.exponent({10: {"processor_s": 1.0}}))
+
+
+# Orders of labelling
+
+
+def test_labels_needed_for_an_accuracy_lie_on_the_line_between_two_points(module: Any) -> None:
+    active = module("active")
+    found = {"50": 40.0, "100": 60.0, "200": 80.0}
+    assert active.labels_for(70.0, found) == 150
+    assert active.labels_for(30.0, found) == 50
+    assert active.labels_for(90.0, found) is None
+
+
+def test_the_table_of_orders_compares_with_what_random_order_has_in_the_end(module: Any) -> None:
+    active = module("active")
+    sizes = [str(size) for size in active.SIZES]
+    cells = [
+        {"set": "a", "draw": draw, "method": method, "curve": {size: base + int(size) / 20 for size in sizes}}
+        for draw in (0, 1)
+        for method, base in (("random", 10.0), ("suggest", 20.0))
+    ]
+    lines = active.table({"about": ABOUT, "cells": cells}).splitlines()
+    assert lines[-2].startswith("| a | 2 | random | 12.5 ± 0.0")
+    assert lines[-2].endswith("| 1,000 |")
+    assert lines[-1].startswith("| a | 2 | suggest | 22.5 ± 0.0")
+    assert lines[-1].endswith("| 800 |")
+
+
+def test_an_order_never_takes_a_row_twice_and_random_order_is_that_of_the_draw(module: Any) -> None:
+    active = module("active")
+    pool = active.Pool.of([f"text number {i}" for i in range(20)])
+    order = list(range(19, -1, -1))
+    assert active.chosen(pool, [19, 18], None, "random", 3, order) == [17, 16, 15]
+    assert not {0, 1} & set(active.chosen(pool, [0, 1], None, "suggest", 18, order))
+
+
+# Drift
+
+
+def test_made_shifts_change_what_they_say_and_keep_every_label_with_its_text(module: Any, classifier: Any) -> None:
+    drift = module("drift")
+    rows = module("common").Labelled([f"{i} my card was charged" for i in range(80)], ["billing", "returns"] * 40)
+    pairs = set(zip(rows.texts, rows.labels, strict=True))
+    rng = np.random.default_rng(0)
+    mixed = drift.mixed(rows, classifier, rng)
+    assert set(zip(mixed.texts, mixed.labels, strict=True)) < pairs
+    assert max(Counter(mixed.labels).values()) > 22
+    typos = drift.mistyped(0.5)(rows, classifier, rng)
+    assert typos.labels == rows.labels
+    words = [
+        pair for texts in zip(rows.texts, typos.texts, strict=True) for pair in zip(*map(str.split, texts), strict=True)
+    ]
+    assert 0.2 < np.mean([old != new for old, new in words]) < 0.5
+    assert all(old[-1] == new[-1] for old, new in words)
+
+
+def test_the_errors_of_drift_are_means_over_draws_in_points(module: Any) -> None:
+    drift = module("drift")
+    cell = {"set": "a", "rows": 100, "real": 0.8, "inside": True, "changed": False}
+    estimates = ({"textcls drift": 0.79, "mean score": 0.84}, {"textcls drift": 0.83, "mean score": 0.84})
+    cells = [{**cell, "shift": shift, "estimates": one} for shift in drift.SHIFTS for one in estimates]
+    lines = drift.table({"about": ABOUT, "cells": cells}).splitlines()
+    assert lines[4] == "| a | none | 100 | 80.0 | **2.0** | 4.0 | 2 of 2 | 0 of 2 |"
+    assert lines[-1] == "| all | all but none | 100 | 80.0 | **2.0** | 4.0 | 8 of 8 | 0 of 8 |"

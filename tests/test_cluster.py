@@ -13,6 +13,9 @@ import pytest
 from tests.command_line import succeed
 from textcls.batch.folder import MANIFEST
 from textcls.jobs import Done, Failed, engine
+from textcls_training.audit.run import audit
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
 
 ray = pytest.importorskip("ray", reason="clusters need Ray: pip install 'textcls[ray]'")
 # Ray leaves sockets and files to be closed by the end of the process.
@@ -82,6 +85,25 @@ def test_a_cluster_writes_the_files_that_this_machine_writes(cluster: Any, model
     )
     assert said == f"800 rows in 4 files -> {tmp_path}/ray\n"
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
+
+
+def test_who_is_hired_does_jobs_that_come_one_part_after_the_other(cluster: Any, tmp_path: Path) -> None:
+    with engine("ray", 2).hired(Dying(tmp_path, each_time=False)) as crew:
+        for jobs in ([0, 1, 2], [], [3], [4, 5, 6]):
+            assert sorted(one.job for one in crew(jobs) if isinstance(one, Done)) == jobs
+    assert done_times(tmp_path) == {0: 2, **dict.fromkeys(range(1, 7), 1)}
+
+
+def test_trials_on_a_cluster_find_what_this_machine_finds(cluster: Any) -> None:
+    words = ("refund", "parcel")
+    rows = LabelledTexts(
+        texts=[f"{words[i % 2]} please, number {i}" for i in range(60)],
+        labels=[words[(i + (i % 15 == 4)) % 2] for i in range(60)],
+    )
+    config = TrainConfig(epochs=2, dim=4, vectors="none", size="tiny")
+    found, local = audit(rows, config, engine=engine("ray", 2)), audit(rows, config)
+    assert found.as_json() == local.as_json()
+    assert list(found.doubt) == list(local.doubt)
 
 
 def hashes(folder: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,8 @@ import yaml
 from tests.service.processes import free_port
 from tests.service.server import listening
 from textcls import Classifier
+from textcls.cli import main
+from textcls.cli.fetch import fetch as fetch_command
 from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
 from textcls.server.models.reload import GenerationStore
@@ -157,6 +160,89 @@ def test_pods_grow_by_a_gauge_that_there_is_and_in_place_of_the_other_autoscaler
     assert names <= gauges
 
 
+# Models from a store
+
+
+def merged(base: Any, more: Any) -> Any:
+    """An object with what is applied on top of it, as a server of Kubernetes does: lists by name."""
+    if isinstance(base, dict) and isinstance(more, dict):
+        return base | {key: merged(base[key], value) if key in base else value for key, value in more.items()}
+    if not isinstance(base, list):
+        return more
+    found = {each.get("name"): each for each in base}
+    for each in more:
+        found[each["name"]] = merged(found[each["name"]], each) if each["name"] in found else each
+    return list(found.values())
+
+
+def fetching() -> dict[str, Any]:
+    """The Deployment whose models come from a store."""
+    found: dict[str, Any] = merged(manifests()["Deployment"], manifests("fetched-models.yaml")["Deployment"])
+    return found
+
+
+@pytest.mark.parametrize("name", ["textcls.yaml", "autoscaling.yaml", "fetched-models.yaml"])
+def test_manifests_fit_the_schemas_of_kubernetes(name: str, tmp_path: Path) -> None:
+    program = shutil.which("kubernetes-validate", path=str(ROOT / ".venv-deploy" / "bin"))
+    if program is None:
+        pytest.skip("kubernetes-validate is not here (make deploy)")
+    objects = manifests(name)
+    if name == "fetched-models.yaml":
+        objects["Deployment"] = fetching()
+    path = tmp_path / name
+    path.write_text(yaml.safe_dump_all(objects.values()))
+    done = subprocess.run([program, "--strict", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_pod_fetches_by_its_hash_what_it_serves_and_cannot_change_it_then() -> None:
+    pod = fetching()["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (first,) = pod["initContainers"]
+    (folder,) = [each for each in container["volumeMounts"] if each["name"] == "models"]
+    assert folder["readOnly"]
+    assert folder["mountPath"] in re.findall(r"TEXTCLS_SERVE_MODELS=(\S+)", (ROOT / "Dockerfile").read_text())
+    assert "models" in {each["name"] for each in pod["volumes"]}
+    assert first["securityContext"] == container["securityContext"]
+    assert first["command"] == ["textcls", "fetch"]
+    # Below its parent: a command keeps the options of help with which it is first asked.
+    parent = main.make_context("textcls", ["fetch", *first["args"]])
+    found = fetch_command.make_context("fetch", list(first["args"]), parent=parent).params
+    assert Path(found["output"]).parent == Path(folder["mountPath"])
+    assert registry.resolve([str(found["output"])])[0].version == "2026-11-22"
+    assert len(found["sha256"]) == 64
+
+
+def test_the_proxy_asks_another_copy_and_no_more_than_the_service_takes(tmp_path: Path) -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert f"client_max_body_size {Settings().max_body_bytes};" in text
+    (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", text)
+    assert float(seconds) > Settings().request_seconds
+    assert "proxy_next_upstream error timeout non_idempotent;" in text
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not here (Debian: nginx-light)")
+    own = tmp_path / "nginx.conf"
+    own.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{ include {DEPLOY}/nginx.conf; }}\n")
+    done = subprocess.run([nginx, "-t", "-q", "-c", str(own)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_benchmark_of_copies_runs_the_configuration_that_is_deployed(
+    benchmark_module: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    replicas = benchmark_module("replicas")
+    deployed = (DEPLOY / "nginx.conf").read_text()
+    replicas.configuration([8001, 8002], 8790, tmp_path, again=True)
+    run = (tmp_path / "textcls.conf").read_text()
+    changed = {line.strip() for line in run.splitlines()} - {line.strip() for line in deployed.splitlines()}
+    options = "max_fails=1 fail_timeout=2s;"
+    servers = {f"server 127.0.0.1:{port} {options}" for port in (8001, 8002)}
+    assert changed == {*servers, "listen 127.0.0.1:8790;"}
+    replicas.configuration([8001, 8002], 8790, tmp_path, again=False)
+    assert "proxy_next_upstream error timeout;" in (tmp_path / "textcls.conf").read_text()
+
+
 def test_pods_take_up_keys_by_themselves_from_files_that_are_replaced() -> None:
     assert float(manifests()["ConfigMap"]["data"]["TEXTCLS_SERVE_WATCH_SECONDS"]) > 0
     container = containers()[0]
@@ -191,7 +277,9 @@ def test_every_package_of_the_image_is_fixed_by_hashes_in_the_version_that_is_te
         assert "://" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("serve", {"serve"}), ("serve-otel", {"serve", "otel"})])
+@pytest.mark.parametrize(
+    ("lock", "extras"), [("serve", {"serve"}), ("serve-otel", {"serve", "otel"}), ("serve-store", {"serve", "parquet"})]
+)
 def test_the_locks_hold_what_the_service_needs(lock: str, extras: set[str]) -> None:
     import tomllib
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from textcls.errors import InputError, SurroundingsError
-from textcls.jobs import Done, Failed, cluster, engine
+from textcls.jobs import Done, Engine, Failed, engine
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,16 @@ def test_every_job_is_done_once_and_the_work_is_loaded_once_a_worker(tmp_path: P
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_who_is_hired_loads_the_work_once_for_all_that_comes(tmp_path: Path, workers: int) -> None:
+    with engine("local", workers).hired(Squares(tmp_path / "loads")) as crew:
+        for jobs in ([1, 2, 3], [], [4, 5]):
+            found = {one.job: one.result for one in crew(jobs) if isinstance(one, Done)}
+            assert found == {i: i * i for i in jobs}
+    loads = (tmp_path / "loads").read_text().split()
+    assert len(loads) == len(set(loads)) <= workers
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_that_fails_is_told_with_its_reason_and_the_others_are_done(tmp_path: Path, workers: int) -> None:
     found = outcomes(tmp_path, [1, -1, 2], workers)
     (failed,) = [one for one in found if isinstance(one, Failed)]
@@ -56,4 +66,4 @@ def test_a_process_that_dies_is_told_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:
-    assert list(cluster.run(Squares(tmp_path / "loads"), [])) == []
+    assert list(Engine("ray")(Squares(tmp_path / "loads"), [])) == []

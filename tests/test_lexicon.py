@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command_line import fail, succeed
+from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError
-from textcls.lexicon import lexicon
+from textcls.lexicon.table import Lexicon, changes, lexicon
+from textcls.lexicon.terms import beside
 
 TEXTS = ["my card was charged twice", "My card, my parcel", "zzqx parcel"]
 
@@ -47,9 +48,9 @@ def test_the_rarest_words_are_dropped_beyond_a_bound(classifier: Classifier) -> 
 def test_many_words_are_asked_about_in_several_calls(classifier: Classifier) -> None:
     few = lexicon(classifier, TEXTS)
     many = lexicon(classifier, [*TEXTS, " ".join(f"w{i}" for i in range(200))])
-    weights = dict(zip(many.terms, many.weights, strict=True))
-    for term, weight in zip(few.terms, few.weights, strict=True):
-        assert weights[term] == pytest.approx(weight)
+    weights = dict(zip(zip(many.kinds, many.terms, strict=True), many.weights, strict=True))
+    for kind, term, weight in zip(few.kinds, few.terms, few.weights, strict=True):
+        assert weights[kind, term] == pytest.approx(weight)
 
 
 def test_a_model_without_rows_has_no_lexicon(whole_tokens_path: Path) -> None:
@@ -65,10 +66,152 @@ def test_the_command_writes_it_as_csv_and_json(model_path: Path, sample_path: Pa
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     found = json.loads(listed.read_text(encoding="utf-8"))
-    assert f"{len(rows):,} words and pairs -> " in said
+    assert " pieces -> " in said
     assert [row["term"] for row in rows] == [entry["term"] for entry in found]
     assert float(rows[0]["billing"]) == pytest.approx(found[0]["weights"]["billing"], abs=1e-4)
     words = tmp_path / "groups.txt"
     words.write_text("a, b\n", encoding="utf-8")
     assert "one at a time" in fail(2, *given, table, "--exchange", words)
     assert "--lexicon needs --evidence" in fail(2, "inspect", model_path, "--lexicon", table)
+
+
+def test_pairs_with_the_edges_of_a_text_weigh_what_they_add_there(classifier: Classifier, sample_path: Path) -> None:
+    found = lexicon(classifier, [row["text"] for row in read_rows(sample_path)])
+    edges = [(i, term.split(" ")) for i, term in enumerate(found.terms) if term.startswith("\u27e8start\u27e9 ")]
+    assert edges
+    for i, (_, word) in edges[:5]:
+        rows = classifier.graph.rows(word, 1).rows_KTGX[..., : len(classifier.labels)].sum(-2)
+        assert found.weights[i] == pytest.approx(rows[1, 0])
+
+
+def test_pieces_of_an_unknown_word_add_up_to_what_it_says(classifier: Classifier, sample_path: Path) -> None:
+    texts = [row["text"] for row in read_rows(sample_path)]
+    found = lexicon(classifier, [*texts, "chargedd"])
+    piece = {term: i for i, term in enumerate(found.terms) if found.kinds[i] == "piece"}
+    word, config, labels = "chargedd", classifier.info.features, len(classifier.labels)
+    framed = f"<{word[: config.max_chars]}>"
+    pieces = {framed[i : i + n] for n in config.ngram_sizes for i in range(len(framed) - n + 1)}
+    rows = classifier.graph.rows(word, 1)
+    assert rows.ngrams_UNGX is not None
+    assert not rows.known_T[0]
+    told = sum(found.weights[piece[one]] for one in pieces if one in piece)
+    assert told == pytest.approx(rows.ngrams_UNGX[0, ..., :labels].sum((0, 1)), abs=1e-5)
+    assert np.abs(told).max() > 0
+
+
+def test_the_strongest_words_of_a_label_are_those_with_much_weight_and_many_texts() -> None:
+    weights = np.array([[2.0, -2.0], [1.5, 0.0], [-1.0, 1.0], [3.0, -3.0]], np.float32)
+    found = Lexicon(("a", "b"), ("word", "word", "pair", "piece"), ("w", "x", "y z", "<w"), (1, 9, 4, 9), weights, 0, 0)
+    assert [found.terms[i] for i in found.top("a", 5)] == ["x", "w"]
+    assert [found.terms[i] for i in found.top("a", 5, against=True)] == ["y z"]
+
+
+def test_changes_between_two_models_are_new_words_gone_ones_and_those_that_say_something_else() -> None:
+    before = Lexicon(
+        ("a", "b"), ("word", "word"), ("stays", "gone"), (4, 1), np.array([[1, -1], [2, 0]], np.float32), 0, 0
+    )
+    now = np.array([[-3, 3, 9], [0.5, -0.5, 0]], np.float32)
+    after = Lexicon(("b", "a", "c"), ("word", "pair"), ("stays", "is new"), (4, 1), now, 0, 0)
+    found = {one.term: one for one in changes(before, after)}
+    assert [one.term for one in changes(before, after)] == ["stays", "gone", "is new"]
+    assert (found["stays"].label, found["stays"].before, found["stays"].after) == ("b", -1.0, -3.0)
+    assert (found["gone"].before, found["gone"].after) == (-1.0, None)
+    assert (found["is new"].before, found["is new"].after) == (None, 0.5)
+    with pytest.raises(ConfigError, match="no label in common"):
+        changes(before, Lexicon(("x",), (), (), (), np.zeros((0, 1), np.float32), 0, 0))
+
+
+def test_the_list_beside_a_model_gives_the_same_table_as_its_texts(
+    model_path: Path, sample_path: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "tickets.onnx"
+    model.write_bytes(model_path.read_bytes())
+    classifier = Classifier.load(model)
+    assert "train with --keep-words" in fail(3, "lexicon", model)
+    assert "train with --keep-words" in fail(3, "inspect", model, "--words")
+    found = lexicon(classifier, [row["text"] for row in read_rows(sample_path)])
+    beside(model).write_text(found.as_list(), encoding="utf-8")
+    table, listed = tmp_path / "table.csv", tmp_path / "table.json"
+    assert "words, " in succeed("lexicon", model, "--output", table)
+    assert table.read_text(encoding="utf-8") == found.as_csv()
+    succeed("lexicon", model, "--output", listed)
+    assert len(json.loads(listed.read_text(encoding="utf-8"))) == len(found.terms)
+    screen = succeed("lexicon", model)
+    assert screen == succeed("inspect", model, "--words")
+    strongest = found.terms[found.top("billing", 1)[0]]
+    assert next(line for line in screen.splitlines() if line.startswith("billing")).split()[1].strip(",") == strongest
+    assert "+" in succeed("lexicon", model, "--label", "billing", "--top", "2")
+    assert "1 new" not in succeed("lexicon", model, "--before", model)
+
+
+def test_a_plain_list_of_words_and_two_models_are_compared_without_data(
+    model_path: Path, tmp_path: Path, prototypes_path: Path
+) -> None:
+    words, out = tmp_path / "words.txt", tmp_path / "changes.csv"
+    words.write_text("card\ncharged twice\n", encoding="utf-8")
+    assert "card" in succeed("lexicon", model_path, words)
+    assert "0 new, 0 gone -> " in succeed("lexicon", model_path, words, "--before", model_path, "--output", out)
+    assert read_rows(out)[0].keys() == {"kind", "term", "count", "label", "before", "after"}
+    assert "has no weights of words" in fail(2, "lexicon", prototypes_path, words)
+    assert "has no label" in fail(2, "lexicon", model_path, words, "--label", "nobody")
+    assert "say the same" in succeed("lexicon", model_path, words, "--before", model_path)
+
+
+def test_a_table_is_written_only_by_a_name_that_tells_its_format_and_never_over_the_list_beside_the_model(
+    model_path: Path, tmp_path: Path
+) -> None:
+    model, table = tmp_path / "m.onnx", tmp_path / "table.xlsx"
+    model.write_bytes(model_path.read_bytes())
+    listed = tmp_path / "m.words.csv"
+    listed.write_text("card\n", encoding="utf-8")
+    assert "does not tell a format" in fail(2, "lexicon", model, "--output", table)
+    assert "does not tell a format" in fail(2, "inspect", model, "--evidence", listed, "--lexicon", table)
+    assert "is also the input" in fail(3, "lexicon", model, "--output", listed)
+    assert (table.exists(), listed.read_text(encoding="utf-8")) == (False, "card\n")
+
+
+def test_the_table_has_the_range_of_weights_over_several_models(
+    classifier: Classifier, model_path: Path, tmp_path: Path
+) -> None:
+    found = lexicon(classifier, TEXTS)
+    silent = Lexicon(found.labels, ("word",), ("nosuchword",), (1,), np.ones((1, len(found.labels)), np.float32), 0, 0)
+    ranged = silent.with_range([classifier])
+    assert ranged.low is not None
+    assert (ranged.low.max(), ranged.weights.min()) == (0.0, 1.0)
+    same = found.with_range([classifier])
+    assert same.low is not None
+    assert same.low == pytest.approx(found.weights)
+    words, table = tmp_path / "words.txt", tmp_path / "table.csv"
+    words.write_text("card\n", encoding="utf-8")
+    succeed("lexicon", model_path, words, "--stability", model_path, "--output", table)
+    row = read_rows(table)[0]
+    assert row["billing"] == row["billing low"] == row["billing high"]
+    assert "give --output" in fail(2, "lexicon", model_path, words, "--stability", model_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("kind,term,count\nword,two words,1\n", "line 2"),
+        ("kind,term,count\nword,card,many\n", "line 2"),
+        ("kind,term,count\nverb,card,1\n", "line 2"),
+        ("kind,term,count\npair,my\n", "line 2"),
+        ("\n\n", "holds no words"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(model_path: Path, tmp_path: Path, content: str, said: str) -> None:
+    words = tmp_path / "words.csv"
+    words.write_text(content, encoding="utf-8")
+    assert said in fail(3, "lexicon", model_path, words)
+    assert "There is no file" in fail(3, "lexicon", model_path, tmp_path / "nothing.csv")
+    words.write_bytes(b"caf\xe9\n")
+    assert "is not UTF-8 text" in fail(3, "lexicon", model_path, words)
+
+
+def test_words_are_kept_beside_the_model_on_request(tmp_path: Path, sample_path: Path) -> None:
+    rows = read_rows(sample_path)[:150]
+    table = write_rows(tmp_path / "rows.csv", [("text", "label"), *((row["text"], row["label"]) for row in rows)])
+    quick = ("--epochs", "1", "--vectors", "none", "--quiet")
+    succeed("train", table, "--output", tmp_path / "m.onnx", "--keep-words", *quick)
+    assert {row["kind"] for row in read_rows(tmp_path / "m.words.csv")} == {"word", "pair", "piece"}
+    assert "words, " in succeed("lexicon", tmp_path / "m.onnx")

@@ -126,9 +126,11 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "tables",
         "umap",
         "ray",
+        "mlflow",
         "kernels",
         "explain",
         "ablate",
+        "tune",
         "otel",
         "all",
         "dev",
@@ -146,6 +148,7 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
     assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
     assert set(requirements["ablate"]) - {"textcls", *requirements["train"]} == {"matplotlib"}
+    assert set(requirements["tune"]) - {"textcls", *requirements["train"]} == {"optuna"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}
     extras = ("serve", "train", "parquet", "tables", "kernels")
@@ -189,6 +192,7 @@ def test_public_names_stay_as_they_are() -> None:
         "LabelSetEvaluation",
         "MissingExtraError",
         "ModelInfo",
+        "ModelReport",
         "NotFoundError",
         "Prediction",
         "SurroundingsError",
@@ -201,6 +205,7 @@ def test_public_names_stay_as_they_are() -> None:
         "evaluate",
         "explain_globally",
         "read",
+        "report",
         "train",
     }
 

@@ -26,6 +26,7 @@ from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.prediction import LabelScore, Prediction
 from textcls.reading import read
+from textcls.reporting.report import ModelReport, report
 from textcls.training import audit_labels, train
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ __all__ = [
     "LabelSetEvaluation",
     "MissingExtraError",
     "ModelInfo",
+    "ModelReport",
     "NotFoundError",
     "Prediction",
     "SurroundingsError",
@@ -55,5 +57,6 @@ __all__ = [
     "evaluate",
     "explain_globally",
     "read",
+    "report",
     "train",
 ]

@@ -56,6 +56,7 @@ METADATA_KEY: Final = "textcls"
 LABELS_WRITTEN: Final = "labels_written"
 CLUSTERS: Final = "clusters"
 LABEL_NAMES: Final = "label_names"
+HELD_OUT: Final = "held_out"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
@@ -100,7 +101,8 @@ class ModelInfo:
             `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
             one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of
             them: `by`, whose vectors know the names, `descriptions`, the words of each label, and `agreement`, the
-            share of held-out texts answered with the label whose name is nearest. Other keys may come and go.
+            share of held-out texts answered with the label whose name is nearest. `held_out` counts how held-out rows
+            were answered (`textcls.drift.summary`), if there were any, of one label a text. Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
         format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.

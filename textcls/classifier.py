@@ -12,7 +12,7 @@ from textcls.cost import Cost
 from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.explanation import Explanation
 from textcls.graph import Graph
-from textcls.prediction import Prediction, checked_threshold
+from textcls.prediction import Prediction, checked_threshold, explanation_of
 from textcls.prototypes import SupportAttention
 from textcls.self_test import self_test
 from textcls.sequences import require_sequence
@@ -156,8 +156,8 @@ class Classifier:
         """
         answers = self.predict(texts, explain=True)
         if isinstance(answers, Prediction):
-            return _explanation(answers)
-        return [_explanation(answer) for answer in answers]
+            return explanation_of(answers)
+        return [explanation_of(answer) for answer in answers]
 
     def parts(self, text: str) -> list[SubTokenAttribution]:
         """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
@@ -219,12 +219,6 @@ class Classifier:
                 int(np.count_nonzero(attention)),
                 thresholds,
             )
-
-
-def _explanation(answer: Prediction) -> Explanation:
-    """Return the explanation that was asked for."""
-    assert answer.explanation is not None
-    return answer.explanation
 
 
 def _arrived(path: Path) -> Classifier:

@@ -39,6 +39,41 @@ class TokenAttribution(NamedTuple):
     known: bool
 
 
+class Spread(NamedTuple):
+    """How far an attribution hangs on the model: its range over several models of the same rows.
+
+    Attributes:
+        low: the smallest value of each token over the models [tokens].
+        high: the largest.
+        models: how many there are, the explained one among them.
+        agreed: how many of them answer as that one does.
+        lowest_score: the smallest probability that one gives the label.
+        highest_score: the largest.
+    """
+
+    low: Float32
+    high: Float32
+    models: int
+    agreed: int
+    lowest_score: float
+    highest_score: float
+
+    @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Whether all models give a token the same sign [tokens]."""
+        return (self.low > 0) | (self.high < 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the spread as plain data."""
+        return {
+            "models": self.models,
+            "agreed": self.agreed,
+            "score": {"low": self.lowest_score, "high": self.highest_score},
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class Attribution:
     """One number a token: how far it speaks for `label`, against all other labels or against one.
@@ -54,6 +89,7 @@ class Attribution:
         total: that of the logits of the whole text.
         contrast: how much each label counts [labels]; see `textcls.contrast`.
         sizes: of how many tokens each value is the sum [tokens]; ones but for an explanation that is grouped by units.
+        spread: the range of the values over several models, where there are such (`textcls.stability`).
     """
 
     label: str
@@ -63,6 +99,7 @@ class Attribution:
     total: float
     contrast: Float64
     sizes: NDArray[np.int64]
+    spread: Spread | None = None
 
     @property
     def means(self) -> Float64:
@@ -98,6 +135,7 @@ class Attribution:
             "bias": self.bias,
             "tokens": self.values.tolist(),
             "total": self.total,
+            **({} if self.spread is None else {"stability": self.spread.as_json()}),
         }
 
 

@@ -69,6 +69,11 @@ class Graph:
         """Whether the file says what its rows add, of which sub-token attributions are made."""
         return "rows" in self._outputs
 
+    @property
+    def has_pieces(self) -> bool:
+        """Whether the file has rows of character n-grams, for words that it does not know."""
+        return "ngram_rows" in self._outputs
+
     def rows(self, text: str, tokens: int) -> RowOutputs:
         """Return what the graph says of the rows of `text`, which has so many tokens. Needs `has_rows`."""
         names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]

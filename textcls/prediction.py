@@ -107,9 +107,13 @@ class Prediction:
 
     @property
     def remarks(self) -> list[str]:
-        """What belongs beside the answer, in sentences: why it abstains, and that the text was cut."""
-        cut = ["The text is longer than the model reads; the rest was cut."] if self.truncated else []
-        return ([self.reason] if self.reason is not None else []) + cut
+        """What belongs beside the answer: why it abstains, that there was too much to read, or nothing."""
+        found = [] if self.reason is None else [self.reason]
+        if self.truncated:
+            found.append("The text is longer than the model reads; the rest was cut.")
+        if self.explanation is not None and not self.explanation.spans:
+            found.append("The text has no tokens: the answer is the bias alone.")
+        return found
 
     def top(self, k: int | None = None) -> list[LabelScore]:
         """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.
@@ -154,3 +158,10 @@ class Prediction:
         from textcls.display.html.explanation import prediction_fragment
 
         return prediction_fragment(self)
+
+
+def explanation_of(prediction: Prediction) -> Explanation:
+    """Return the explanation of an answer that was asked for with one."""
+    if prediction.explanation is None:
+        raise ValueError("the answer was asked for without an explanation")
+    return prediction.explanation

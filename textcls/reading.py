@@ -30,9 +30,9 @@ def read(
     """Return the texts of a table with their labels.
 
     Args:
-        table: a file of any format that `textcls train` reads, a folder, several of them in a list, or a table in
-            memory: of pandas, polars, pyarrow, or Hugging Face's `datasets`, whose numbers of classes become their
-            names.
+        table: a file of any format that `textcls train` reads, or its URL, a folder, several of them in a list, or a
+            table in memory: of pandas, polars, pyarrow, or Hugging Face's `datasets`, whose numbers of classes become
+            their names.
         text_column: the column of the texts; several are joined, a line each. By default `text`, or that of a
             well-known name.
         label_column: the column of the labels; likewise `label`.
@@ -44,10 +44,17 @@ def read(
     """
     # Readers of tables are not for those who only ask a model.
     from textcls.data import ReadOptions, TargetOptions, read_labelled
-    from textcls.data.memory import MemoryTable
+    from textcls.data.memory import MemoryTable, Readable
+    from textcls.data.storage import RemoteFile, is_url
+
+    def readable(one: Any) -> Readable:
+        if isinstance(one, str) and is_url(one):
+            return RemoteFile(one)
+        return Path(one) if isinstance(one, str | PathLike) else MemoryTable(one)
 
     tables = table if isinstance(table, list | tuple) else [table]
-    readable = [Path(one) if isinstance(one, str | PathLike) else MemoryTable(one) for one in tables]
     columns = [text_column] if isinstance(text_column, str) else list(text_column or ())
-    found = read_labelled(readable, columns, label_column, options=ReadOptions(sheet=sheet), targets=TargetOptions())
+    found = read_labelled(
+        [*map(readable, tables)], columns, label_column, options=ReadOptions(sheet=sheet), targets=TargetOptions()
+    )
     return TextsAndLabels(list(found.texts), found.labels)

@@ -28,7 +28,7 @@ Unit = Literal["token", "phrase", "sentence"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 
 # What ends a sentence wherever it stands: Sentence_Terminal of Unicode, without what Latin script has many uses for.
-_ALWAYS: Final = frozenset(
+SENTENCE_ENDS: Final = frozenset(
     "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104a\u104b\u1362\u1367"
     "\u1368\u166e\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8\u1aa9\u1aaa\u1aab\u1b5a\u1b5b\u1c3b\u1c3c\u1c7e"
     "\u1c7f\u3002\ua4ff\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d\uaa5e\uaa5f\uaaf0\uaaf1"
@@ -84,7 +84,7 @@ def _ends(text: str, spans: Sequence[Span], *, sentences_only: bool) -> list[int
 def _ends_sentence(tokens: Sequence[str], i: int, ending: bool, *, glued: bool) -> bool:
     """Return whether a sentence may end behind token `i`; `ending`: whether it might have before."""
     token = tokens[i]
-    if token in _ALWAYS:
+    if token in SENTENCE_ENDS:
         return True
     if token in _BEFORE_SPACE:
         return not glued
@@ -96,7 +96,7 @@ def _ends_sentence(tokens: Sequence[str], i: int, ending: bool, *, glued: bool) 
 
 def _sentence_begins(before: str, after: str, gap: str, has_capitals: bool) -> bool:
     """Return whether `after` begins a sentence, behind a mark that may end one."""
-    if before in _ALWAYS:
+    if before in SENTENCE_ENDS:
         return True
     if not gap:
         return False
@@ -134,7 +134,7 @@ def _opens(text: str, spans: Sequence[Span], i: int) -> bool:
 
 def _closes(token: str, text: str, span: Span, gap: str) -> bool:
     """Return whether a token still belongs to the sentence that has just ended."""
-    if token in _ALWAYS or token in _BEFORE_SPACE or token == _STOP:
+    if token in SENTENCE_ENDS or token in _BEFORE_SPACE or token == _STOP:
         return not gap
     if not _is_mark(token) or gap:
         return False

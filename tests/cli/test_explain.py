@@ -46,6 +46,16 @@ def test_explain_says_that_a_text_was_cut(model_path: Path) -> None:
     assert "longer than the model reads" not in succeed("explain", model_path, TEXTS[0])
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_explain_says_that_a_text_has_no_tokens(model_path: Path, tmp_path: Path, text: str) -> None:
+    said = "The text has no tokens: the answer is the bias alone."
+    page = tmp_path / "why.html"
+    assert said in succeed("explain", model_path, text)
+    succeed("explain", model_path, text, "--html", page)
+    assert said in page.read_text(encoding="utf-8")
+    assert said not in succeed("explain", model_path, TEXTS[0])
+
+
 def test_explain_prints_one_json_object_that_adds_up(model_path: Path, classifier: Classifier) -> None:
     output = succeed("explain", model_path, TEXTS[2], "--json")
     assert output.count("\n") == 1

@@ -165,7 +165,6 @@ def test_two_inputs_of_one_name_are_refused_before_any_work(model_path: Path, tm
     [
         (("-o", "{out}/", "--stream"), "not into a folder"),
         (("-o", "{out}.csv", "--engine", "ray"), "end it in /"),
-        (("s3://bucket/a.csv", "-o", "{out}.csv"), "s3://bucket/a.csv is answered into a folder"),
     ],
 )
 def test_what_does_not_go_with_a_folder_is_told(

@@ -89,7 +89,7 @@ top-k = 3
         (
             "epochs = 3",
             2,
-            "textcls.toml: there is no command 'epochs'; there are demo, check, train, train-many, evaluate, compare",
+            "textcls.toml: there is no command 'epochs'; there are demo, suggest, label, check, train, train-many",
         ),
         ("train = 3", 2, "textcls.toml: 'train' is not a table; write [train], and its options below."),
         ("[train]\nepochs = 0", 2, "textcls.toml, [train] epochs: epochs must be at least 1, not 0."),

@@ -22,9 +22,11 @@ def test_a_command_line_is_understood(line: str) -> None:
     words = words[words.index("textcls") + 1 :]
     group = main
     assert isinstance(group, LazyGroup)
-    command = group.get_command(group.make_context("textcls", list(words)), words[0])
+    context = group.make_context("textcls", list(words))
+    command = group.get_command(context, words[0])
     assert command is not None
-    command.make_context(words[0], words[1:])
+    # Below its parent: a command keeps the options of help with which it is first asked.
+    command.make_context(words[0], words[1:], parent=context)
 
 
 def test_every_format_is_told_with_its_names() -> None:

@@ -114,6 +114,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("damaged.feather", feather(TABLE)[:90], "is not an Arrow file"),
     # what is no table
     ("a.pdf", b"%PDF-1.7 ...", "is a PDF; copy its table into a CSV file"),
+    ("a.onnx", b"\x08\x0a\x3a\xdd\xc2\x0a", "is a model (ONNX); name a table of texts"),
     ("a.sqlite", b"SQLite format 3\0" + bytes(99), "is a SQLite database"),
     ("a.pkl", b"\x80\x04\x95" + bytes(99), "is a pickle, which could run code when it is read"),
     ("saved.csv", "<!DOCTYPE html><table>", "is a web page; save its table as CSV"),

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 
 import textcls
 from tests.command_line import fail, succeed, write_rows
-from textcls import ConfigError
+from textcls import ConfigError, InputError
 from textcls.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls_training.audit import suspects
 from textcls_training.audit.run import audit
@@ -38,6 +38,11 @@ def test_planted_labels_come_first(found: LabelAudit) -> None:
     assert sorted(one.row for one in found.suspects[: len(WRONG)]) == WRONG
     is_wrong = np.isin(np.arange(len(TEXTS)), WRONG)
     assert average_precision_score(is_wrong, found.doubt) > 0.99
+
+
+def test_labels_of_a_single_row_each_cannot_be_audited() -> None:
+    with pytest.raises(InputError, match="fewer than two of them have more than one row; add examples"):
+        audit(LabelledTexts(texts=["a b", "c d", "e f"], labels=["x", "y", "y"]), QUICK)
 
 
 def test_planted_rows_get_their_true_label_back(found: LabelAudit) -> None:
@@ -67,6 +72,20 @@ def test_a_row_is_a_suspect_where_another_label_is_as_sure_as_it_usually_is() ->
     assert found.row_S.tolist() == [4, 3]  # 0.7 against 0.3 comes before 0.65 against 0.35.
     judged_R[4] = False  # So that label 1 is usually had with 0.9.
     assert suspects.find(probability_RC, label_R, judged_R).row_S.tolist() == []
+
+
+def test_doubt_follows_what_goes_wrong() -> None:
+    """Rows of label 0 that are as improbable: six look like label 1, which is then what goes wrong, and one like 2."""
+    usual = np.eye(3)[[0] * 20 + [1] * 20 + [2] * 20] * 0.45 + 0.15
+    probability_RC = np.concatenate([usual, [[0.2, 0.7, 0.1]] * 6, [[0.2, 0.1, 0.7]]])
+    label_R = np.array([0] * 20 + [1] * 20 + [2] * 20 + [0] * 7)
+    judged_R = np.ones(len(label_R), np.bool_)
+    found = suspects.doubt(probability_RC, label_R, judged_R)
+    assert found[60] > found[66] > found[:60].max()
+    # Of nothing but chance, the own probability alone ranks.
+    label_R, own_R = np.zeros(4, np.int64), np.array([0.9, 0.4, 0.6, 0.1])
+    found = suspects.doubt(np.stack([own_R, 1 - own_R], 1), label_R, judged_R[:4])
+    assert np.argsort(-found).tolist() == np.argsort(own_R).tolist()
 
 
 def test_rows_that_are_doubted_count_next_to_nothing_in_the_second_round() -> None:

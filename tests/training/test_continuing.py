@@ -216,7 +216,7 @@ def test_what_cannot_be_gone_on_from_is_said(first: Path, tmp_path: Path) -> Non
     (tmp_path / "half" / "training.json").write_text("{}")
     with pytest.raises(InputError, match="has not finished; give its command once more"):
         go_on(tmp_path / "half", output)
-    with pytest.raises(ConfigError, match="is to be gone on from, and written to; name another folder"):
+    with pytest.raises(ConfigError, match="is the training that this one goes on from; name another folder"):
         pipeline.train(SECOND, output, state=first, from_state=first)
     for damaged in ("finished.npz", "all-rows.npz"):
         copy = tmp_path / f"copy-{damaged}"

@@ -42,7 +42,7 @@ def test_each_group_has_the_model_of_its_rows_alone_and_one_that_fails_stops_no_
     data, output = write_rows(tmp_path / "all.csv", rows), tmp_path / "models"
     result = run("train-many", data, "--by", "region", "-o", output, "--workers", "2", *QUICK)
     assert result.exit_code == 3
-    assert result.stderr == f"Error: 1 of 3 models could not be trained; others are in {output}.\n"
+    assert result.stderr == f"Error: 1 of 3 models could not be trained; the others are in {output}.\n"
     shown = [line.split() for line in result.stdout.splitlines()]
     assert [words[0] for words in shown] == ["group", "north/east", "south", "west"]
     assert "only the label 'billing'" in result.stdout
@@ -93,3 +93,9 @@ def test_groups_have_names_of_their_own_that_stay_in_their_folder(names: list[st
 def test_a_name_that_is_too_long_is_told() -> None:
     with pytest.raises(InputError, match="too long for a file"):
         file_name("\u00e9\n" * 200)
+
+
+def test_a_file_is_no_place_for_models(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "all.csv", [["text", "label", "region"], ["a", "x", "north"], ["b", "y", "north"]])
+    said = fail(6, "train-many", data, "--by", "region", "-o", data, *QUICK)
+    assert f"{data} is a file; name a folder for the models." in said

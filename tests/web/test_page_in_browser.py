@@ -56,6 +56,21 @@ def test_scores_are_bars_and_the_winner_is_told(visit: Open, address: str, class
     assert shown.inner_text("#said") == f"{answer.label}, {answer.score:.1%}."
 
 
+def test_sentences_may_be_shown_in_the_place_of_tokens(visit: Open, address: str, classifier: Classifier) -> None:
+    text = "My card was charged twice. Where is my parcel, please? Thanks!"
+    shown = visit(address).ask(text)
+    shown.select_option("#unit", "sentence")
+    sentences = classifier.explain(text).grouped("sentence")
+    names = [token.text for token in sentences.tokens]
+    assert [span.inner_text() for span in shown.query_selector_all("#tinted .token")] == names
+    rows = shown.query_selector_all("#tables tbody tr")[: len(names)]
+    told = {row.query_selector("th").inner_text(): row.query_selector_all("td")[1].inner_text() for row in rows}
+    assert told == dict(zip(names, map(signed, sentences.evidence().tolist()), strict=True))
+    assert "bias + sentences = logit" in shown.inner_text("#notes")
+    shown.select_option("#unit", "token")
+    assert len(shown.query_selector_all("#tinted .token")) == len(classifier.explain(text).tokens)
+
+
 def test_tokens_are_tinted_as_in_the_page_of_explain_and_unknown_ones_are_marked(
     visit: Open, address: str, classifier: Classifier
 ) -> None:
@@ -114,6 +129,8 @@ def test_everything_works_with_the_keyboard_alone(visit: Open, address: str) -> 
     assert shown.inner_text("#why-label") != before
     shown.keyboard.press("Tab")
     assert shown.evaluate("document.activeElement.id") == "against"
+    shown.keyboard.press("Tab")
+    assert shown.evaluate("document.activeElement.id") == "unit"
     shown.keyboard.press("Tab")
     # One stop for the text; arrows walk from token to token, and each is described by its numbers.
     assert shown.evaluate("document.activeElement.textContent") == "My"

@@ -14,6 +14,7 @@ from textcls import Classifier, _unicode, tokenizer
 from textcls.data import open_table
 from textcls.display import text as display_text
 from textcls.display.html import site
+from textcls.units import UNITS, unit_spans
 
 Run = Callable[..., Any]
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8"))
@@ -65,6 +66,23 @@ def test_every_assigned_range_is_in_the_tables_of_the_page() -> None:
         line = next(line for line in written.splitlines() if line.startswith(f"export const {name}="))
         ranges = json.loads(line.partition("=")[2].removesuffix(";"))
         assert [tuple(each) for each in ranges] == list(getattr(_unicode, name))
+
+
+def test_phrases_and_sentences_are_those_of_python(in_node: Run, golden_texts: list[str]) -> None:
+    chance = random.Random(9)
+    marks = "ab A.. ,!?;:'-\u2014()\u201c\u201d\"\u3002\u061f\u0964\n3\u2026\xbf"
+    texts = ["".join(chance.choices(marks, k=chance.randrange(30))) for _ in range(2_000)]
+    texts += [*golden_texts, "J. Smith paid 3.50 (approx. five). Why?! \u201cNo.\u201d He left\u2026 don't ask"]
+    code = """
+import { spans } from "./page/tokens.mjs";
+import { unitSpans } from "./page/units.mjs";
+found = given.map((text) => ["phrase", "sentence"].map((unit) => unitSpans(text, spans(text), unit)));
+"""
+    expected = [
+        [[list(unit) for unit in unit_spans(text, list(tokenizer.token_spans(text)), kind)] for kind in UNITS[1:]]
+        for text in texts
+    ]
+    assert in_node(code, texts) == expected
 
 
 def test_evidence_and_contrasts_are_those_of_python(

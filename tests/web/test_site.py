@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.service.server import listening
 from textcls import Classifier
 from textcls.cli import main
-from textcls.display.html import site
+from textcls.display.html import label_page, site
 from textcls.display.html.fragments import ASSETS
 from textcls.server.models import registry
 from textcls.server.service import Service
@@ -136,7 +136,8 @@ def test_nothing_in_the_page_comes_from_elsewhere_or_is_markup_made_of_text() ->
 
 def test_every_file_that_is_shipped_is_used() -> None:
     used = {*site._SHARED, "index.html", "model.mjs", "answer_server.mjs", "answer_browser.mjs"}
-    assert {path.name for path in ASSETS.iterdir()} == used
+    labelling = {*label_page._SHARED, *label_page._OWN, "label.html"}
+    assert {path.name for path in ASSETS.iterdir()} == used | labelling
 
 
 def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(classifier: Classifier) -> None:

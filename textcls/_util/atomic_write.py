@@ -52,13 +52,15 @@ def _mode_of(path: Path) -> int | None:
         raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
 
 
-def check_not_an_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write over what is being read.
+def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
+    """Refuse to write over what is being read; what is no path among `inputs` lies elsewhere.
 
     Raises:
         InputError: `output` is one of `inputs`, under whatever name.
     """
     for path in inputs:
+        if not isinstance(path, Path):
+            continue
         try:
             same = output.samefile(path)
         except OSError:  # one of the two is not there

@@ -34,7 +34,9 @@ EXTRA_OF_PACKAGE: Final = {
     "ijson": "tables",
     "openpyxl": "tables",
     "ray": "ray",
+    "mlflow": "mlflow",
     "umap": "umap",
+    "optuna": "tune",
 }
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry", "backports")

@@ -9,13 +9,14 @@ from textcls.batch.chunks import ROWS, chunked
 from textcls.batch.workers import answered
 from textcls.classifier import Classifier
 from textcls.data import BadRows, ReadOptions, Table, open_tables, texts_of, writing
+from textcls.data.memory import Readable
 from textcls.data.writing import WriteOptions
 from textcls.errors import InputError
 
 
 def predict_files(
     classifier: Classifier,
-    inputs: Sequence[Path],
+    inputs: Sequence[Readable],
     output: Path,
     answer: AnswerColumns,
     *,

@@ -47,7 +47,7 @@ class FileJob:
 
     def __str__(self) -> str:
         """Return how a person knows it."""
-        return self.source
+        return storage.without_secrets(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ class Answering:
 
             def named(said: str) -> str:
                 """Call the files by the names that a person knows, where these are copies."""
-                return said.replace(str(source), job.source).replace(str(target), job.target)
+                shown = storage.without_secrets(job.source), storage.without_secrets(job.target)
+                return said.replace(str(source), shown[0]).replace(str(target), shown[1])
 
             try:
                 rows = self._predict(classifier, source, target, notes, bad)
@@ -168,7 +169,7 @@ class Standing:
     @property
     def seconds_left(self) -> float | None:
         """What the rest takes at the pace so far, by bytes; None before the first file was answered."""
-        if not self.seconds:
+        if not self.seconds or not self.done_bytes:
             return None
         return self.seconds * (self.bytes - self.done_bytes) / self.done_bytes
 
@@ -234,7 +235,7 @@ def _run(
             if isinstance(outcome.error, SurroundingsError):
                 raise outcome.error
             standing.failed.append((outcome.job.source, outcome.error))
-            say([f"not answered: {_reason(outcome.job.source, outcome.error)}."])
+            say([f"not answered: {_reason(outcome.job.source, outcome.error)}"])
         else:
             # Many files of one kind would all give the same notes.
             say(outcome.result.notes if standing.done < TOLD else ())
@@ -331,14 +332,14 @@ def _refuse_failures(standing: Standing, output: str) -> None:
     if not standing.failed:
         return
     were, them = ("were", "these") if len(standing.failed) > 1 else ("was", "it")
-    first = "; ".join(_reason(name, error) for name, error in standing.failed[:TOLD])
-    more = f"; and {len(standing.failed) - TOLD:,} more" if len(standing.failed) > TOLD else ""
+    first = " ".join(_reason(name, error) for name, error in standing.failed[:TOLD])
+    more = f" And {len(standing.failed) - TOLD:,} more." if len(standing.failed) > TOLD else ""
     raise InputError(
-        f"{len(standing.failed):,} of {standing.files + standing.kept:,} files {were} not answered: {first}{more}. "
+        f"{len(standing.failed):,} of {standing.files + standing.kept:,} files {were} not answered: {first}{more} "
         f"The others are in {output}; correct {them} and type the same again."
     )
 
 
 def _reason(name: str, error: TextclsError) -> str:
-    said = str(error).rstrip(".")
+    said = str(error)
     return said if name in said else f"{name}: {said}"

@@ -20,20 +20,27 @@ BROKEN_PIPE: Final = 141
 SECTIONS: Final = {
     "From rows to a model": {
         "demo": "textcls.cli.demo:demo",
+        "suggest": "textcls.cli.suggest:suggest_command",
+        "label": "textcls.cli.label:label",
         "check": "textcls.cli.check:check",
         "train": "textcls_training.cli:train",
         "train-many": "textcls_training.cli_many:train_many",
+        "tune": "textcls_training.tuning.cli:tune",
         "evaluate": "textcls.cli.evaluate:evaluate",
         "compare": "textcls.cli.compare:compare",
+        "report": "textcls.cli.report:report",
+        "drift": "textcls.cli.drift:drift",
     },
     "Ask the model": {
         "predict": "textcls.cli.predict:predict",
         "explain": "textcls.cli.explain:explain",
         "serve": "textcls.cli.serve:serve",
+        "fetch": "textcls.cli.fetch:fetch",
         "web": "textcls.cli.web:web",
     },
     "Look closer": {
         "inspect": "textcls.cli.inspect:inspect",
+        "lexicon": "textcls.cli.lexicon:lexicon",
         "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
         "ablate": "textcls_training.studies.ablation.cli:ablate",
     },
@@ -46,7 +53,7 @@ SECTIONS: Final = {
 }
 COMMANDS: Final = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
 # Of these commands another extra has all that they need.
-EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain"}
+EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain", "tune": "tune"}
 
 
 # Characters of a first sentence, which is shown as a whole.

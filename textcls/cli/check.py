@@ -9,9 +9,11 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls.cli.options import (
+    DATA,
     PATH,
     Reading,
     data_argument,
+    engine_options,
     new_label_column_option,
     new_text_column_option,
     once,
@@ -20,6 +22,7 @@ from textcls.cli.options import (
 )
 from textcls.data import TargetOptions, writing
 from textcls.data.labelled import LabelledRow
+from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.targets import Target
 from textcls.data_quality.label_audit import COLUMNS, LabelAudit
@@ -29,13 +32,15 @@ from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.jobs import engine
+from textcls.jobs.engines import EngineName
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
 
 @click.command(epilog="Example: textcls check tickets.csv --valid heldout.csv")
 @data_argument
-@click.option("--valid", type=click.Path(path_type=Path), help="Also report rows that DATA shares with this file.")
+@click.option("--valid", type=DATA, help="Also report rows that DATA shares with this file.")
 @new_text_column_option
 @new_label_column_option
 @target_options
@@ -48,16 +53,19 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 @click.option(
     "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
 )
+@engine_options(also=", for --labels")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def check(
-    data: tuple[Path, ...],
-    valid: Path | None,
+    data: tuple[Readable, ...],
+    valid: Readable | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
     targets: TargetOptions,
     audits: bool,
     suspects: Path | None,
+    workers: int | None,
+    engine_name: EngineName,
     as_json: bool,
     reading: Reading,
 ) -> None:
@@ -83,7 +91,8 @@ def check(
     reading.say_skipped()
     audit = None
     if audit_rows is not None:
-        audit = audit_rows(kept, quiet=reading.quiet)
+        run = engine(engine_name, workers, lambda note: reading.say([note]))
+        audit = audit_rows(kept, run, quiet=reading.quiet)
         if suspects is not None:
             _write(suspects, [kept[one.row].row for one in audit.suspects], audit)
     if as_json:

@@ -9,10 +9,11 @@ from typing import Any, Final, get_args
 
 import click
 
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.artifact import CLUSTERS, ModelInfo
 from textcls.classifier import Classifier
 from textcls.cli.options import PATH, Reading, model_argument, reading_options, text_column_option
+from textcls.cli.showing import show_found
 from textcls.clusters import plane
 from textcls.clusters.plane import Method
 from textcls.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
@@ -20,10 +21,8 @@ from textcls.data import no_rows, writing
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.data.rows import Row
 from textcls.display.html.clusters import clusters_fragment
-from textcls.display.html.fragments import document
-from textcls.display.plain_data import json_line
+from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
-from textcls.display.terminal.console import show, stdout_console
 from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.labels import label_number, label_problem
@@ -158,15 +157,13 @@ def _written(
         yield answer
 
 
-def _show(model: Path, found: ClusterSurvey, output: Path | None, as_json: bool) -> None:
-    if output is not None:
-        title = f"Clusters of {model.stem}"
-        with atomic_write(output) as file:
-            file.write(document(title, clusters_fragment(title, found)).encode())
-    if as_json:
-        click.echo(json_line(found.as_json()))
-    elif output is not None:
-        click.echo(f"{plural(found.texts, 'text')}, {plural(len(found.clusters), 'cluster')} -> {output}")
-    else:
-        console = stdout_console()
-        show(clusters_report(found, console.width), console)
+def _show(model: Path, found: ClusterSurvey, html: Path | None, as_json: bool) -> None:
+    title = f"Clusters of {model.stem}"
+    show_found(
+        found,
+        html=html,
+        as_json=as_json,
+        line=f"{plural(found.texts, 'text')}, {plural(len(found.clusters), 'cluster')}",
+        page=lambda: document(title, clusters_fragment(title, found), about=made_of(model)),
+        report=lambda width: clusters_report(found, width),
+    )

@@ -1,7 +1,5 @@
 """`textcls compare`: two classifiers on the same labelled rows."""
 
-from pathlib import Path
-
 import click
 
 from textcls.cli.options import (
@@ -14,6 +12,7 @@ from textcls.cli.options import (
 )
 from textcls.comparison.compare import compared
 from textcls.comparison.sides import ModelSide, side_of
+from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.comparison import comparison_report
 from textcls.display.terminal.console import show
@@ -31,7 +30,7 @@ from textcls.evaluation import metrics
 def compare(
     first: str,
     second: str,
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     text_columns: tuple[str, ...],
     label_column: str | None,
     as_json: bool,

@@ -17,6 +17,7 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.data import TargetOptions
+from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.evaluation import evaluation_report
@@ -71,7 +72,7 @@ from textcls.model_file.thresholds import store_threshold, store_thresholds
 @reading_options
 def evaluate(
     model: Path,
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     text_columns: tuple[str, ...],
     label_column: str | None,
     target_precision: float | None,
@@ -118,7 +119,7 @@ def evaluate(
 def _label_sets(
     model: Path,
     classifier: Classifier,
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     columns: tuple[tuple[str, ...], str | None],
     targets: TargetOptions,
     goal: Goal | None,

@@ -1,24 +1,34 @@
 """`textcls explain`: one text, with what each token added to the answer."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import exchange_option, html_option, model_argument, threshold_option
-from textcls.counterfactual import counterfactual
+from textcls.cli.options import PATH, Reading, exchange_option, html_option, model_argument, threshold_option
+from textcls.counterfactual import Search, counterfactual
+from textcls.data import BadRows, ReadOptions
 from textcls.display.html import explanation as html_explanation
 from textcls.display.html.fragments import document, made_of
+from textcls.display.html.similar_rows import similar_part
 from textcls.display.plain_data import explanation_json, json_line
 from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
-from textcls.display.terminal.console import show
+from textcls.display.terminal.console import Printable, show
 from textcls.display.terminal.counterfactual import change_report
+from textcls.display.terminal.similar_rows import similar_report
 from textcls.display.text import named, percent
 from textcls.errors import ConfigError, InputError
+from textcls.explanation import Attribution, Explanation
+from textcls.prediction import Prediction, explanation_of
+from textcls.similar_rows import SimilarRows, similar_rows
+from textcls.stability import load_others, with_spread
+from textcls.sub_token_attribution import SubTokenAttribution
 from textcls.units import UNITS, Unit
 from textcls.word_groups import read_groups
 
@@ -63,6 +73,22 @@ from textcls.word_groups import read_groups
     help="Also search the fewest tokens without which the answer is another, or with --contrast that one.",
 )
 @exchange_option
+@click.option(
+    "--stability",
+    "others_path",
+    type=PATH,
+    metavar="PATH",
+    help="Show over which range each number lies in other models of the same rows: a folder of them, such as train "
+    "--resamples writes, or a model file.",
+)
+@click.option(
+    "--rows",
+    "rows_path",
+    type=PATH,
+    metavar="DATA",
+    help="Also show which rows of a labelled file, such as that of the training, are most like TEXT, by which words.",
+)
+@click.option("--row-texts", is_flag=True, help="With --rows: show the texts of these rows.")
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 @html_option
@@ -76,6 +102,9 @@ def explain(
     unit: Unit,
     with_change: bool,
     groups: Path | None,
+    others_path: Path | None,
+    rows_path: Path | None,
+    row_texts: bool,
     threshold: float | None,
     as_json: bool,
     html: Path | None,
@@ -85,62 +114,120 @@ def explain(
     Blue tokens speak for the winning label, orange ones against it. The numbers add up to the logit. Where a text may
     have several labels, each of those assigned is explained by itself.
     """
-    if groups is not None and not with_change:
-        raise ConfigError("--exchange needs --counterfactual, which then tries the words of a line for each other.")
+    _check_together(groups, rows_path, with_change=with_change, row_texts=row_texts)
     exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
+    others = [] if others_path is None else load_others(others_path, classifier)
     if html is not None:
-        check_not_an_input(html, [model])
+        check_not_an_input(html, [path for path in (model, rows_path) if path is not None])
         check_output_path(html)
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
-    explanation = prediction.explanation
-    assert explanation is not None
-    explained, left_out = explained_labels(prediction, label, against)
-    shown_by = explanation.grouped(unit)
-    attributions = [shown_by.attribution(one, against) for one in explained]
-    attribution = attributions[0]
-    sub_tokens = classifier.parts(explanation.text) if with_parts else None
-    search = None
+    explanation = explanation_of(prediction)
+    by_others = [other.predict(explanation.text, explain=True) for other in others]
+    told = _Told(prediction, explained_labels(prediction, label, against), against, unit, by_others)
+    told.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
-        one = attributions[0].label if prediction.several else None
-        search = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
+        one = told.attributions[0].label if prediction.several else None
+        told.change = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
+    if rows_path is not None:
+        told.similar, told.row_texts = _similar(classifier, told, rows_path), row_texts
     if html is not None:
-        fragment = html_explanation.prediction_fragment(
-            replace(prediction, explanation=shown_by),
-            label=label,
-            against=against,
-            top=top or html_explanation.SHOWN_TOKENS,
-            sub_tokens=sub_tokens,
-            change=search,
-        )
-        with atomic_write(html) as file:
-            page = document(
-                f"{named(attribution.label)} - {model.stem}",
-                fragment,
-                about=made_of(model),
-                heading=f"An answer of {model.stem}",
-            )
-            file.write(page.encode())
+        _write_page(html, model, told, label, top or html_explanation.SHOWN_TOKENS)
     if as_json:
-        temperature = classifier.info.temperature
-        by_token = [explanation.attribution(one, against) for one in explained]
-        by_unit = None if unit == "token" else shown_by
-        found = explanation_json(prediction, explanation, by_token, temperature, sub_tokens, by_unit)
-        click.echo(json_line(found if search is None else {**found, "counterfactual": search.as_json()}))
+        click.echo(json_line(_plain(told, classifier.info.temperature)))
     elif html is not None:
-        score = percent(terminal_explanation.score_of(prediction, attribution.label))
-        click.echo(f"{named(attribution.label)} {score} -> {html}")
+        score = percent(terminal_explanation.score_of(prediction, told.attributions[0].label))
+        click.echo(f"{named(told.attributions[0].label)} {score} -> {html}")
     else:
-        shown = top or terminal_explanation.SHOWN_TOKENS
-        report = terminal_explanation
-        if prediction.several:
-            show(report.label_set_explanation_report(prediction, shown_by, attributions, shown, sub_tokens))
-        else:
-            show(report.explanation_report(prediction, shown_by, attribution, shown, sub_tokens))
-        if search is not None:
-            show(change_report(search))
-        if left_out:
-            show([left_out_line(left_out)])
+        show(_report(told, top or terminal_explanation.SHOWN_TOKENS))
+
+
+def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool, row_texts: bool) -> None:
+    """Refuse options that need others."""
+    if groups is not None and not with_change:
+        raise ConfigError("--exchange needs --counterfactual, which then tries the words of a line for each other.")
+    if row_texts and rows is None:
+        raise ConfigError("--row-texts needs --rows, the file of the rows.")
+
+
+class _Told:
+    """What is told of an answer."""
+
+    def __init__(
+        self,
+        prediction: Prediction,
+        labels: tuple[Sequence[str], Sequence[str]],
+        against: str | None,
+        unit: Unit,
+        others: Sequence[Prediction],
+    ) -> None:
+        self.prediction, self.against, self.others = prediction, against, others
+        self.labels, self.left_out = labels
+        self.explanation = explanation_of(prediction)
+        self.shown_by = self.explanation.grouped(unit)
+        self.attributions = self._attributions(self.shown_by)
+        self.sub_tokens: Sequence[SubTokenAttribution] | None = None
+        self.change: Search | None = None
+        self.similar: SimilarRows | None = None
+        self.row_texts = False
+
+    def _attributions(self, explanation: Explanation) -> list[Attribution]:
+        found = [explanation.attribution(label, self.against) for label in self.labels]
+        return [with_spread(one, self.prediction, self.others, explanation.unit) for one in found]
+
+    @property
+    def by_token(self) -> list[Attribution]:
+        """The attributions by tokens, whatever is shown."""
+        return self.attributions if self.shown_by is self.explanation else self._attributions(self.explanation)
+
+
+def _plain(told: _Told, temperature: float) -> dict[str, Any]:
+    by_unit = None if told.shown_by is told.explanation else told.shown_by
+    found = explanation_json(told.prediction, told.explanation, told.by_token, temperature, told.sub_tokens, by_unit)
+    if told.change is not None:
+        found["counterfactual"] = told.change.as_json()
+    if told.similar is not None:
+        found["similar_rows"] = told.similar.as_json(texts=told.row_texts)
+    return found
+
+
+def _similar(classifier: Classifier, told: _Told, path: Path) -> SimilarRows:
+    """Return the rows of a file that are like the text; the first label explained is looked at."""
+    reading = Reading(ReadOptions(), BadRows(), quiet=True)
+    with reading.texts_and_labels(path, (), classifier.info.label_column, classifier.info) as rows:
+        return similar_rows(classifier, told.explanation, told.by_token[0], rows)
+
+
+def _write_page(path: Path, model: Path, told: _Told, label: str | None, top: int) -> None:
+    fragment = html_explanation.prediction_fragment(
+        replace(told.prediction, explanation=told.shown_by),
+        label=label,
+        against=told.against,
+        top=top,
+        sub_tokens=told.sub_tokens,
+        change=told.change,
+        others=told.others,
+        more=[] if told.similar is None else [similar_part(told.similar, texts=told.row_texts)],
+    )
+    title = f"{named(told.attributions[0].label)} - {model.stem}"
+    with atomic_write(path) as file:
+        page = document(title, fragment, about=made_of(model), heading=f"An answer of {model.stem}")
+        file.write(page.encode())
+
+
+def _report(told: _Told, top: int) -> Iterator[Printable]:
+    report = terminal_explanation
+    given = (told.prediction, told.shown_by)
+    if told.prediction.several:
+        yield from report.label_set_explanation_report(*given, told.attributions, top, told.sub_tokens)
+    else:
+        yield from report.explanation_report(*given, told.attributions[0], top, told.sub_tokens)
+    if told.change is not None:
+        yield from change_report(told.change)
+    if told.similar is not None:
+        yield from similar_report(told.similar, texts=told.row_texts)
+    if told.left_out:
+        yield left_out_line(told.left_out)
 
 
 def _standard_input() -> str:

@@ -6,8 +6,9 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.classifier import Classifier
+from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
 from textcls.cli.options import (
     PATH,
     Reading,
@@ -17,12 +18,13 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
+from textcls.cli.showing import show_found
 from textcls.display.html.exchanges import exchange_fragment
 from textcls.display.html.fragments import document, made_of
 from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.plain_data import json_line
 from textcls.display.remarks import exchange_line
-from textcls.display.terminal.console import show, stdout_console
+from textcls.display.terminal.console import show
 from textcls.display.terminal.counterfactual import exchange_report
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.terminal.model_info import model_table, threshold_table
@@ -32,7 +34,7 @@ from textcls.exchanges import ExchangeReport, compare_exchanged
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.labels import label_number
-from textcls.lexicon import Lexicon, lexicon
+from textcls.lexicon.table import lexicon, lexicon_of
 from textcls.word_groups import read_groups
 
 LISTED: Final = 10
@@ -41,6 +43,8 @@ _OF_EVIDENCE: Final = (
     *("groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
+# Of these, options of --words, too.
+_OF_WORDS: Final = ("only", "top")
 
 
 @click.command(
@@ -64,7 +68,7 @@ _OF_EVIDENCE: Final = (
     "lexicon_path",
     type=PATH,
     metavar="FILE",
-    help="Write what the model says of each word and pair of the texts, for every label, as CSV or .json.",
+    help="Write what the model says of each word and pair of the texts, for every label: .csv or .json.",
 )
 @text_column_option
 @click.option("--label-column", metavar="NAME", help="Column of the label.  [default: that of the training, if there]")
@@ -74,6 +78,9 @@ _OF_EVIDENCE: Final = (
     type=click.IntRange(min=1),
     help="List this many words and word pairs for and against each label, with numbers and examples.  "
     f"[default: an overview; in JSON and pages {LISTED}]",
+)
+@click.option(
+    "--words", is_flag=True, help="Show the strongest words of each label, without any data: see textcls lexicon."
 )
 @click.option(
     "--verbose", "-v", is_flag=True, help="Also show the network, the seed and the versions it was made with."
@@ -90,19 +97,24 @@ def inspect(
     label_column: str | None,
     only: tuple[str, ...],
     top: int | None,
+    words: bool,
     verbose: bool,
     as_json: bool,
     html: Path | None,
     reading: Reading,
 ) -> None:
     """Show labels, settings, training summary and format of MODEL; with --evidence, which words its answers rest on."""
-    if data is None and (idle := _given(*_OF_EVIDENCE)):
-        raise ConfigError(f"{idle[0]} needs --evidence with a file of texts.")
+    _check_together(data, words=words)
     classifier = Classifier.load(model)
+    if words:
+        show_lexicon(lexicon_of(classifier, terms_of([classifier], None)), only, top)
+        return
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
     _check_outputs([model, data], html, lexicon_path)
+    if lexicon_path is not None:
+        check_lexicon_path(lexicon_path)
     if groups is not None and lexicon_path is not None:
         raise ConfigError("--exchange and --lexicon are told one at a time; give one of them.")
     for label in only:
@@ -110,7 +122,7 @@ def inspect(
     exchanged = [] if groups is None else read_groups(groups)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
         if lexicon_path is not None:
-            _write_lexicon(lexicon_path, lexicon(classifier, (text for text, _ in rows)))
+            write_lexicon(lexicon_path, lexicon(classifier, (text for text, _ in rows)))
         elif exchanged:
             report = compare_exchanged(classifier, (text for text, _ in rows), exchanged)
         else:
@@ -122,6 +134,15 @@ def inspect(
         _show_exchanges(model, report, as_json, html)
     else:
         _show_evidence(model, found, as_json, html, compact=top is None)
+
+
+def _check_together(data: Path | None, *, words: bool) -> None:
+    """Refuse options that do not go together."""
+    if words and (given := _given("data", "as_json")):
+        raise ConfigError(f"--words and {given[0]} are told one at a time; textcls lexicon writes the whole table.")
+    idle = (name for name in _OF_EVIDENCE if not (words and name in _OF_WORDS))
+    if data is None and (given := _given(*idle)):
+        raise ConfigError(f"{given[0]} needs --evidence with a file of texts.")
 
 
 def _check_outputs(inputs: list[Path], *outputs: Path | None) -> None:
@@ -148,38 +169,26 @@ def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: boo
             show(threshold_table(classifier.info))
 
 
-def _write_lexicon(path: Path, found: Lexicon) -> None:
-    with atomic_write(path) as file:
-        file.write((found.as_json() if path.suffix.lower() == ".json" else found.as_csv()).encode())
-    rest = f"; {found.unknown:,} more of the texts are unknown to the model" if found.unknown else ""
-    dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
-    click.echo(f"{len(found.terms):,} words and pairs -> {path}{rest}{dropped}.")
-
-
-def _show_exchanges(model: Path, report: ExchangeReport, as_json: bool, html: Path | None) -> None:
-    if html is not None:
-        title = f"{model.stem}: words exchanged"
-        with atomic_write(html) as file:
-            file.write(document(title, exchange_fragment(title, report), about=made_of(model)).encode())
-    if as_json:
-        click.echo(json_line(report.as_json()))
-    elif html is not None:
-        click.echo(f"{exchange_line(report)} -> {html}")
-    else:
-        console = stdout_console()
-        show(exchange_report(report, console.width), console)
+def _show_exchanges(model: Path, found: ExchangeReport, as_json: bool, html: Path | None) -> None:
+    title = f"{model.stem}: words exchanged"
+    show_found(
+        found,
+        html=html,
+        as_json=as_json,
+        line=exchange_line(found),
+        page=lambda: document(title, exchange_fragment(title, found), about=made_of(model)),
+        report=lambda width: exchange_report(found, width),
+    )
 
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None, *, compact: bool) -> None:
-    if html is not None:
-        title = f"What {model.stem} goes by"
-        with atomic_write(html) as file:
-            file.write(document(title, global_explanation_fragment(title, found), about=made_of(model)).encode())
-    if as_json:
-        click.echo(json_line(found.as_json()))
-    elif html is not None:
-        shortcuts = 0 if found.audit is None else len(found.audit.shortcuts)
-        click.echo(f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')} -> {html}")
-    else:
-        console = stdout_console()
-        show(global_explanation_report(found, console.width, compact=compact), console)
+    title = f"What {model.stem} goes by"
+    shortcuts = 0 if found.audit is None else len(found.audit.shortcuts)
+    show_found(
+        found,
+        html=html,
+        as_json=as_json,
+        line=f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')}",
+        page=lambda: document(title, global_explanation_fragment(title, found), about=made_of(model)),
+        report=lambda width: global_explanation_report(found, width, compact=compact),
+    )

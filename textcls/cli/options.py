@@ -28,18 +28,36 @@ from textcls.data import (
 )
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
+from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
+from textcls.data.storage import RemoteFile, is_url
 from textcls.data.targets import as_usual
 from textcls.errors import ConfigError, InputError
+from textcls.jobs import ENGINES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 
+
+def readable(name: str) -> Path | RemoteFile:
+    """Return what a name on the command line means: a path of this machine, or the file that a URL names."""
+    return RemoteFile(name) if is_url(name) else Path(name)
+
+
+class _Data(click.Path):
+    """A path of this machine, `-`, or a URL."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path, or of a URL the file there."""
+        return readable(value) if isinstance(value, str) and is_url(value) else super().convert(value, param, ctx)
+
+
 PATH = click.Path(path_type=Path)
+DATA = _Data(path_type=Path, allow_dash=True)
 _DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|", "space": " "}
 
 model_argument = click.argument("model", type=PATH)
-data_argument = click.argument("data", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
+data_argument = click.argument("data", type=DATA, nargs=-1, required=True)
 threshold_option = click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
@@ -91,10 +109,12 @@ class Reading:
     @contextmanager
     def labelled_rows(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Readable],
         text_columns: Sequence[str],
         label_column: str | None,
         training: ModelInfo | None = None,
+        *,
+        more: Sequence[str] = (),
     ) -> Iterator[Iterator[LabelledRow[str]]]:
         """Open labelled files for their rows.
 
@@ -103,6 +123,7 @@ class Reading:
             text_columns: the columns of the text; without any those of the training, or of well-known names.
             label_column: the column of the label; likewise.
             training: the model whose columns are looked for first.
+            more: further columns that the files must have.
 
         Raises:
             InputError: as `open_labelled` says; or, once all is read, there were no rows.
@@ -110,13 +131,14 @@ class Reading:
         usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
         if training is not None:
             usual = (training.text_columns, training.label_column)
-        with open_labelled(paths, text_columns, label_column, usual=usual, options=self.options, bad=self.bad) as table:
+        given: Any = {"more": more, "options": self.options, "bad": self.bad}
+        with open_labelled(paths, text_columns, label_column, usual=usual, **given) as table:
             self.say(table.notes)
             yield self._at_least_one(table.rows, paths)
 
     @contextmanager
     def table_of_targets(
-        self, paths: Sequence[Path], text_columns: Sequence[str], label_column: str | None, targets: TargetOptions
+        self, paths: Sequence[Readable], text_columns: Sequence[str], label_column: str | None, targets: TargetOptions
     ) -> Iterator[LabelledTable[Target]]:
         """Open labelled files whose rows have one label each, or label sets.
 
@@ -133,7 +155,7 @@ class Reading:
     @contextmanager
     def label_sets(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Readable],
         text_columns: Sequence[str],
         label_column: str | None,
         targets: TargetOptions,
@@ -158,7 +180,9 @@ class Reading:
             self.say(table.notes)
             yield map(_label_set, self._at_least_one(table.rows, paths))
 
-    def _at_least_one(self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Path]) -> Iterator[LabelledRow[T_co]]:
+    def _at_least_one(
+        self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Readable]
+    ) -> Iterator[LabelledRow[T_co]]:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)
@@ -301,6 +325,28 @@ def reading_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
+def engine_options(*, also: str = "") -> Callable[[Command], Command]:
+    """Return a decorator that gives a command `workers` and `engine_name`: who does its work, and where.
+
+    Args:
+        also: what Ray wants beside, as the end of a sentence.
+    """
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="How many processes work.  [default: 1; with --engine ray the CPUs of the cluster]",
+    )
+    engine = click.option(
+        "--engine",
+        "engine_name",
+        type=click.Choice(ENGINES),
+        default="local",
+        show_default=True,
+        help=f"Where they run; ray is a cluster, that of RAY_ADDRESS or one on this machine{also}.",
+    )
+    return lambda command: workers(engine(command))
+
+
 def separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     """Return the separator that is meant, which may be given by its name."""
     return None if value is None else _DELIMITERS.get(value.lower(), value)
@@ -366,7 +412,7 @@ def _with_targets(command: Command, options: Sequence[Callable[[Any], Any]]) -> 
     return decorated  # type: ignore[no-any-return]
 
 
-def once(paths: Sequence[Path]) -> None:
+def once(paths: Sequence[Readable]) -> None:
     """Refuse to read standard input twice.
 
     Raises:

@@ -1,6 +1,7 @@
 """`textcls predict`: tables in, the same rows with answers out."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from textcls.classifier import Classifier
 from textcls.cli.options import (
     Reading,
     delimiter,
+    engine_options,
     model_argument,
     once,
+    readable,
     reading_options,
     separator,
     text_column_option,
@@ -28,7 +31,7 @@ from textcls.data.writing import WriteOptions
 from textcls.display.terminal.answering import standing_on
 from textcls.display.text import plural
 from textcls.errors import ConfigError
-from textcls.jobs import ENGINES, engine
+from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 
 
@@ -77,19 +80,7 @@ from textcls.jobs.engines import EngineName
     is_flag=True,
     help="Put an apostrophe before CSV and TSV fields that a spreadsheet would run as formulas.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="Processes that answer.  [default: 1; with --engine ray the CPUs of the cluster]",
-)
-@click.option(
-    "--engine",
-    "engine_name",
-    type=click.Choice(ENGINES),
-    default="local",
-    show_default=True,
-    help="Where they run; ray is a cluster, that of RAY_ADDRESS or one on this machine, and wants a folder as output.",
-)
+@engine_options(also=", and wants a folder as output")
 @reading_options
 def predict(
     model: Path,
@@ -127,31 +118,32 @@ def predict(
         how = {"answer": answer, "text_columns": text_columns, "write": write}
         _into_folder(model, data, output, reading, engine_name, workers, how)
         return
-    paths, target, workers = _paths(data), Path(output), workers or 1
+    paths, workers = [readable(name) for name in data], workers or 1
     classifier = Classifier.load(model)
     once(paths)
     if stream is None:
-        stream = workers == 1 and target == STANDARD and STANDARD in paths
+        stream = workers == 1 and output == str(STANDARD) and STANDARD in paths
     if stream and workers > 1:
         raise ConfigError("--stream answers with one process; use either --stream or --workers.")
     if stream:
         reading.say_each_skipped()
-    written = predict_files(
-        classifier,
-        paths,
-        target,
-        answer,
-        text_columns=text_columns,
-        write=write,
-        stream=stream,
-        workers=workers,
-        options=reading.options,
-        bad=reading.bad,
-        say=reading.say,
-    )
+    with storage.delivered(output) if storage.is_url(output) else nullcontext(Path(output)) as target:
+        written = predict_files(
+            classifier,
+            paths,
+            target,
+            answer,
+            text_columns=text_columns,
+            write=write,
+            stream=stream,
+            workers=workers,
+            options=reading.options,
+            bad=reading.bad,
+            say=reading.say,
+        )
     reading.say_skipped()
     if target != STANDARD:
-        click.echo(f"{written} rows -> {target}")
+        click.echo(f"{written} rows -> {storage.without_secrets(output)}")
 
 
 def _into_folder(
@@ -172,7 +164,7 @@ def _into_folder(
     with standing_on(quiet=reading.quiet) as tell:
         standing = answer_folder(work, data, output, run, reading.say, tell)
     kept = f"; {standing.kept:,} were there before" if standing.kept else ""
-    click.echo(f"{standing.rows:,} rows in {plural(standing.done, 'file')} -> {output}{kept}")
+    click.echo(f"{standing.rows:,} rows in {plural(standing.done, 'file')} -> {storage.without_secrets(output)}{kept}")
 
 
 def _is_folder(output: str, engine_name: EngineName) -> bool:
@@ -181,20 +173,10 @@ def _is_folder(output: str, engine_name: EngineName) -> bool:
     Raises:
         ConfigError: a cluster is to write one file.
     """
-    if output.endswith("/") or storage.is_url(output) or Path(output).is_dir():
+    if output.endswith("/") or (not storage.is_url(output) and Path(output).is_dir()):
+        return True
+    if storage.is_url(output) and formats.by_name(Path(output)) is None:
         return True
     if engine_name == "ray" and (output == str(STANDARD) or formats.by_name(Path(output)) is not None):
         raise ConfigError(f"With --engine ray the answers go into a folder, and {output} is none; end it in /.")
     return engine_name == "ray"
-
-
-def _paths(data: tuple[str, ...]) -> list[Path]:
-    """Return the paths of this machine that `data` are.
-
-    Raises:
-        ConfigError: one is a URL.
-    """
-    url = next((name for name in data if storage.is_url(name)), None)
-    if url is not None:
-        raise ConfigError(f"{url} is answered into a folder: end --output in /.")
-    return [Path(name) for name in data]

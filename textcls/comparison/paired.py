@@ -7,18 +7,16 @@ Shapes: N rows, C labels, K kinds of rows (of the same right label and the same 
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
+from textcls.evaluation.intervals import CONFIDENCE, DRAWS, f1_of_draws
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-DRAWS: Final = 2000
-CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +133,7 @@ class Bootstrap:
 
     def _f1(self, side: int) -> tuple[Float64, Float64]:
         """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does."""
-        right_K, answer_K = self._kind_K3[:, 0], self._kind_K3[:, side]
-        each_C = np.arange(self._labels)
-        is_right_KC, is_answer_KC = right_K[:, None] == each_C, answer_K[:, None] == each_C
-        hits_BC = self._count_BK @ (is_right_KC & is_answer_KC)
-        either_BC = self._count_BK @ (is_right_KC.astype(np.int64) + is_answer_KC)
-        return 2 * hits_BC / np.maximum(either_BC, 1), (either_BC > 0).astype(np.float64)
+        return f1_of_draws(self._count_BK, self._kind_K3[:, 0], self._kind_K3[:, side], self._labels)
 
 
 def _difference(first_B: Float64, second_B: Float64) -> Difference:

@@ -40,6 +40,7 @@ _OTHERS: Final = {
     b"<html": "a web page; save its table as CSV",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
     _TAR: "a tar archive; unpack it, and name the files you mean",
+    b"\x08\x0a\x3a": "a model (ONNX); name a table of texts",
     b"Rar!": "a RAR archive; unpack it",
 }
 

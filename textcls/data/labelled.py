@@ -15,6 +15,7 @@ from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.source import name_of
+from textcls.data.storage import RemoteFile
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
 from textcls.data.targets import (
     T,
@@ -330,7 +331,7 @@ def read_labelled(
         InputError: as `open_labelled` and `open_targets` say; or there are no rows.
         ConfigError: as `open_targets` says.
     """
-    paths = [paths] if isinstance(paths, Path | MemoryTable) else paths
+    paths = [paths] if isinstance(paths, Path | RemoteFile | MemoryTable) else paths
     kept = TextStore() if texts is None else texts
     given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
     opened: AbstractContextManager[LabelledTable[Target]] = (

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from textcls.data import arrow
 from textcls.data.rows import Content
+from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 
 # https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
@@ -56,4 +57,4 @@ class MemoryTable:
         )
 
 
-Readable = Path | MemoryTable
+Readable = Path | RemoteFile | MemoryTable

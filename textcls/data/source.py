@@ -57,15 +57,15 @@ def name_of(path: object) -> str:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
-    """Open the file at `path`, or standard input where it is `-`.
+def open_source(path: Path, name: str | None = None) -> Iterator[Source]:
+    """Open the file at `path`, or standard input where it is `-`; messages call it `name`, by default its path.
 
     Raises:
         InputError: no such file, or it cannot be read; also while it is being read; or it is a zip file that does not
             hold one file.
         MissingExtraError: what it is packed with needs a package that is not installed.
     """
-    name = name_of(path)
+    name = name_of(path) if name is None else name
     with ExitStack() as stack:
         with reading(name):
             source = _unpacked(Source(name, path, stack.enter_context(_open(path, name)), stack))

@@ -1,24 +1,29 @@
 """Where whole files lie that are worked on one by one: in folders of this machine, or in a store that a URL names.
 
 A store is reached by pyarrow, which knows s3://, gs://, abfs:// and hdfs://, and all that fsspec knows as
-fsspec+sftp:// and the like. Its files are copied to this machine to be read, and from it when they are whole.
+fsspec+sftp:// and the like; a file at https:// or http:// is only read, one at a time, by the standard library. Files
+are copied to this machine to be read, and from it when they are whole.
 """
 
+import http.client
 import re
 import shutil
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import IO, Any, Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import atomic_write, check_output_path
+from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
 from textcls.data import patterns
 from textcls.data.folders import files_of
 from textcls.errors import InputError, SurroundingsError
@@ -28,6 +33,33 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PART: Final = ".textcls-"
 # Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
 _LEFT: Final = 600
+_HTTP: Final = ("http://", "https://")
+# A server that is silent for so many seconds has gone.
+_SILENCE: Final = 60
+# What a store says, by pyarrow or urllib, of keys that are wrong or missing.
+_REFUSED: Final = (
+    "ACCESS_DENIED",
+    "SIGNATURE",
+    "INVALID_ACCESS_KEY",
+    "status 401",
+    "status 403",
+    "Error 401",
+    "Error 403",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file, a folder of files or a pattern that a URL names, where a table is read.
+
+    Attributes:
+        url: the URL.
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return without_secrets(self.url)
 
 
 class Found(NamedTuple):
@@ -51,6 +83,14 @@ def is_url(name: str) -> bool:
     return _URL.match(name) is not None
 
 
+def without_secrets(name: str) -> str:
+    """Return a path, or a URL as it may be shown: without the key before its host, and what stands behind its path."""
+    if not is_url(name):
+        return name
+    address = urlsplit(name)
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+
+
 def find(name: str) -> list[Found]:
     """Return the files that `name` means, in the order of their names: a file, those in a folder, or of a pattern.
 
@@ -58,6 +98,8 @@ def find(name: str) -> list[Found]:
         InputError: there are none, or they cannot be read.
         MissingExtraError: pyarrow is not installed.
     """
+    if name.lower().startswith(_HTTP):
+        return [Found(name, PurePosixPath(unquote(urlsplit(name).path)).name, 0, 0.0)]
     if is_url(name):
         return _find_in_store(name)
     path = Path(name)
@@ -131,15 +173,32 @@ def fetched(name: str) -> Iterator[Path]:
     if not is_url(name):
         yield Path(name)
         return
-    store, path = _store(name)
     with TemporaryDirectory(prefix="textcls-") as folder:
-        copy = Path(folder) / PurePosixPath(path).name
-        try:
-            with store.open_input_stream(path) as source, copy.open("wb") as file:
-                shutil.copyfileobj(source, file)
-        except OSError as error:
-            raise InputError(f"{name} cannot be read: {_why(error)}.") from error
+        copy = Path(folder) / (PurePosixPath(unquote(urlsplit(name).path)).name or "file")
+        told = no_space_for(f"A copy of {without_secrets(name)}", "free some space, or set TMPDIR to another folder")
+        with opened(name) as source, told, copy.open("wb") as file:
+            shutil.copyfileobj(source, file)
         yield copy
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    """Open the file that a URL names, to be read from its beginning to its end.
+
+    Raises:
+        InputError: it is not there or cannot be read, also while it is being read.
+        MissingExtraError: what reaches it is not installed.
+    """
+    try:
+        if name.lower().startswith(_HTTP):
+            with urllib.request.urlopen(name, timeout=_SILENCE) as answer:
+                yield answer
+        else:
+            store, path = _store(name)
+            with store.open_input_stream(path) as source:
+                yield source
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreadable(name, error) from error
 
 
 @contextmanager
@@ -163,7 +222,7 @@ def delivered(name: str) -> Iterator[Path]:
         except OSError as error:
             with suppress(OSError):
                 store.delete_file(part)
-            raise SurroundingsError(f"{name} cannot be written: {_why(error)}.") from error
+            raise SurroundingsError(f"{without_secrets(name)} cannot be written: {_why(error)}.") from error
 
 
 def _find_in_store(name: str) -> list[Found]:
@@ -173,9 +232,10 @@ def _find_in_store(name: str) -> list[Found]:
         base = _fixed(name)
         wanted = name[len(base) + 1 :].split("/")
         found = [file for file in _in_store(base, recursive=True) if _matches(file.inside.split("/"), wanted)]
-    if not found:
-        raise InputError(f"No file matches {name}; check the address and the pattern.")
-    return sorted(found)
+    shown = [file for file in found if not PurePosixPath(file.inside).name.startswith((".", "_"))]
+    if not shown:
+        raise InputError(f"No file matches {without_secrets(name)}; check the address and the pattern.")
+    return sorted(shown)
 
 
 def _matches(parts: list[str], wanted: list[str]) -> bool:
@@ -197,7 +257,7 @@ def _in_store(name: str, *, recursive: bool = False) -> list[Found]:
         if about.type != fs.FileType.File:
             files, base = store.get_file_info(fs.FileSelector(path, True, recursive)), PurePosixPath(path)
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {_why(error)}.") from error
+        raise _unreadable(name, error) from error
     start = name.rstrip("/") if about.type != fs.FileType.File else name.rstrip("/").rpartition("/")[0]
     found = []
     for file in files:
@@ -222,7 +282,7 @@ def _store(name: str) -> tuple[Any, str]:
     try:
         return pyarrow.fs.FileSystem.from_uri(name)  # type: ignore[no-any-return]
     except (ValueError, OSError, ImportError, pyarrow.ArrowException) as error:
-        raise InputError(f"{name} cannot be reached: {_why(error)}.") from error
+        raise InputError(f"{without_secrets(name)} cannot be reached: {_why(error)}.") from error
 
 
 def _remove(name: str) -> None:
@@ -242,5 +302,18 @@ def _told(name: str) -> Iterator[None]:
         raise SurroundingsError(f"{name} cannot be made: {error.strerror}.") from error
 
 
+def _unreadable(name: str, error: Exception) -> InputError:
+    shown = without_secrets(name)
+    if isinstance(error, FileNotFoundError) or (isinstance(error, urllib.error.HTTPError) and error.code == 404):
+        return InputError(f"There is no file {shown}.")
+    return InputError(f"{shown} cannot be read: {_why(error)}.")
+
+
 def _why(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError):
+        return error.reason.strerror or str(error.reason)
+    said = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, FileNotFoundError):
+        return "its folder is not there"
+    refused = any(sign in said for sign in _REFUSED)
+    return f"the store refuses it; check the key, and what it may read or write ({said})" if refused else said

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls import text_columns
-from textcls.data import folders, formats
+from textcls.data import folders, formats, storage
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.patterns import matching
 from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
 from textcls.data.source import STANDARD, open_source, reading
+from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 
 # Of more files than this one is open at a time, after a first look at each.
@@ -104,7 +105,7 @@ def open_tables(
             with ExitStack() as opened:
                 name, content = _content(path, options, opened)
                 _check_names(name, content.columns)
-                if len(every) > MOST_OPEN and isinstance(path, Path) and path.is_file():
+                if len(every) > MOST_OPEN and _can_be_opened_again(path):
                     content = replace(content, rows=_opened_again(path, options))
                 else:
                     stack.push(opened.pop_all())
@@ -120,6 +121,8 @@ def _each(path: Readable) -> list[Readable]:
     """Return what `path` means: the files that a pattern matches, the files of a folder, or itself."""
     if isinstance(path, MemoryTable):
         return [path]
+    if isinstance(path, RemoteFile):
+        return [RemoteFile(file.name) for file in storage.find(path.url)]
     found: list[Readable] = []
     for one in matching(path):
         # A folder without files has class folders, and is a table itself.
@@ -131,14 +134,21 @@ def _content(path: Readable, options: ReadOptions, stack: ExitStack) -> tuple[st
     """Return what is at `path`, with its name, open as long as `stack` is."""
     if isinstance(path, MemoryTable):
         return str(path), path.content()
-    if path != STANDARD and _is_folder(path):
+    if isinstance(path, RemoteFile):
+        source = stack.enter_context(open_source(stack.enter_context(storage.fetched(path.url)), str(path)))
+    elif path != STANDARD and _is_folder(path):
         return str(path), folders.read(path, options)
-    source = stack.enter_context(open_source(path))
+    else:
+        source = stack.enter_context(open_source(path))
     with reading(source.name):
         return source.name, formats.read(source, options)
 
 
-def _opened_again(path: Path, options: ReadOptions) -> Iterator[Row | Bad]:
+def _can_be_opened_again(path: Readable) -> bool:
+    return isinstance(path, RemoteFile) or (isinstance(path, Path) and path.is_file())
+
+
+def _opened_again(path: Readable, options: ReadOptions) -> Iterator[Row | Bad]:
     """Yield the rows of one of many files, which is opened when its turn comes."""
     with ExitStack() as stack:
         yield from _content(path, options, stack)[1].rows

@@ -23,6 +23,11 @@ def shares(characters: Mapping[str, int]) -> dict[str, float]:
     return {script: times / total for script, times in found.most_common()}
 
 
+def script_of(text: str) -> str:
+    """Return the script that most letters of a text have; an empty string if it has none."""
+    return next(iter(shares(Counter(text))), "")
+
+
 def _script(letter: str) -> str:
     first = unicodedata.name(letter, "OTHER").replace("-", " ").split()[0]
     return _SAME.get(first, first).capitalize()

@@ -3,7 +3,9 @@
 text.py          texts, names and numbers as people read them
 token_table.py   the tables under an explanation, as data: terminal and HTML list the same numbers
 remarks.py       the sentences beside them
+report_lines.py  the sentences of a report on a model
 plain_data.py    what --json prints
 terminal/        tables and coloured texts, made with rich; progress
+markdown/        reports and model cards
 html/            fragments for notebooks and pages; the page that asks a model
 """

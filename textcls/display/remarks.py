@@ -8,11 +8,12 @@ from textcls.clusters.survey import Cluster, ClusterSurvey
 from textcls.counterfactual import Search
 from textcls.display.text import MOST_NAMED, listed, named, percent, plural
 from textcls.exchanges import ExchangeReport
-from textcls.explanation import Attribution, Explanation
+from textcls.explanation import Attribution, Explanation, Spread
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.prediction import Prediction
 from textcls.prototypes import SupportWeight
 from textcls.shortcuts.audit import Shortcut, ShortcutAudit
+from textcls.similar_rows import SimilarRows
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3
@@ -51,6 +52,8 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
         found.append(f"The {shown:,} {explanation.unit}s shown carry {percent(share)} of the evidence.")
     if nearest := explanation.nearest(attribution.label):
         found.append(f"Nearest to {named(attribution.label)}: {'; '.join(map(support_phrase, nearest))}.")
+    if attribution.spread is not None:
+        found.append(spread_line(attribution.label, attribution.spread))
     unknown = explanation.unknown
     if unknown:
         names = list(dict.fromkeys(named(token.text) for token in unknown))
@@ -60,6 +63,16 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
             f"{percent(attribution.share(~explanation.known))} of the evidence)."
         )
     return found
+
+
+def spread_line(label: str, spread: Spread) -> str:
+    """Return in one line how far answer and signs hold over several models of the same rows."""
+    unsure = int((~spread.sure).sum())
+    signs = f"{unsure:,} of {len(spread.low):,} signs are not sure, marked ?" if unsure else "all signs are sure"
+    return (
+        f"Over {spread.models} models of these rows: {spread.agreed} answer alike, {named(label)} "
+        f"{percent(spread.lowest_score)} to {percent(spread.highest_score)}; {signs}."
+    )
 
 
 def support_phrase(support: SupportWeight) -> str:
@@ -128,6 +141,17 @@ def search_line(search: Search) -> str:
     return (
         f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
         f"them, {plural(search.asked, 'text')} in all{end}. It is what changes this model's answer, not what is true."
+    )
+
+
+def similar_line(found: SimilarRows) -> str:
+    """Return in one line how many rows are like a text, and among how many they were found."""
+    label = named(found.label)
+    if not found.same and not found.other:
+        return f"None of {plural(found.rows, 'row')} is like it."
+    return (
+        f"Of {plural(found.rows, 'row')} these are most like it by what their words add to {label}: "
+        f"{len(found.same):,} of {label}, {len(found.other):,} of other labels."
     )
 
 

@@ -15,7 +15,8 @@ _KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 class TokenRow(NamedTuple):
     """A token or unit as it is listed: its name, and what it added to the labels of the table.
 
-    Of a unit `tokens` is how many it has, and `mean` the value by token.
+    Of a unit `tokens` is how many it has, and `mean` the value by token. `low` and `high` are the range of the value
+    over several models; the value itself where there is one model.
     """
 
     name: str
@@ -25,6 +26,13 @@ class TokenRow(NamedTuple):
     contributions: list[float]
     tokens: int
     mean: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether all models give it the same sign."""
+        return self.low > 0 or self.high < 0
 
 
 class TokenTable(NamedTuple):
@@ -35,7 +43,8 @@ class TokenTable(NamedTuple):
         kind: what the values of the attribution are called.
         labels: those whose contributions are listed beside the value.
         rows: the tokens listed.
-        strongest: the largest |value| of all tokens; 1 where all are zero.
+        strongest: the largest |value| of all tokens, or end of its range; 1 where all are zero.
+        models: over how many models values have ranges; 1 where they have none.
         others: how many tokens are not listed.
         rest: what those add: the value, then the contribution to each label, as in the sums that follow.
         bias: what the bias adds.
@@ -47,6 +56,7 @@ class TokenTable(NamedTuple):
     labels: tuple[str, ...]
     rows: list[TokenRow]
     strongest: float
+    models: int
     others: int
     rest: list[float]
     bias: list[float]
@@ -59,6 +69,8 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
     added, values = explanation.contributions[:, columns], attribution.values
     rest = np.ones(len(values), bool)
     rest[list(tokens)] = False
+    spread = attribution.spread
+    lows, highs = (values, values) if spread is None else (spread.low, spread.high)
     rows = [
         TokenRow(
             named(explanation.text[slice(*explanation.spans[i])]),
@@ -68,6 +80,8 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
             added[i].tolist(),
             int(attribution.sizes[i]),
             float(attribution.means[i]),
+            float(lows[i]),
+            float(highs[i]),
         )
         for i in tokens
     ]
@@ -77,6 +91,7 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
         labels=tuple(explanation.labels[i] for i in columns),
         rows=rows,
         strongest=strongest(attribution),
+        models=1 if spread is None else spread.models,
         others=int(rest.sum()),
         rest=[float(values[rest].sum()), *added[rest].sum(0).tolist()],
         bias=[attribution.bias, *explanation.bias_values[columns].tolist()],
@@ -85,8 +100,10 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
 
 
 def strongest(attribution: Attribution) -> float:
-    """Return the largest |value| of the tokens, by which bars are drawn; 1 where all are zero."""
-    return float(np.abs(attribution.values).max(initial=0.0)) or 1.0
+    """Return the largest |value| of the tokens, or end of a range, by which bars are drawn; 1 where all are zero."""
+    spread = attribution.spread
+    ends = [attribution.values] if spread is None else [spread.low, spread.high]
+    return float(np.abs(np.stack(ends)).max(initial=0.0)) or 1.0
 
 
 def tints(attribution: Attribution) -> list[float]:

@@ -1,6 +1,7 @@
 """How good a model is on labelled rows, and what it promises where it may abstain.
 
 metrics.py                accuracy, F1, calibration error, cross-entropy
+intervals.py              between which values these lie
 selective_prediction.py   the threshold below which it abstains: coverage and precision
 evaluation.py             both, of a model on rows: `textcls.evaluate`
 label_set_metrics.py      of several labels a text: F1, average precision, calibration, labels that are mixed up

@@ -31,6 +31,15 @@ class LabelReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Rows of about the same confidence: how many, their mean confidence, and how many are answered right."""
+
+    rows: int
+    confidence: float
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClassificationReport:
     """How a model fared on labelled rows.
 
@@ -68,9 +77,26 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
-    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    gap = np.bincount(bins, confidence - right, BINS)
+    gap = np.bincount(_bins(confidence), confidence - right, BINS)
     return float(np.abs(gap).sum() / max(1, len(labels)))
+
+
+def reliability(confidence: Float, right: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
+    """Return the bins of `expected_calibration_error` that have rows, by rising confidence.
+
+    Args:
+        confidence: the probability of each answer [rows].
+        right: whether it is right [rows].
+    """
+    bins = _bins(confidence)
+    rows = np.bincount(bins, minlength=BINS).tolist()
+    sums = np.bincount(bins, confidence, BINS).tolist()
+    hits = np.bincount(bins, right, BINS).astype(np.int64).tolist()
+    return tuple(ReliabilityBin(n, total / n, hit) for n, total, hit in zip(rows, sums, hits, strict=True) if n)
+
+
+def _bins(confidence: Float) -> Int64:
+    return np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
 
 
 def cross_entropy(probabilities: Float, labels: Int64) -> float | None:

@@ -1,6 +1,6 @@
 """Explanations in, one at a time, a global explanation out."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Final
@@ -34,6 +34,7 @@ def explain_globally(
     top: int = 10,
     deciding_share: float = DECIDING_SHARE,
     labels: Sequence[str] | None = None,
+    each: Callable[[Explanation], None] | None = None,
 ) -> GlobalExplanation:
     """Return what `classifier` goes by over many texts: the words and pairs for and against each label, and shortcuts.
 
@@ -45,6 +46,7 @@ def explain_globally(
         top: words, and pairs, for and against each label.
         deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
         labels: those to explain, in this order; all by default.
+        each: is given the explanation of each text in turn, for what else is to be learned from it.
 
     Raises:
         ConfigError: there is no such label.
@@ -58,6 +60,8 @@ def explain_globally(
         explanations = classifier.explain([text for text, _ in chunk])
         for explanation, (_, label) in zip(explanations, chunk, strict=True):
             explainer.add(explanation, label)
+            if each is not None:
+                each(explanation)
             if auditor is not None and (label is None or isinstance(label, str)):
                 auditor.add(explanation.text, label, int(explanation.probability_values.argmax()))
     found = explainer.summary(top, deciding_share, labels)

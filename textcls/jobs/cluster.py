@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.errors import InputError, SurroundingsError
-from textcls.jobs.work import Failed, Job, Outcome, Result, Work, attempt
+from textcls.jobs.work import Crew, Failed, Job, Result, Work, attempt
 
 # A job of which so many workers have died is given up: it is likely to be the cause.
 ATTEMPTS: Final = 3
@@ -46,34 +46,33 @@ class Worker:
         return attempt(self._do, job)
 
 
-def run(
+@contextmanager
+def hired(
     work: Work[Job, Result],
-    jobs: Sequence[Job],
     workers: int | None = None,
+    in_all: int | None = None,
     say: Callable[[str], None] = lambda note: None,
-) -> Iterator["Outcome[Job, Result]"]:
-    """Yield what comes of `jobs`, in the order in which they end.
+) -> Iterator[Crew[Job, Result]]:
+    """Give workers who have loaded `work`, for as long as the block lasts.
 
     The cluster is that of RAY_ADDRESS, else one that runs on this machine, else one that is started on it for the time.
 
     Args:
-        work: what is done with each.
-        jobs: what is to be done.
+        work: what is done with each job.
         workers: actors, each with one CPU; those that find no place wait for it, which lets a cluster grow. By default
             as many as the cluster has CPUs.
+        in_all: how many jobs there will be, if that is known: workers with nothing left to do are let go.
         say: is told of a job that is done again, in a sentence.
 
     Raises:
         MissingExtraError: Ray is not installed.
         SurroundingsError: there is no cluster at the address, or workers do not start there.
     """
-    if not jobs:
-        return
-    with _connected() as ray:
+    with connected() as ray:
         number = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        crew = _Crew(ray, work, min(number, len(jobs)), say)
+        crew = _Crew(ray, work, number if in_all is None else min(number, in_all), say, keep=in_all is None)
         try:
-            yield from crew.outcomes(jobs)
+            yield crew.outcomes
         finally:
             crew.dismiss()
 
@@ -81,13 +80,14 @@ def run(
 class _Crew:
     """Workers and what they are at."""
 
-    def __init__(self, ray: Any, work: Work[Any, Any], number: int, say: Callable[[str], None]) -> None:
-        self._ray, self._say = ray, say
+    def __init__(self, ray: Any, work: Work[Any, Any], number: int, say: Callable[[str], None], *, keep: bool) -> None:
+        self._ray, self._say, self._keep = ray, say, keep
         # Once in the cluster, not once a worker.
         self._work = ray.put(work)
         self._actor = ray.remote(num_cpus=1)(Worker)
         # By what it will answer: a worker, and the number and the job that it is at; none while it starts.
         self._busy: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
+        self._idle: list[Any] = []
         self._deaths: Counter[int] = Counter()
         self._unborn = 0
         for _ in range(number):
@@ -97,6 +97,10 @@ class _Crew:
         """Give each worker the next job until all have ended."""
         waiting = deque(enumerate(jobs))
         left = len(waiting)
+        self._deaths.clear()
+        idle, self._idle = self._idle, []
+        for worker in idle:
+            self._go_on(worker, waiting)
         while left:
             (answer,), _ = self._ray.wait(list(self._busy), num_returns=1)
             worker, numbered = self._busy.pop(answer)
@@ -114,8 +118,9 @@ class _Crew:
 
     def dismiss(self) -> None:
         """End all workers."""
-        for worker, _ in self._busy.values():
+        for worker in [*self._idle, *(worker for worker, _ in self._busy.values())]:
             self._ray.kill(worker)
+        self._idle.clear()
         self._busy.clear()
 
     def _hire(self) -> None:
@@ -126,6 +131,8 @@ class _Crew:
         if waiting:
             number, job = waiting.popleft()
             self._busy[worker.attempt.remote(job)] = worker, (number, job)
+        elif self._keep:
+            self._idle.append(worker)
         else:
             self._ray.kill(worker)
 
@@ -142,7 +149,7 @@ class _Crew:
             if self._unborn < STARTS:
                 return None
             raise SurroundingsError(
-                f"The workers do not start: {_last_line(error)}; install the same textcls[ray] on every node."
+                f"The workers do not start: {last_line(error)}; install the same textcls[ray] on every node."
             ) from error
         number, job = numbered
         self._deaths[number] += 1
@@ -154,14 +161,20 @@ class _Crew:
         return Failed(job, InputError(f"{why}; split it, or give the nodes more."))
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
+    """Return the last line of what an error says, without its full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(error).__name__
 
 
 @contextmanager
-def _connected() -> Iterator[Any]:
-    """Connect to the cluster, unless the caller is connected already."""
+def connected() -> Iterator[Any]:
+    """Connect to the cluster, unless the caller is connected already; give Ray.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        SurroundingsError: there is no cluster at the address.
+    """
     ray = require()
     if ray.is_initialized():
         yield ray
@@ -169,9 +182,9 @@ def _connected() -> Iterator[Any]:
     try:
         # Workers say what is wrong by what they answer.
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True, include_dashboard=None)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises plain ones, too
         raise SurroundingsError(
-            f"There is no cluster of Ray to work on: {_last_line(error)}; see RAY_ADDRESS."
+            f"There is no cluster of Ray to work on: {last_line(error)}; see RAY_ADDRESS."
         ) from error
     try:
         yield ray

@@ -1,37 +1,64 @@
 """Which workers there are."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal, Protocol, get_args
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 from textcls.jobs import cluster, processes
-from textcls.jobs.work import Job, Outcome, Result, Work
+from textcls.jobs.work import Crew, Job, Outcome, Result, Work
 
 EngineName = Literal["local", "ray"]
 ENGINES: Final = get_args(EngineName)
 
 
-class Engine(Protocol):
-    """Does jobs."""
+def _to_nobody(note: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Does jobs.
+
+    Attributes:
+        name: `local` for processes of this machine, `ray` for a cluster.
+        workers: how many; None for this process alone, or all CPUs of the cluster.
+        say: is told what a person should know meanwhile, in sentences.
+    """
+
+    name: EngineName = "local"
+    workers: int | None = None
+    say: Callable[[str], None] = _to_nobody
 
     def __call__(self, work: Work[Job, Result], jobs: Sequence[Job]) -> Iterator["Outcome[Job, Result]"]:
         """Yield what comes of `jobs`, in the order in which they end."""
+        if jobs:
+            with self.hired(work, len(jobs)) as crew:
+                yield from crew(jobs)
+
+    def hired(self, work: Work[Job, Result], in_all: int | None = None) -> AbstractContextManager[Crew[Job, Result]]:
+        """Give workers who have loaded `work`, for as long as the block lasts: for jobs of which some hang on others.
+
+        Args:
+            work: what is done with each.
+            in_all: how many jobs there will be, if that is known: workers with nothing left to do are let go.
+        """
+        if self.name == "ray":
+            return cluster.hired(work, self.workers, in_all, self.say)
+        workers = self.workers or 1
+        return processes.hired(work, workers if in_all is None else min(workers, in_all))
 
 
-def engine(name: EngineName, workers: int | None = None, say: Callable[[str], None] = lambda note: None) -> Engine:
-    """Return the engine of this name.
+# This process alone.
+HERE: Final = Engine()
 
-    Args:
-        name: `local` for processes of this machine, `ray` for a cluster.
-        workers: how many; by default this process alone, or all CPUs of the cluster.
-        say: is told what a person should know meanwhile, in sentences.
+
+def engine(name: EngineName, workers: int | None = None, say: Callable[[str], None] = _to_nobody) -> Engine:
+    """Return the engine of this name; arguments as of `Engine`.
 
     Raises:
         MissingExtraError: the engine needs a package that is not installed.
     """
     if name == "ray":
         cluster.require()
-
-    def run(work: Work[Any, Any], jobs: Sequence[Any]) -> Iterator[Any]:
-        return cluster.run(work, jobs, workers, say) if name == "ray" else processes.run(work, jobs, workers or 1)
-
-    return run
+    return Engine(name, workers, say)

@@ -1,26 +1,27 @@
 """Workers on this machine: this process, or several."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
 from textcls._util import interrupts
 from textcls.errors import SurroundingsError
-from textcls.jobs.work import Job, Outcome, Result, Work, attempt
+from textcls.jobs.work import Crew, Job, Outcome, Result, Work, attempt
 
 # What does a job, in a process of the pool.
 _do: Callable[[Any], Any] | None = None
 
 
-def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int = 1) -> Iterator["Outcome[Job, Result]"]:
-    """Yield what comes of `jobs`, in the order in which they end.
+@contextmanager
+def hired(work: Work[Job, Result], workers: int = 1) -> Iterator[Crew[Job, Result]]:
+    """Give workers who have loaded `work`, for as long as the block lasts.
 
     Args:
-        work: what is done with each.
-        jobs: what is to be done.
+        work: what is done with each job.
         workers: processes; with one it is this.
 
     Raises:
@@ -28,13 +29,12 @@ def run(work: Work[Job, Result], jobs: Sequence[Job], workers: int = 1) -> Itera
     """
     if workers == 1:
         do = work.ready()
-        for job in jobs:
-            yield attempt(do, job)
+        yield lambda jobs: (attempt(do, job) for job in jobs)
         return
     # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
-    pool = ProcessPoolExecutor(min(workers, max(1, len(jobs))), get_context("spawn"), _load, (work,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _load, (work,))
     try:
-        yield from _outcomes(pool, iter(jobs), workers)
+        yield lambda jobs: _outcomes(pool, iter(jobs), workers)
     except BrokenProcessPool as error:
         raise SurroundingsError(
             "A worker process ended unexpectedly, perhaps for lack of memory; use fewer --workers. What is written "

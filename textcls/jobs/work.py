@@ -1,6 +1,6 @@
 """What a worker does, and what comes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -39,6 +39,10 @@ class Failed(Generic[Job]):
 
 
 Outcome = Done[Job, Result] | Failed[Job]
+
+
+# Workers who have loaded their work: jobs in, what comes of them out, in the order in which they end.
+Crew = Callable[[Sequence[Job]], Iterator[Outcome[Job, Result]]]
 
 
 def attempt(do: Callable[[Job], Result], job: Job) -> "Outcome[Job, Result]":

@@ -6,6 +6,7 @@ and what needs PyTorch is imported after.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
 from textcls.cli.options import (
+    DATA,
     PATH,
     Reading,
     data_argument,
@@ -36,6 +38,7 @@ from textcls.data import (
     read_label_sets,
     read_labelled,
 )
+from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
 from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
@@ -44,6 +47,9 @@ from textcls.data_quality.survey import Survey
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
 from textcls.errors import ConfigError, InputError
+from textcls.jobs import cluster
+from textcls.stability import MOST_MODELS
+from textcls_training.cli_beside import BesideModel
 from textcls_training.cli_options import train_options
 from textcls_training.clock import Clock
 from textcls_training.config.memory import spill_of
@@ -69,22 +75,22 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @new_label_column_option
 @click.option(
     "--valid",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=DATA,
     help="File of validation rows, which choose the epoch and calibrate.  [default: a tenth of DATA]",
 )
 @click.option(
     "--rationale-column",
     metavar="NAME",
     help=(
-        "Column of human rationales, the reasons for the label, as JSON: character spans such as [[3, 7]], or "
-        'phrases such as ["charged twice"]; rows may have none. With several text columns, spans refer to the '
-        "joined text."
+        "Column of human rationales, the reasons for the label, as JSON: character spans such as [[3, 7]], "
+        'phrases such as ["charged twice"], or flags, one per token, such as [0, 0, 0, 1, 1]; rows may have none. With '
+        "several text columns, spans refer to the joined text."
     ),
 )
 @click.option(
     "--unlabelled",
     multiple=True,
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=DATA,
     help=(
         "File of unlabelled texts, in the same text columns as DATA. The teacher labels them, and the model also "
         "learns from its answers if that helps on held-out rows. May be repeated."
@@ -113,22 +119,38 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
     help="The --state of a finished training to go on from, with DATA as its new rows, which may bring new labels. "
     "Options that are not given are those of that training.",
 )
+@click.option(
+    "--keep-words",
+    is_flag=True,
+    help="Write the words, pairs and pieces of DATA that the model knows, with their counts, beside it, for textcls "
+    "lexicon; the model file itself holds no words.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(0, MOST_MODELS),
+    default=0,
+    metavar="N",
+    help="Also train N models on the rows weighted at random, into a folder beside the model, OUTPUT.resamples, for "
+    "textcls explain --stability; each takes as long as the model itself.",
+)
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--verbose", "-v", is_flag=True, help="Print on standard error how long each step took.")
 @target_options
 @reading_options
 def train(
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     output: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
-    valid: Path | None,
+    valid: Readable | None,
     rationale_column: str | None,
-    unlabelled: tuple[Path, ...],
+    unlabelled: tuple[Readable, ...],
     probabilities: str | None,
     state: Path | None,
     from_state: Path | None,
+    keep_words: bool,
+    resamples: int,
     as_json: bool,
     verbose: bool,
     targets: TargetOptions,
@@ -141,35 +163,22 @@ def train(
     (with few rows, each fifth in turn); the saved model is then trained on all rows. Problems with the rows are
     reported first; `textcls check` reports more.
     """
-    weight = click.get_current_context().get_parameter_source("rationale_weight")
-    if rationale_column is None and weight == ParameterSource.COMMANDLINE:
-        raise ConfigError("--rationale-weight needs --rationale-column, the column of the rationales.")
+    _check_rationales(rationale_column)
+    beside_it = BesideModel(keep_words=keep_words, resamples=resamples)
+    beside_it.check(unlabelled, from_state)
     _check_teaching(unlabelled, probabilities, settings["teacher"])
-    if from_state is not None and not from_state.is_dir():
-        raise InputError(f"{from_state} is not a folder; name the --state of a finished training.")
-    if state is not None:
-        check_output_path(state / "training.json" if state.is_dir() else state)
+    _check_states(state, from_state)
+    if settings["engine"] == "ray":
+        cluster.require()
     output = output or _default_output(data[0])
     others = [*([valid] if valid else []), *unlabelled]
     once([*data, *others])
-    check_not_an_input(output, [*data, *others])
-    check_output_path(output)
+    for path in (output, *beside_it.outputs(output)):
+        check_not_an_input(path, [*data, *others])
+        check_output_path(path)
     clock = Clock()
-    more = [] if rationale_column is None else [rationale_column]
     texts = TextStore(spill_of(settings["max_memory"], output))
-    rows = read_labelled(
-        data,
-        text_columns,
-        label_column,
-        more=more,
-        options=reading.options,
-        bad=reading.bad,
-        targets=targets,
-        texts=texts,
-    )
-    reading.say(rows.notes)
-    if rationale_column is not None:
-        rows = _with_spans(rows, rationale_column, reading)
+    rows = _read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts)
     valid_rows = _read_valid(valid, rows, reading, targets) if valid else None
     more_texts = None
     if unlabelled:
@@ -179,29 +188,16 @@ def train(
     _warn(rows, valid_rows, reading)
     clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    console = Console(stderr=True, quiet=reading.quiet)
-    spans = rows.more[rationale_column] if rationale_column is not None else None
-    states = {"state": state, "from_state": from_state}
-    report = run_training(
-        rows,
-        output,
-        settings,
-        valid=valid_rows,
-        targets=targets,
-        spans=spans,
-        unlabelled=more_texts,
-        console=console,
-        **states,
-    )
+    how: Any = {"valid": valid_rows, "targets": targets, "console": Console(stderr=True, quiet=reading.quiet)}
+    how["spans"] = rows.more[rationale_column] if rationale_column is not None else None
+    report = run_training(rows, output, settings, unlabelled=more_texts, state=state, from_state=from_state, **how)
     clock.lap("loading", report.seconds)
+    if beside_it.wanted and not report.interrupted:
+        beside_it.write(rows, output, settings, partial(run_training, **how))
+        clock.lap("beside it")
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
-    if as_json:
-        click.echo(json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
-    else:
-        from textcls_training.cli_summary import summarise
-
-        summarise(stdout_console(), report, output)
+    _show(report, output, clock, as_json=as_json)
     if report.interrupted:
         click.echo(
             f"Interrupted: {output} holds what was learned from {report.rows:,} rows; whole epochs: {report.epochs}.",
@@ -210,14 +206,57 @@ def train(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _default_output(data: Path) -> Path:
+def _show(report: "TrainReport", output: Path, clock: Clock, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
+    else:
+        from textcls_training.cli_summary import summarise
+
+        summarise(stdout_console(), report, output)
+
+
+def _check_rationales(column: str | None) -> None:
+    """Refuse a weight of rationales where there are none."""
+    weight = click.get_current_context().get_parameter_source("rationale_weight")
+    if column is None and weight == ParameterSource.COMMANDLINE:
+        raise ConfigError("--rationale-weight needs --rationale-column, the column of the rationales.")
+
+
+def _check_states(state: Path | None, from_state: Path | None) -> None:
+    """Refuse, before anything is read, a state that cannot be written, and one that is none."""
+    if from_state is not None and not from_state.is_dir():
+        raise InputError(f"{from_state} is not a folder; name the --state of a finished training.")
+    if state is not None:
+        check_output_path(state / "training.json" if state.is_dir() else state)
+
+
+def _default_output(data: Readable) -> Path:
+    if isinstance(data, Path) and data.suffix.lower() == ".onnx":
+        raise InputError(f"{data} is a model; name the labelled texts to train on.")
     # "." has no name to put a suffix on; that it is no file is said when it is read.
-    if data == STANDARD or not data.name or is_pattern(data):
+    if not isinstance(data, Path) or data == STANDARD or not data.name or is_pattern(data):
         return Path("model.onnx")
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
 
 
-def _read_valid(path: Path, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
+def _read_rows(
+    data: Sequence[Readable],
+    text_columns: Sequence[str],
+    label_column: str | None,
+    rationale_column: str | None,
+    reading: Reading,
+    targets: TargetOptions,
+    texts: TextStore,
+) -> Rows:
+    """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
+    more = [] if rationale_column is None else [rationale_column]
+    how: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
+    rows = read_labelled(data, text_columns, label_column, more=more, texts=texts, **how)
+    reading.say(rows.notes)
+    return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
+
+
+def _read_valid(path: Readable, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
     """Read the validation rows; one with a label that no training row has cannot be used."""
     columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
     found: Rows
@@ -244,7 +283,7 @@ def _names(target: str | LabelSet) -> Collection[str]:
     return (target,) if isinstance(target, str) else target.keys()
 
 
-def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teacher: str | None) -> None:
+def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, teacher: str | None) -> None:
     """Refuse a teacher, or probabilities, without texts, and both of them together."""
     for name, given in (("--teacher", teacher), ("--probabilities", probabilities)):
         if given is not None and not unlabelled:
@@ -254,7 +293,7 @@ def _check_teaching(unlabelled: Sequence[Path], probabilities: str | None, teach
 
 
 def _read_unlabelled(
-    paths: Sequence[Path],
+    paths: Sequence[Readable],
     rows: Rows,
     valid: Rows | None,
     pattern: str | None,

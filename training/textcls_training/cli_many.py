@@ -14,6 +14,7 @@ from textcls.cli.options import (
     PATH,
     Reading,
     data_argument,
+    engine_options,
     new_label_column_option,
     new_text_column_option,
     once,
@@ -21,14 +22,15 @@ from textcls.cli.options import (
     target_options,
 )
 from textcls.data import TargetOptions, folders, patterns, read_labelled
+from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
 from textcls.display.terminal.console import stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.display.text import named, percent, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls.jobs import ENGINES, Done, Failed, engine
+from textcls.jobs import Done, Failed, engine
 from textcls.jobs.engines import EngineName
-from textcls_training.cli_options import train_options
+from textcls_training.cli_options import OF_ONE_TRAINING, train_options
 from textcls_training.config.settings import from_options
 from textcls_training.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
 
@@ -41,26 +43,16 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @data_argument
 @click.option("--by", metavar="NAME", help="Column whose values tell the groups apart.  [default: a model a file]")
 @click.option("--output", "-o", type=PATH, required=True, help="The folder of the models; made if it is not there.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="Processes that train.  [default: 1; with --engine ray the CPUs of the cluster]",
-)
-@click.option(
-    "--engine",
-    "engine_name",
-    type=click.Choice(ENGINES),
-    default="local",
-    show_default=True,
-    help="Where they run; ray is a cluster, that of RAY_ADDRESS or one on this machine.",
-)
+@engine_options()
 @new_text_column_option
 @new_label_column_option
-@train_options("teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows")
+@train_options(
+    "teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows", *OF_ONE_TRAINING
+)
 @target_options
 @reading_options
 def train_many(
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     by: str | None,
     output: Path,
     workers: int | None,
@@ -88,6 +80,8 @@ def train_many(
         jobs = jobs_of_groups(rows, by, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise SurroundingsError(f"{output} is a file; name a folder for the models.") from error
     except OSError as error:
         raise SurroundingsError(f"{output} cannot be made: {error.strerror}.") from error
     check_output_path(output / "model.onnx")
@@ -103,7 +97,8 @@ def train_many(
     stdout_console().print(table(found))
     failed = sum(isinstance(one, Failed) for one in found)
     if failed:
-        raise InputError(f"{failed:,} of {plural(len(found), 'model')} could not be trained; others are in {output}.")
+        others = f"; the others are in {output}" if failed < len(found) else ""
+        raise InputError(f"{failed:,} of {plural(len(found), 'model')} could not be trained{others}.")
     click.echo(f"{plural(len(found), 'model')} -> {output}")
 
 
@@ -126,15 +121,18 @@ def _run(
     return sorted(found, key=lambda one: places[one.job.output])
 
 
-def _files(data: Sequence[Path]) -> list[Path]:
+def _files(data: Sequence[Readable]) -> list[Path]:
     """Return the files that `data` mean: themselves, those of a pattern, or those in a folder.
 
     Raises:
-        ConfigError: standard input is among them.
+        ConfigError: standard input or a URL is among them.
     """
+    paths = [path for path in data if isinstance(path, Path)]
+    if len(paths) < len(data):
+        raise ConfigError("Files behind a URL are not trained one by one; add --by, or copy them to this machine.")
     if STANDARD in data:
         raise ConfigError("Standard input is no file that a model could be called after; add --by, or name files.")
-    found = [one for path in data for one in patterns.matching(path)]
+    found = [one for path in paths for one in patterns.matching(path)]
     return [file for path in found for file in (folders.files_of(path) if path.is_dir() else [path])]
 
 

@@ -35,7 +35,12 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
                 f"No validation row has {names}, so how well the model does there is unknown.", style="yellow"
             )
     if report.vectors is not None:
-        console.print(report.vectors.sentence(), soft_wrap=True, markup=False, highlight=False)
+        console.print(
+            f"{report.vectors.sentence()} To train without them: --vectors none.",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
     if report.gate is not None:
         console.print(f"The gate of the mixing layer ended at {report.gate:.2f}.")
     if not report.calibrated:

@@ -26,7 +26,7 @@ from textcls_training.config.resolve import (
     default_epochs_of_several,
     default_optim,
 )
-from textcls_training.config.settings import OPTIONS, ModelConfig, TrainConfig, from_options
+from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, ModelConfig, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.counting import after, counts_of
 from textcls_training.data.dataset import Dataset, Split
@@ -166,7 +166,9 @@ class Continuation:
             even_attention=facts.even_attention,
             least_buckets=facts.least_buckets,
             epochs=told or max(1, round(EPOCHS_SHARE * usual)),
-            optim=default_optim(self.rows, tokens, told or usual, several=several, faster=faster),
+            optim=default_optim(
+                self.rows, tokens, told or usual, several=several, faster=faster, batch_size=self.config.batch_size
+            ),
         )
 
     def checkpoints(self, kept: Checkpoints) -> Checkpoints:
@@ -196,7 +198,7 @@ def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
             raise ConfigError(
                 f"{name} is {plain(was)} in {finished.path}, and what it has learned is for that alone; leave it out."
             )
-        found[name] = now if other else was
+        found[name] = now if other or name in WITHOUT_EFFECT else was
     if not facts.whole:
         found["vectors"] = facts.vectors
     return from_options(found)

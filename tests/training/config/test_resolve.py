@@ -102,6 +102,13 @@ def test_a_mixing_rate_takes_the_place_of_that_of_the_optimizers() -> None:
     assert resolve(TrainConfig(), ["text"], 1, 2).optim.mixing_rate == OptimConfig().mixing_rate
 
 
+def test_learning_rates_that_are_told_take_the_place_of_those_by_the_rows() -> None:
+    found = resolve(TrainConfig(table_rate=0.5, head_rate=0.25), ["text"], 1, 2).optim
+    assert (found.table_rate, found.rate) == (0.5, 0.25)
+    usual = resolve(TrainConfig(), ["text"], 1, 2).optim
+    assert (usual.table_rate, usual.rate) == (0.03, 0.009)
+
+
 def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
     found = resolve(TrainConfig(), ["text"], 1, 2)
     assert (found.model.mixing, found.size) == ("none", "default")

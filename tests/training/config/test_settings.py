@@ -49,6 +49,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("bigrams", False, False),
     ("mixing", None, "none"),
     ("mixing_rate", 1, 1.0),
+    ("table_rate", 1, 1.0),
+    ("head_rate", None, None),
     ("size", "tiny", "tiny"),
     ("max_tokens", None, 2048),
     ("vectors", None, None),
@@ -65,6 +67,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("epochs", "many", "many", "epochs must be a whole number, not 'many'."),
     ("dim", 1025, "1025", "dim must be 1 to 1024, not 1025."),
     ("max_tokens", 0, "0", "max_tokens must be 1 to 1000000, not 0."),
+    ("head_rate", 0.0, "0", "head_rate must be a finite number above 0, not 0.0."),
     ("mixing_rate", 0.0, "0", "mixing_rate must be a finite number above 0, not 0.0."),
     ("mixing_rate", math.nan, "nan", "mixing_rate must be a finite number above 0, not nan."),
     ("mixing_rate", math.inf, "inf", "mixing_rate must be a finite number above 0, not inf."),
@@ -219,7 +222,7 @@ print(json.dumps(sorted({"torch", "numba", "scipy", "sklearn", "onnx"} & set(sys
 def test_an_option_that_does_not_exist_is_told_with_one_that_may_be_meant() -> None:
     with pytest.raises(ConfigError, match=r"^Training has no option 'epoch'; did you mean 'epochs'\?$"):
         from_options({"epoch": 3})
-    with pytest.raises(ConfigError, match=r"^Training has no option 'colour'; there are attention, bigrams, "):
+    with pytest.raises(ConfigError, match=r"^Training has no option 'colour'; there are attention, batch_size, "):
         from_options({"colour": 3})
 
 

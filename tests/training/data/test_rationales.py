@@ -64,3 +64,17 @@ def test_tokens_that_a_span_touches_are_flagged_within_what_is_read() -> None:
     assert found.tolist() == [True, True, False, False]
     assert len(found) == len(Corpus.of(texts, 2).token)
     assert rationales.token_flags(texts, spans, 9).tolist() == [True, True, True, False, False, True]
+
+
+def test_flags_and_other_tokens_mark_what_spans_do() -> None:
+    text = "My card was charged twice"
+    spans = rationales.parse("[[3, 7], [12, 19]]", text, "here")
+    assert rationales.parse("[0, 1, 0, 1, 0]", text, "here") == spans
+    theirs = {"tokens": ["my card", "was", "charged", "twice"], "rationales": [[1, 0, 0, 0], [0, 0, 1, 0]]}
+    assert rationales.parse(theirs, text, "here") == ((0, 7), (12, 19))
+    with pytest.raises(InputError, match="3 flags for the 5 tokens"):
+        rationales.parse("[0, 1, 0]", text, "here")
+    with pytest.raises(InputError, match="does not contain 'parcel'"):
+        rationales.parse({"tokens": ["my", "parcel"], "rationales": [[1, 1]]}, text, "here")
+    with pytest.raises(InputError, match="1 flags for the 2 tokens"):
+        rationales.parse({"tokens": ["my", "card"], "rationales": [[1]]}, text, "here")

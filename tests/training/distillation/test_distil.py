@@ -18,7 +18,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import Answers, Fold, Pool, ask
-from textcls_training.distillation.report import HeldOutScore, wilson
+from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
@@ -332,12 +332,7 @@ def test_a_file_that_answers_labelled_rows_as_well_is_judged_by_them(tmp_path: P
     assert [score.name for score in report.scores] == ["student", "labels alone"]
 
 
-def test_an_interval_is_that_of_wilson() -> None:
-    from scipy.stats import binomtest
-
-    for right, rows in ((0, 5), (65, 100), (300, 300)):
-        theirs = binomtest(right, rows).proportion_ci(0.95, "wilson")
-        assert wilson(right, rows) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+def test_a_score_holds_accuracy_and_the_likelihood_of_right_labels() -> None:
     score = HeldOutScore.of("student", np.array([[0.9, 0.1], [0.8, 0.2]], np.float32), np.array([0, 1]))
     assert score.accuracy == 0.5
     assert score.cross_entropy == pytest.approx(-(np.log(0.9) + np.log(0.2)) / 2, rel=1e-5)

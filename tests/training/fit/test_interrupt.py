@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command_line import succeed, write_rows
+from tests.command_line import heed_ctrl_c, succeed, write_rows
 from tests.training.helpers import SMALL
 from textcls import Classifier
 from textcls.evaluation.metrics import ClassificationReport
@@ -54,7 +54,7 @@ def training(data: Path, output: Path, program: str = PROGRAM) -> Iterator[subpr
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=heed_ctrl_c,
     )
     try:
         yield process

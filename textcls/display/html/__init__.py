@@ -7,5 +7,6 @@ the colour and by the kind of its underline. The same explanation gives the same
     fragments.py            what all fragments are made of
     explanation.py          an answer and its explanation
     global_explanation.py   what a model goes by over many texts
+    report.py               a report on a model; charts.py its pictures
     site.py                 the page that asks a model, as files; they stand in assets/
 """

@@ -12,9 +12,10 @@ from textcls.counterfactual import Search
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.remarks import change_line, completeness_line, search_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
-from textcls.display.token_table import SubTokenTable, TokenTable, sub_token_table, tints, token_table
+from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.explanation import Attribution, Explanation
 from textcls.prediction import Prediction
+from textcls.stability import with_spread
 from textcls.sub_token_attribution import SubTokenAttribution
 
 # Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
@@ -37,10 +38,13 @@ def prediction_fragment(
     top: int = SHOWN_TOKENS,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
     change: Search | None = None,
+    others: Sequence[Prediction] = (),
+    more: Sequence[str] = (),
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
 
-    Of several labels a text each assigned one is explained, three at most, if none is named.
+    `others` are the answers of further models of the same rows, explained by tokens (`textcls.stability`), `more` parts
+    that follow. Of several labels a text each assigned one is explained, three at most, if none is named.
     """
     found = [_scores(prediction.label_names, prediction.probabilities, prediction.thresholds)]
     found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
@@ -49,13 +53,15 @@ def prediction_fragment(
         # The one asked for, or else the answer; where nothing is assigned, the most probable.
         for which in [label] if label is not None else answers[:SHOWN_ANSWERS] or [prediction.label]:
             why = "Why" if which in answers or not prediction.several or against is not None else "Why not"
-            found.append(_explanation(prediction.explanation, which, against, top, sub_tokens, why))
+            attribution = prediction.explanation.attribution(which, against)
+            attribution = with_spread(attribution, prediction, others, prediction.explanation.unit)
+            found.append(_explanation(prediction.explanation, attribution, top, sub_tokens, why))
         if label is None and len(answers) > SHOWN_ANSWERS:
-            more = len(answers) - SHOWN_ANSWERS
-            found.append(f'<p class="note">{more:,} more assigned; name a label to see why it is.</p>')
+            rest = len(answers) - SHOWN_ANSWERS
+            found.append(f'<p class="note">{rest:,} more assigned; name a label to see why it is.</p>')
     if change is not None:
         found.append(_change(change))
-    return fragment(found)
+    return fragment([*found, *more])
 
 
 def explanation_fragment(
@@ -79,7 +85,7 @@ def explanation_fragment(
         ConfigError: there is no such label, both are the same, or `top` is negative.
     """
     scores = _scores(explanation.labels, explanation.probability_values)
-    return fragment([scores, _explanation(explanation, label, against, top, sub_tokens)])
+    return fragment([scores, _explanation(explanation, explanation.attribution(label, against), top, sub_tokens)])
 
 
 # Scores
@@ -116,14 +122,12 @@ def _limit(thresholds: NDArray[np.float32] | None, i: int, reached: bool) -> str
 
 def _explanation(
     explanation: Explanation,
-    label: str | None,
-    against: str | None,
+    attribution: Attribution,
     top: int,
     sub_tokens: Sequence[SubTokenAttribution] | None,
     why: str = "Why",
 ) -> str:
-    attribution = explanation.attribution(label, against)
-    rest = f" and not {name(against)}" if against else ""
+    rest = f" and not {name(attribution.against)}" if attribution.against else ""
     found = [
         f"<h3>{why} {name(attribution.label)}{rest}</h3>",
         _tinted(explanation, attribution),
@@ -247,8 +251,9 @@ def _table(table: TokenTable) -> str:
     ]
     for row in table.rows:
         token = isolated(row.name) if row.known else f'<span class="unknown">{isolated(row.name)}</span>'
+        unsure = "" if row.sure or table.models == 1 else ' <span title="models do not agree about its sign">?</span>'
         rows.append(
-            f'<tr><th scope="row">{token}</th>{bar(row.value / table.strongest)}'
+            f'<tr><th scope="row">{token}{unsure}</th>{_bar(row, table)}'
             f"{_cells([row.value, *row.contributions])}{_cells([row.mean]) if table.unit != 'token' else ''}"
             f"{f'<td>{row.attention:.3f}</td>' if table.unit == 'token' else ''}</tr>"
         )
@@ -258,6 +263,17 @@ def _table(table: TokenTable) -> str:
     rows.append(_sum_row("= logit", table.total, ' class="total"'))
     wide = "" if table.unit == "token" else " units"
     return f'<div class="wide"><table class="tokens{wide}">{"".join(rows)}</table></div>'
+
+
+def _bar(row: TokenRow, table: TokenTable) -> str:
+    """Return the bar of a value, with a whisker over its range where several models were asked."""
+    found = bar(row.value / table.strongest)
+    if table.models == 1:
+        return found
+    left, right = (50 + 50 * end / table.strongest for end in (row.low, row.high))
+    title = f"{signed(row.low)} to {signed(row.high)} over {table.models} models"
+    whisker = f'<b title="{title}" style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
+    return found.replace("</td>", f"{whisker}</td>")
 
 
 def _sub_tokens(table: SubTokenTable, kind: str) -> str:

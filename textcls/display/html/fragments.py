@@ -60,7 +60,7 @@ def fragment(parts: Iterable[str]) -> str:
 def made_of(model: Path) -> str:
     """Return of which file a page tells, its version as services name it, what made the page, and the day."""
     digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
-    return f"{model.name} ({digest}), told by textcls {version('textcls')} on {date.today().isoformat()}"
+    return f"{model.name} ({digest}), written by textcls {version('textcls')} on {date.today().isoformat()}"
 
 
 def shown(text: str) -> str:

@@ -16,6 +16,7 @@ from textcls.classifier import Classifier
 from textcls.data.columns import TEXT_NAMES
 from textcls.display.html.fragments import ASSETS
 from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.units import SENTENCE_ENDS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.
 RUNTIME: Final = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
@@ -35,6 +36,7 @@ _SHARED: Final = (
     "teach.mjs",
     "explain.mjs",
     "tokens.mjs",
+    "units.mjs",
 )
 _TABLES: Final = ("WORD", "UNSPACED", "MARK", "SPACE")
 
@@ -125,9 +127,10 @@ def column_names() -> str:
 
 
 def unicode_tables() -> str:
-    """Return the token rule's tables as a module of JavaScript."""
+    """Return the tables of the token rule, and the marks that end sentences, as a module of JavaScript."""
     lines = ["// Frozen character tables of the token rule, version 1: ranges of code points."]
     for name in _TABLES:
         ranges = ",".join(f"[{first},{last}]" for first, last in getattr(_unicode, name))
         lines.append(f"export const {name}=[{ranges}];")
+    lines.append(f"export const SENTENCE_ENDS=[{','.join(str(ord(mark)) for mark in sorted(SENTENCE_ENDS))}];")
     return "\n".join(lines) + "\n"

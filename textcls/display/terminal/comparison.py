@@ -7,9 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.comparison.compare import Comparison, SideReport
-from textcls.comparison.paired import CONFIDENCE, Difference
+from textcls.comparison.paired import Difference
 from textcls.display.terminal.console import coloured
 from textcls.display.text import percent, plural
+from textcls.evaluation.intervals import CONFIDENCE
 
 LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
 _MEGABYTE: Final = 1e6

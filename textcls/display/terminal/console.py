@@ -8,6 +8,8 @@ from rich.text import Text
 
 from textcls.display.text import signed
 
+Printable = RenderableType
+
 PIPE_WIDTH: Final = 1000
 # As on the page; told apart by people who do not tell red from green, and legible on light and dark terminals.
 FOR, AGAINST = "dodger_blue2", "dark_orange3"
@@ -19,7 +21,7 @@ def stdout_console() -> Console:
     return found if found.is_terminal else Console(soft_wrap=True, width=PIPE_WIDTH)
 
 
-def show(parts: Iterable[RenderableType], console: Console | None = None) -> None:
+def show(parts: Iterable[Printable], console: Console | None = None) -> None:
     """Print `parts`, one below the other, to standard output unless another `console` is given."""
     console = console or stdout_console()
     for part in parts:

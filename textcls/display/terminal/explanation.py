@@ -10,13 +10,15 @@ from rich.text import Text
 from textcls.display.remarks import completeness_line, token_remarks
 from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.text import named, percent, visible
-from textcls.display.token_table import SubTokenTable, TokenTable, sub_token_table, tints, token_table
+from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.explanation import Attribution, Explanation
 from textcls.prediction import Prediction
 from textcls.sub_token_attribution import SubTokenAttribution
 
 SHOWN_TOKENS: Final = 50
 SHOWN_LABELS: Final = 3
+# Characters of a range that is drawn.
+WHISKER: Final = 21
 
 
 def explanation_report(
@@ -121,24 +123,40 @@ def rich_token_table(tokens: TokenTable) -> Table:
     table = Table(tokens.unit, box=None, pad_edge=False)
     by_token = tokens.unit == "token"
     about = ("attention",) if by_token else ("tokens", "a token")
-    for name in (*about, tokens.kind, *map(named, tokens.labels)):
-        table.add_column(Text(name), justify="right")
+    ranges = ("low", "high", "range") if tokens.models > 1 else ()
+    for name in (*about, tokens.kind, *ranges, *map(named, tokens.labels)):
+        table.add_column(Text(name), justify="center" if name == "range" else "right")
     for row in tokens.rows:
         token = Text(row.name)
         if not row.known:
             token.append(" (unknown)", style="dim")
         facts = (f"{row.attention:.3f}",) if by_token else (f"{row.tokens:,}", coloured(row.mean))
-        table.add_row(token, *facts, *map(coloured, [row.value, *row.contributions]))
+        of_models = (coloured(row.low), coloured(row.high), whisker(row, tokens.strongest)) if ranges else ()
+        value = coloured(row.value) if row.sure or not ranges else Text.assemble(("? ", "dim"), coloured(row.value))
+        table.add_row(token, *facts, value, *of_models, *map(coloured, row.contributions))
     table.add_section()
 
     def add_sums(name: str, style: str, values: Sequence[float]) -> None:
-        table.add_row(Text(name, style=style), *[""] * len(about), *map(coloured, values))
+        first, *others = map(coloured, values)
+        table.add_row(Text(name, style=style), *[""] * len(about), first, *[""] * len(ranges), *others)
 
     if tokens.others:
         add_sums(f"({tokens.others:,} others)", "dim", tokens.rest)
     add_sums("(bias)", "dim", tokens.bias)
     add_sums("= logit", "bold", tokens.total)
     return table
+
+
+def whisker(row: TokenRow, strongest: float) -> Text:
+    """Return the range of a value as a line between two ends, around the middle that stands for 0."""
+    half = WHISKER // 2
+    low, at, high = (half + round(half * value / strongest) for value in (row.low, row.value, row.high))
+    signs = [" "] * (2 * half + 1)
+    signs[half] = "\u2502"
+    signs[low : high + 1] = "\u2500" * (high + 1 - low)
+    signs[at] = "\u25cf"
+    style = "dim" if not row.sure else FOR if row.value > 0 else AGAINST
+    return Text("".join(signs), style=style)
 
 
 def rich_sub_token_table(sub_tokens: SubTokenTable, kind: str) -> Table:

@@ -1,22 +1,18 @@
 """What a model goes by over many texts, for the terminal."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
-from textcls.display.terminal.console import AGAINST, FOR, coloured
+from textcls.display.terminal.console import coloured
 from textcls.display.terminal.examples import example_table
+from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named, percent
 from textcls.excerpts import Excerpt
 from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
 from textcls.shortcuts.audit import ShortcutAudit
-
-# Of a pipe, which has no width, lines of an overview are no longer than this.
-WIDEST: Final = 160
 
 
 def global_explanation_report(found: GlobalExplanation, width: int, *, compact: bool = False) -> Iterator[Table | Text]:
@@ -56,27 +52,20 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
 
 def _overview(found: GlobalExplanation, width: int) -> Table:
     """A table with the strongest words and pairs for and against each label, as many as a line holds."""
-    table = Table(box=None, pad_edge=False)
-    for head, justify in (("label", "left"), ("answers", "right"), ("for", "left"), ("against", "left")):
-        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    names = max(cell_len(named(label.label)) for label in found.labels) if found.labels else 0
-    room = max(24, (min(width, WIDEST) - max(names, 5) - 15) // 2)
-    for label in found.labels:
-        sides = ((label.words_for, label.pairs_for, FOR), (label.words_against, label.pairs_against, AGAINST))
-        cells = [Text(_listed(words, pairs, room), style=style) for words, pairs, style in sides]
-        table.add_row(Text(named(label.label), style="bold"), f"{label.answers:,}", *cells)
-    return table
+    rows = [
+        (
+            label.label,
+            (f"{label.answers:,}",),
+            _strongest(label.words_for, label.pairs_for),
+            _strongest(label.words_against, label.pairs_against),
+        )
+        for label in found.labels
+    ]
+    return overview_table(rows, ("answers",), width)
 
 
-def _listed(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution], room: int) -> str:
-    """Return the strongest of words and pairs, strongest first, as many as there is room for."""
-    line = ""
-    for term in sorted((*words, *pairs), key=lambda term: -abs(term.evidence)):
-        more = f", {named(term.text)}" if line else named(term.text)
-        if cell_len(line + more) > room:
-            break
-        line += more
-    return line
+def _strongest(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution]) -> list[str]:
+    return [term.text for term in sorted((*words, *pairs), key=lambda term: -abs(term.evidence))]
 
 
 def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:

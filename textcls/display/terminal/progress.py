@@ -57,7 +57,8 @@ class ProgressLines:
     def phase(self, name: str, steps: int) -> None:
         """Say what begins."""
         self._name = name
-        self._console.print(f"{name}: {steps:,} {self._unit}", markup=False)
+        unit = self._unit if steps != 1 else self._unit.removesuffix("s")
+        self._console.print(f"{name}: {steps:,} {unit}", markup=False)
 
     def step(self, count: int = 1, state: str = "") -> None:
         """Nothing is said of a single step."""

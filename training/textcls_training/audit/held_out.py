@@ -3,22 +3,23 @@
 Each part of the rows is answered by a model of the others, calibrated as any model is. Copies of a text are in one part
 (`textcls_training.data.split`), so that none of them is told what its copy says.
 
-Shapes: R rows, C labels.
+Shapes: R rows, C labels; H held-out rows and L labels of one model.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from textcls.classifier import Classifier
-from textcls_training import pipeline
+from textcls.jobs import HERE, Engine
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import hashes_of, parts_of
+from textcls_training.data.split import part_of_rows
+from textcls_training.trials import Fold, Trained, Trial, Trials, results
 
 PARTS: Final = 5
 
@@ -40,14 +41,35 @@ class HeldOut:
     models: Sequence[Classifier]
 
 
+class Answers(NamedTuple):
+    """What a model says of rows that it has not seen.
+
+    Attributes:
+        probability_HL: of its labels.
+        labels: these.
+        model: its file.
+    """
+
+    probability_HL: Float64
+    labels: tuple[str, ...]
+    model: bytes
+
+
+def answers(trained: Trained) -> Answers:
+    """Let a model answer its held-out rows."""
+    model = trained.classifier
+    found = [one.probabilities for one in model.predict(trained.held_out.texts)]
+    return Answers(np.array(found, np.float64).reshape(-1, len(model.labels)), model.labels, trained.content)
+
+
 def answer(
     given: LabelledTexts,
     names: Sequence[str],
     config: TrainConfig,
-    folder: Path,
     *,
     weight_R: Float64 | None = None,
     told: Callable[[int], None] = lambda rows: None,
+    engine: Engine = HERE,
 ) -> HeldOut:
     """Return the answers to all rows, each by a model of the other parts.
 
@@ -55,41 +77,31 @@ def answer(
         given: the rows, of one label each.
         names: their labels.
         config: of the trainings.
-        folder: where models are written, a file each.
         weight_R: how much each row counts; None where each counts as `given` says.
         told: of how many rows were answered, a part at a time.
+        engine: who trains.
     """
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
-    part_R = parts_of(hashes_of(given.texts), label_R, PARTS)
+    part_R = part_of_rows(given, PARTS)
+    folds = [Fold(np.flatnonzero(part_R != part), np.flatnonzero(part_R == part)) for part in range(PARTS)]
+    trials = [Trial(f"part {part + 1} of {PARTS}", config, part) for part in range(PARTS)]
     probability_RC, judged_R = np.zeros((len(label_R), len(names))), np.zeros(len(label_R), np.bool_)
-    models = []
-    for part in range(PARTS):
-        held_R = part_R == part
-        path = folder / f"{part}.onnx"
-        pipeline.train(_rows(given, np.flatnonzero(~held_R), weight_R), path, config)
-        model = Classifier.load(path)
-        which = np.flatnonzero(held_R)
-        found = np.array(
-            [one.probabilities for one in model.predict([given.texts[i] for i in which.tolist()])], np.float64
-        )
-        columns = np.array([number[name] for name in model.labels])
-        if len(which):
-            probability_RC[np.ix_(which, columns)] = found
-        judged_R[which] = np.isin(label_R[which], columns)
-        models.append(model)
-        told(len(which))
-    return HeldOut(probability_RC, judged_R, part_R, models)
+    models: dict[int, Classifier] = {}
+    work = Trials(_weighted(given, weight_R), folds, answers)
+    with engine.hired(work, len(trials)) as crew:
+        for trial, found in results(crew, trials):
+            which = folds[trial.fold].held_out
+            columns = np.array([number[name] for name in found.labels])
+            probability_RC[np.ix_(which, columns)] = found.probability_HL
+            judged_R[which] = np.isin(label_R[which], columns)
+            models[trial.fold] = Classifier.from_bytes(found.model, Path(f"{trial}.onnx"))
+            told(len(which))
+    return HeldOut(probability_RC, judged_R, part_R, [models[part] for part in range(PARTS)])
 
 
-def _rows(given: LabelledTexts, which: Int64, weight_R: Float64 | None) -> LabelledTexts:
+def _weighted(given: LabelledTexts, weight_R: Float64 | None) -> LabelledTexts:
     weights = given.weights
     if weight_R is not None:
         weights = (weight_R if weights is None else weight_R * np.asarray(weights)).tolist()
-    return replace(
-        given,
-        texts=[given.texts[i] for i in which.tolist()],
-        labels=[given.labels[i] for i in which.tolist()],
-        weights=None if weights is None else [weights[i] for i in which.tolist()],
-        rationales=None,
-    )
+    return replace(given, weights=weights, rationales=None)

@@ -8,13 +8,14 @@ from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
 from textcls.data_quality.label_audit import LabelAudit
 from textcls.errors import ConfigError
+from textcls.jobs import HERE, Engine
 from textcls_training.audit.run import audit
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.progress import progress_on
 
 
-def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> LabelAudit:
-    """Return the rows whose label is probably wrong, and tell of progress on standard error.
+def audit_rows(rows: Sequence[LabelledRow[Target]], engine: Engine = HERE, *, quiet: bool = False) -> LabelAudit:
+    """Return the rows whose label is probably wrong, by trainings of `engine`; tell of progress on standard error.
 
     Raises:
         ConfigError: rows have several labels.
@@ -28,4 +29,4 @@ def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> L
         texts=[row.text for row in rows], labels=labels, weights=weights if set(weights) != {1.0} else None
     )
     with progress_on(Console(stderr=True, quiet=quiet)) as callback:
-        return audit(given, callback=callback)
+        return audit(given, callback=callback, engine=engine)

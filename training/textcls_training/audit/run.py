@@ -1,37 +1,43 @@
 """The audit of labels: two rounds of held-out answers, the suspects, and what speaks against their labels.
 
 What a model has learned from wrong labels it repeats. So the second round learns next to nothing from the rows that the
-first one doubts, and it is the second that says which rows are suspects.
+first one doubts. Suspects are those of the mean of both: what one round gets wrong by chance, the other may not.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from textcls.data_quality.duplicates import near
 from textcls.data_quality.label_audit import LabelAudit, SuspectRow
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
+from textcls.jobs import HERE, Engine
 from textcls_training.audit import held_out, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
-ROUNDS: Final = 2
 # Words that are told of a suspect.
 TOLD: Final = 3
 
 
-def audit(given: LabelledTexts, config: TrainConfig | None = None, callback: Callback = NOBODY) -> LabelAudit:
+def audit(
+    given: LabelledTexts,
+    config: TrainConfig | None = None,
+    callback: Callback = NOBODY,
+    engine: Engine = HERE,
+) -> LabelAudit:
     """Return the rows of `given` whose label is probably wrong.
 
     Args:
         given: rows of one label each.
         config: of the trainings; the default is that of `textcls train`.
         callback: told of progress.
+        engine: who trains.
 
     Raises:
         ConfigError: rows have several labels.
@@ -40,18 +46,24 @@ def audit(given: LabelledTexts, config: TrainConfig | None = None, callback: Cal
     if given.label_sets is not None:
         raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
     config, names = config or TrainConfig(), given.label_names()
+    if len(names) > 1 and sum(count > 1 for count in Counter(given.labels).values()) < 2:
+        raise InputError("Labels cannot be audited: fewer than two of them have more than one row; add examples.")
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
-    with TemporaryDirectory(prefix="textcls-audit-") as folder:
-        callback.phase(f"round 1 of {ROUNDS}", len(label_R))
-        found = held_out.answer(given, names, config, Path(folder), told=callback.step)
-        for this in range(2, ROUNDS + 1):
-            weight_R = suspects.weights(found.probability_RC, label_R)
-            callback.phase(f"round {this} of {ROUNDS}", len(label_R))
-            found = held_out.answer(given, names, config, Path(folder), weight_R=weight_R, told=callback.step)
+    callback.phase("round 1 of 2", len(label_R))
+    before = held_out.answer(given, names, config, told=callback.step, engine=engine)
+    weight_R = suspects.weights(before.probability_RC, label_R)
+    callback.phase("round 2 of 2", len(label_R))
+    found = held_out.answer(given, names, config, weight_R=weight_R, told=callback.step, engine=engine)
+    found = both(before, found)
     found_S = suspects.find(found.probability_RC, label_R, found.judged_R)
-    doubt = suspects.doubt(found.probability_RC, label_R).tolist()
+    doubt = suspects.doubt(found.probability_RC, label_R, found.judged_R).tolist()
     return LabelAudit(len(label_R), int(found.judged_R.sum()), _described(given, names, found, found_S), doubt)
+
+
+def both(first: HeldOut, second: HeldOut) -> HeldOut:
+    """Return the second round's answers with the mean probabilities of both, which rank better than those of either."""
+    return replace(second, probability_RC=(first.probability_RC + second.probability_RC) / 2)
 
 
 def _described(

@@ -6,11 +6,12 @@ That is their number, their labels, their tokens, their scripts.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
+from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -51,6 +52,9 @@ class ResolvedConfig:
         vectors_rate: learning rate of attention and head of the view by vectors.
         goal: what the thresholds of several labels are to reach; None for the highest F1.
         impl: who trains, see `chosen_impl`.
+        shards: parts of a step, see `TrainConfig`.
+        workers: who share them; None for as many as a cluster has CPUs, here one.
+        engine: where they are.
         refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
     """
 
@@ -73,6 +77,9 @@ class ResolvedConfig:
     impl: Trainers = "reference"
     head: Head = "linear"
     refit: bool = True
+    shards: int = 1
+    workers: int | None = None
+    engine: EngineName = "local"
 
 
 def resolve(
@@ -125,12 +132,12 @@ def resolve(
     even = even_attention(model, len(texts))
     tokens_a_text = tokens / max(1, len(texts))
     optim = config.optim or default_optim(
-        len(texts), tokens_a_text, epochs, several=several, faster=even and not several
+        len(texts), tokens_a_text, epochs, several=several, faster=even and not several, batch_size=config.batch_size
     )
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
-        optim=optim if config.mixing_rate is None else replace(optim, mixing_rate=config.mixing_rate),
+        optim=replace(optim, **_told_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=label_weights(config.class_weight, names),
@@ -147,7 +154,16 @@ def resolve(
         impl=impl,
         head=config.head,
         refit=len(texts) < MANY_ROWS,
+        shards=config.step_shards,
+        workers=config.workers,
+        engine=config.engine,
     )
+
+
+def _told_rates(config: TrainConfig) -> dict[str, Any]:
+    """Return the learning rates that were told, by their names in `OptimConfig`."""
+    told = {"table_rate": config.table_rate, "rate": config.head_rate, "mixing_rate": config.mixing_rate}
+    return {name: rate for name, rate in told.items() if rate is not None}
 
 
 def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
@@ -163,7 +179,12 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
     needed = reference_needed(config, rationales=rationales)
     if config.impl == "compiled" and needed is not None:
         raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
-    return "reference" if config.impl == "reference" or needed is not None else "compiled"
+    if config.impl != "reference" and needed is None:
+        return "compiled"
+    if config.step_shards > 1:
+        what = needed or "impl reference"
+        raise ConfigError(f"Shards are for the compiled trainer, which {what} is not for; leave one of the two out.")
+    return "reference"
 
 
 def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | None:
@@ -238,29 +259,37 @@ def even_attention(model: ModelConfig, rows: int) -> bool:
 
 
 def default_optim(
-    rows: int, tokens_a_text: float, epochs: int, *, several: bool = False, faster: bool = False
+    rows: int,
+    tokens_a_text: float,
+    epochs: int,
+    *,
+    several: bool = False,
+    faster: bool = False,
+    batch_size: int | None = None,
 ) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
     In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
-    is a question of its own, most answers being no: there batches are larger, too, and the rates with their square
-    root. Attention that begins even and has few steps learns `faster`, and the head with it.
+    is a question of its own, most answers being no: there batches are larger, too. In larger batches, there and where
+    `batch_size` says so, the rates grow with the square root. Attention that begins even and has few steps learns
+    `faster`, and the head with it.
     """
-    batch_size = default_batch_size(rows)
+    usual = default_batch_size(rows)
     optim = OptimConfig(
-        batch_size=batch_size,
+        batch_size=usual,
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
     )
     if faster:
         optim = replace(optim, rate=EVEN_ATTENTION_RATE)
-    if several and batch_size < SEVERAL_BATCH:
-        factor = math.sqrt(SEVERAL_BATCH / batch_size)
+    batch_size = batch_size or (max(usual, SEVERAL_BATCH) if several else usual)
+    if batch_size != usual:
+        factor = math.sqrt(batch_size / usual)
         optim = replace(
             optim,
-            batch_size=SEVERAL_BATCH,
+            batch_size=batch_size,
             table_rate=factor * optim.table_rate,
             rate=factor * optim.rate,
         )

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, get_args
 from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
 from textcls.features import MAX_TOKENS
+from textcls.jobs import ENGINES
+from textcls.jobs.engines import EngineName
 from textcls_training.config.options import (
     METADATA,
     Bytes,
@@ -57,6 +59,10 @@ MIXINGS: Final = (
     "sha",
 )
 NONLINEAR_SCORES: Final = ("cosine", "kernel")
+# The parts of a step that workers share, where nobody says how many.
+SHARDS: Final = 8
+# Options that change no byte of the model: of the machine that trains.
+WITHOUT_EFFECT: Final = ("workers", "engine", "max_memory")
 # How many seeds there are: those that the generators of PyTorch and NumPy both take.
 SEEDS: Final = 2**63
 
@@ -94,6 +100,15 @@ class TrainConfig:
     )
     epochs: int | None = option(
         Integer(1), None, "Most passes over the training rows.", unset="depends on the number of rows"
+    )
+    table_rate: float | None = option(
+        Number(0, above=True), None, "Learning rate of the vectors of tokens.", unset="depends on the number of rows"
+    )
+    head_rate: float | None = option(
+        Number(0, above=True),
+        None,
+        "Learning rate of attention and head.",
+        unset="0.003; 0.009 for fewer than 1,500 rows",
     )
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Read this many tokens of each text.")
     class_weight: ClassWeight = option(
@@ -165,6 +180,30 @@ class TrainConfig:
         "Implementation: compiled loops, for models without mixing, or the PyTorch reference; auto is the first "
         "that applies.",
     )
+    batch_size: int | None = option(
+        Integer(1),
+        None,
+        "Texts of a step; in larger steps the learning rates grow with the square root.",
+        unset="32; 16 for less than 8,000 rows",
+    )
+    shards: int | None = option(
+        Integer(1),
+        None,
+        "Parts of a step, whose gradients are computed apart and added up in one order: their number changes the "
+        "model in its last digits, that of the workers does not.",
+        unset="1; 8 with workers",
+    )
+    workers: int | None = option(
+        Integer(1),
+        None,
+        "How many share the parts of each step: threads of this machine, or processes of a cluster.",
+        unset="1; with engine ray as many as its CPUs",
+    )
+    engine: EngineName = option(
+        Choice(ENGINES),
+        "local",
+        "Where workers run; ray is a cluster, that of RAY_ADDRESS or one on this machine.",
+    )
     rehearsal_rows: int = option(
         Integer(0),
         20_000,
@@ -194,9 +233,19 @@ class TrainConfig:
             raise ConfigError(f"Prototypes cannot be combined with {wrong}; leave one of the two out.")
         if self.keep_texts and self.head != "prototypes":
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
+        if self.batch_size is not None and self.optim is not None:
+            raise ConfigError("Both all rates and batch_size are given; leave one of them out.")
+        if (self.workers or 1) > self.step_shards:
+            raise ConfigError(f"{self.workers} workers need as many shards to share; add shards {self.workers}.")
         beside = self.beside_vectors()
         if self.vectors not in (None, "none") and beside is not None:
             raise ConfigError(f"Word vectors cannot be combined with {beside}; leave one of the two out.")
+
+    @property
+    def step_shards(self) -> int:
+        """How many shards there are: by default the same for any number of workers that is given."""
+        several = self.workers is not None or self.engine == "ray"
+        return self.shards or (SHARDS if several else 1)
 
     def beside_vectors(self) -> str | None:
         """Return what vectors cannot stand beside: in a saved model they are folded into values of labels."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from textcls.data import TargetOptions
@@ -45,6 +45,17 @@ class LabelledTexts:
     def labels_in_use(self) -> set[str]:
         """Return the distinct labels of all rows."""
         return set(self.labels) if self.label_sets is None else set().union(*self.label_sets)
+
+    def only(self, numbers: Sequence[int]) -> "LabelledTexts":
+        """Return the rows of these numbers."""
+        return replace(
+            self,
+            texts=[self.texts[i] for i in numbers],
+            labels=[self.labels[i] for i in numbers] if self.label_sets is None else (),
+            label_sets=None if self.label_sets is None else [self.label_sets[i] for i in numbers],
+            weights=None if self.weights is None else [self.weights[i] for i in numbers],
+            rationales=None if self.rationales is None else [self.rationales[i] for i in numbers],
+        )
 
     def label_names(self) -> list[str]:
         """Return the distinct labels, sorted.

@@ -1,7 +1,8 @@
 """Human rationales: what people have marked in a text as the reason for its label, read from a table."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ def parse(cell: object, text: str, where: str) -> Spans:
     """Return the rationale that a field of a table stands for; of an empty field, no spans.
 
     Args:
-        cell: either spans of characters `[[3, 7], [16, 22]]` or words and phrases of the text `["charged twice"]`,
-            each of which is marked wherever it stands; a list, or one as JSON.
+        cell: spans of characters `[[3, 7], [16, 22]]`; words and phrases of the text `["charged twice"]`, each of which
+            is marked wherever it stands; a flag for each token of the text by the token rule, `[0, 0, 0, 1, 1]`; or, of
+            whoever cuts texts otherwise, tokens with lists of flags, an annotator each, of which any counts:
+            `{"tokens": ["charged", "twice"], "rationales": [[1, 1], [0, 1]]}`. Plain data, or JSON.
         text: the text that is marked.
         where: names the field in errors.
 
@@ -26,10 +29,38 @@ def parse(cell: object, text: str, where: str) -> Spans:
         InputError: it is neither, or it marks what the text does not have.
     """
     found = _list(cell) if isinstance(cell, str) else () if cell is None else cell
+    if isinstance(found, dict):
+        return _of_tokens(found, text, where)
+    if isinstance(found, list | tuple) and found and all(type(flag) is int and flag in (0, 1) for flag in found):
+        return _of_flags(found, [*tokenizer.token_spans(text)], "the text", where)
     if not isinstance(found, list | tuple):
         shown = repr(cell if isinstance(cell, str) else str(cell))
         raise InputError(f'{where}: a rationale is a JSON list, [[3, 7]] or ["a phrase"], not {shown[:60]}.')
     return tuple(span for mark in found for span in _spans(mark, text, where))
+
+
+def _of_flags(flags: Sequence[int], spans: Sequence[tuple[int, int]], whose: str, where: str) -> Spans:
+    if len(flags) != len(spans):
+        raise InputError(f"{where}: {len(flags)} flags for the {len(spans)} tokens of {whose}; give one a token.")
+    return tuple(span for span, flag in zip(spans, flags, strict=True) if flag)
+
+
+def _of_tokens(marked: Mapping[str, Any], text: str, where: str) -> Spans:
+    """Return the spans of tokens that any annotator has marked; tokens are looked for one behind another."""
+    tokens, flags = marked.get("tokens"), marked.get("rationales")
+    if not isinstance(tokens, list) or not isinstance(flags, list) or not all(isinstance(of, list) for of in flags):
+        raise InputError(
+            f'{where}: a rationale is a JSON list, or an object with "tokens" and "rationales", lists of 0 and 1 by '
+            "annotator."
+        )
+    spans, at, lowered = [], 0, tokenizer.lower(text)
+    for token in map(str, tokens):
+        start = lowered.find(tokenizer.lower(token), at)
+        if start < 0 or not token:
+            raise InputError(f"{where}: the text does not contain {token!r} where its tokens have it.")
+        at = start + len(token)
+        spans.append((start, at))
+    return tuple(dict.fromkeys(span for one in flags for span in _of_flags(one, spans, '"tokens"', where)))
 
 
 def _list(cell: str) -> object:

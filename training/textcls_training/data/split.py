@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from textcls.tokenizer import tokenize
 from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
 from textcls_training.data.arrays import Int64
+from textcls_training.data.labelled_texts import LabelledTexts
 
 SPLIT_SEED = 2021
 # One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
@@ -49,6 +50,14 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
     part = np.empty(len(unique), np.int64)
     part[order] = (np.arange(len(unique)) - first) * parts // np.repeat(size, size)
     return part[row]
+
+
+def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
+    """Return the part [rows] of each row: within a label parts are alike, and copies of a text are in one part."""
+    number = {name: i for i, name in enumerate(sorted(set(given.labels)))}
+    labels = given.labels if given.label_sets is None else [""] * len(given.texts)
+    label_R = np.array([number.get(label, 0) for label in labels], np.int64)
+    return parts_of(hashes_of(given.texts), label_R, parts)
 
 
 def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterator[NDArray[np.bool_]]:

@@ -1,15 +1,15 @@
 """Files of unlabelled texts, with somebody's probabilities in columns of them, or without."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from textcls.data import Bad, BadRows, ReadOptions, Table, no_rows, open_tables, texts_of
+from textcls.data.memory import Readable
 from textcls_training.data import probabilities
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 
 
 def read_unlabelled(
-    paths: Sequence[Path],
+    paths: Sequence[Readable],
     text_columns: Sequence[str],
     names: Sequence[str],
     labelled: Sequence[str],

@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from textcls.evaluation import metrics
+from textcls.evaluation.intervals import share
 from textcls_training.data.arrays import Float32, Int64
-
-# Of the normal distribution, for intervals of 95 %.
-_Z: Final = 1.959964
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +32,15 @@ class HeldOutScore:
     def of(cls, name: str, probability_RC: Float32, label_R: Int64) -> "HeldOutScore":
         """Score probabilities of held-out rows, of which there is at least one."""
         right = probability_RC.argmax(1) == label_R
-        low, high = wilson(int(right.sum()), len(right))
+        accuracy = share(int(right.sum()), len(right))
         loss = metrics.cross_entropy(probability_RC, label_R)
         return cls(
             name=name,
-            accuracy=float(right.mean()),
-            low=low,
-            high=high,
+            accuracy=accuracy.value,
+            low=accuracy.low,
+            high=accuracy.high,
             cross_entropy=math.inf if loss is None else loss,
         )
-
-
-def wilson(right: int, rows: int) -> tuple[float, float]:
-    """Return the interval of 95 % of a share of `right` among `rows` (Wilson 1927)."""
-    share, spread = right / rows, _Z**2 / rows
-    centre = (share + spread / 2) / (1 + spread)
-    half = _Z / (1 + spread) * math.sqrt(share * (1 - share) / rows + spread / (4 * rows))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

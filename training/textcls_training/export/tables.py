@@ -75,6 +75,11 @@ class LookupTables:
         found: Float32 = np.sqrt(np.where(square == 0, 1, square))
         return found
 
+    def knows(self, words: Sequence[str]) -> Bools:
+        """Return whether each word is known, as the output `known` of a saved model says."""
+        known: Bools = self.table()[self.index.rows(features.word_hashes(words)), -1, -1] != 0
+        return known
+
     def read(self, corpus: Corpus) -> tuple[Bools, Float32]:
         """Return padding [B, T] and token sums [B, T, G, X] as the text graph of a saved model does."""
         length = np.diff(corpus.start)

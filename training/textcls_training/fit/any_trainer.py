@@ -7,6 +7,7 @@ compiled loop for the default model. Which of them a training has is settled bef
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -57,12 +58,17 @@ class AnyTrainer(ABC):
         callback.phase("training", epochs * len(self.dataset.labels))
         self.begin(checkpoint, callback)
         self.keep = lambda: checkpoint.offer(self.state)
-        for number in range(self.epochs + 1, epochs + 1):
-            self.train_epoch(number, callback)
-            if self.stop.requested:
-                return
-            callback.epoch(number, None)
+        with self.at_work(callback):
+            for number in range(self.epochs + 1, epochs + 1):
+                self.train_epoch(number, callback)
+                if self.stop.requested:
+                    return
+                callback.epoch(number, None)
         checkpoint.finish(self.last_state)
+
+    def at_work(self, callback: Callback = NOBODY) -> AbstractContextManager[object]:
+        """Have all that epochs need beside what the trainer holds, while a block lasts: by default nothing."""
+        return nullcontext()
 
     def batches(self, number: int) -> Iterator[Int64]:
         """Yield the batches of an epoch, in an order that hangs on seed and epoch alone; those left if it goes on."""

@@ -101,16 +101,17 @@ class ValidatedFit:
         self._begin(checkpoint, callback)
         trainer.keep = lambda: checkpoint.offer(self._state)
         trainer.stop.possible |= keep and len(self._validation) > 0 and self._validated > 0
-        for number in range(self._validated + 1, trainer.config.epochs + 1):
-            trainer.train_epoch(number, callback)
-            if trainer.stop.requested:
-                return
-            if not self._keeps_all:
-                self.logits.clear()
-            self.logits.append(trainer.predict(self._encoded))
-            self._validated = number
-            trainer.stop.possible |= keep and len(self._validation) > 0
-            callback.epoch(number, self._score())
+        with trainer.at_work(callback):
+            for number in range(self._validated + 1, trainer.config.epochs + 1):
+                trainer.train_epoch(number, callback)
+                if trainer.stop.requested:
+                    return
+                if not self._keeps_all:
+                    self.logits.clear()
+                self.logits.append(trainer.predict(self._encoded))
+                self._validated = number
+                trainer.stop.possible |= keep and len(self._validation) > 0
+                callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()
         checkpoint.finish(trainer.last_state)
@@ -179,7 +180,7 @@ class CrossFit:
         """
         if self.config.impl == "compiled":
             _tell_of_compiling(callback)
-        if self.config.model.draws_while_training or not self.config.refit:
+        if self.config.model.draws_while_training or not self.config.refit or self.config.engine == "ray":
             self._fit_one_after_the_other(callback)
         else:
             self._fit_in_two_threads(callback)
@@ -216,7 +217,9 @@ class CrossFit:
         return without
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
-        """Fit each split: two threads would draw dropout from the one generator of both."""
+        """Fit each split: two threads would draw dropout from the one generator of both, and each fit on a cluster
+        has all its workers.
+        """
         for i in range(len(self.splits)):
             self._fit_split(i, callback)
 

@@ -10,6 +10,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
 from textcls.cli.options import PATH, Reading, data_argument, new_text_column_option, once, reading_options
+from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console
 from textcls_training.cli_options import config_options
@@ -28,7 +29,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @reading_options
 def pretrain(
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     output: Path,
     text_columns: tuple[str, ...],
     as_json: bool,

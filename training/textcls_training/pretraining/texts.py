@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Self
 
 from textcls.data import BadRows, ReadOptions, no_rows, open_tables, texts_of
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.data.memory import Readable
 from textcls.errors import InputError
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 
@@ -55,7 +55,7 @@ class PretrainingTexts:
 
 
 def read_texts(
-    paths: Sequence[Path],
+    paths: Sequence[Readable],
     text_columns: Sequence[str] = (),
     *,
     limit: int,

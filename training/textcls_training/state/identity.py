@@ -5,15 +5,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.config.settings import OPTIONS, TrainConfig
+from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
-
-# Options that change no byte of the model.
-_WITHOUT_EFFECT: Final = ("max_memory",)
 
 
 def identity(
@@ -44,7 +41,8 @@ def identity(
         "unlabelled texts": None if unlabelled is None else unlabelled.sha256(),
         "the state it goes on from": earlier,
         "columns": [*given.text_columns, given.label_column],
-        "options": {name: plain(getattr(config, name)) for name in OPTIONS if name not in _WITHOUT_EFFECT},
+        "options": {name: plain(getattr(config, name)) for name in OPTIONS if name not in WITHOUT_EFFECT},
+        "shards": None if resolved.shards == 1 else resolved.shards,
         "model": None if config.model is None else asdict(config.model),
         "rates": None if config.optim is None else asdict(config.optim),
         "the hash of the vectors": None if resolved.vectors is None else resolved.vectors.sha256,

@@ -1,4 +1,4 @@
-"""Many trainings to be measured: each in a process of its own, in a state from which a second run goes on.
+"""Many trainings to be measured, in a state from which a second run goes on.
 
 The benchmarks and the ablation share this. A cell is a frozen dataclass of plain fields, one training to be measured;
 its figures are whatever JSON can hold.
@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from textcls._util.atomic_write import atomic_write
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, SurroundingsError, TextclsError
+from textcls.jobs import HERE, Engine, Failed, Work
 
 C = TypeVar("C")
 Self = TypeVar("Self", bound="State[Any]")
@@ -26,7 +27,7 @@ Figures = dict[str, Any]
 WARM_UP: Final = 5
 
 
-class CommandError(Exception):
+class CommandError(TextclsError):
     """A process ended in failure; the message is the last thing it said."""
 
 
@@ -69,6 +70,17 @@ def microseconds(
         ask(batch)
         times.append((clock() - start) / len(batch))
     return 1e6 * median(times)
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder(Generic[C]):
+    """Measures by a function of this process."""
+
+    measure: Callable[[C], Figures]
+
+    def ready(self) -> Callable[[C], Figures]:
+        """Return the function."""
+        return self.measure
 
 
 @dataclass
@@ -123,22 +135,35 @@ class State(Generic[C]):
     def run(
         self, cells: Sequence[C], measure: Callable[[C], Figures], path: Path, console: Console | None = None
     ) -> None:
-        """Measure those of `cells` that are not yet, saving to `path` after each; one that fails is noted and left."""
+        """Measure those of `cells` that are not yet in this process; see `run_by`."""
+        self.run_by(HERE, InOrder(measure), cells, path, console)
+
+    def run_by(
+        self, engine: Engine, work: Work[C, Figures], cells: Sequence[C], path: Path, console: Console | None = None
+    ) -> None:
+        """Let an engine measure those of `cells` that are not yet, saving to `path` after each; one that fails is noted
+        and left.
+
+        Raises:
+            SurroundingsError: nothing more can be done here: a full disk, workers that end unexpectedly.
+        """
         missing = [cell for cell in cells if cell not in self.figures]
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("", total=len(cells), completed=len(cells) - len(missing))
-            for cell in missing:
-                progress.update(task, description=str(cell))
-                if not progress.console.is_terminal:
-                    progress.console.print(str(cell), markup=False, soft_wrap=True)
-                try:
-                    self._put(cell, measure(cell), None)
-                except CommandError as error:
-                    self._put(cell, None, str(error))
+            for outcome in engine(work, missing):
+                cell, error = outcome.job, outcome.error if isinstance(outcome, Failed) else None
+                if isinstance(error, SurroundingsError):
+                    raise error
+                self._put(
+                    cell, None if isinstance(outcome, Failed) else outcome.result, None if error is None else str(error)
+                )
+                progress.update(task, description=str(cell), advance=1)
+                if error is not None:
                     progress.console.print(f"Failed: {cell}: {error}", markup=False, soft_wrap=True)
+                elif not progress.console.is_terminal:
+                    progress.console.print(str(cell), markup=False, soft_wrap=True)
                 self.save(path)
-                progress.advance(task)
 
     def failures(self) -> list[str]:
         """Return the lines that tell what failed; none if nothing did."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from textcls.data import Labelled
-from textcls.errors import ConfigError, TextclsError
+from textcls.errors import ConfigError, InputError, TextclsError
+from textcls.jobs import Engine
 from textcls_training.config.resolve import resolve
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -21,7 +23,7 @@ from textcls_training.pipeline import run
 from textcls_training.studies.ablation import cells, cli, measure, page, report, tasks
 from textcls_training.studies.ablation.cells import AblationState, Cell, CellSettings
 from textcls_training.studies.ablation.pictures import pictures_of
-from textcls_training.studies.runner import CommandError, Figures
+from textcls_training.studies.runner import Figures
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 
@@ -146,10 +148,16 @@ def test_the_order_task_is_a_guess_without_mixing_and_gmlp_solves_it() -> None:
 # Measuring
 
 
-def test_a_cell_is_measured_in_a_process_of_its_own(sample: LabelledTexts) -> None:
+QUICK = CellSettings(epochs=1, ngram_sizes=())
+
+
+def parts(sample: LabelledTexts) -> tuple[Labelled, Labelled]:
     texts, labels = list(sample.texts), list(sample.labels)
-    train, test = Labelled(texts[:60], labels[:60]), Labelled(texts[60:70], labels[60:70])
-    found = measure.measure(Cell(), CellSettings(epochs=1, ngram_sizes=()), train, test)
+    return Labelled(texts[:60], labels[:60]), Labelled(texts[60:70], labels[60:70])
+
+
+def test_a_cell_is_trained_and_measured(sample: LabelledTexts) -> None:
+    found = measure.Measuring.of(*parts(sample), QUICK).ready()(Cell())
     assert set(found) == {*figures(), "pictures"}
     assert 0 <= found["accuracy"] <= 100
     assert (found["gate"], found["pictures"]) == (None, None)
@@ -178,8 +186,23 @@ def test_pictures_are_of_each_head_of_metric_attention_and_of_short_texts(
 
 def test_a_cell_that_cannot_be_trained_fails_with_its_reason() -> None:
     rows = Labelled(["one", "two"], ["same", "same"])
-    with pytest.raises(CommandError, match="only the label 'same'"):
-        measure.measure(Cell(), CellSettings(), rows, rows)
+    with pytest.raises(InputError, match="only the label 'same'"):
+        measure.Measuring.of(rows, rows, CellSettings()).ready()(Cell())
+
+
+def test_several_workers_find_what_one_does(sample: LabelledTexts, tmp_path: Path) -> None:
+    cells_, work = [Cell(), Cell(seed=1)], measure.Measuring.of(*parts(sample), QUICK)
+    found = []
+    for workers in (1, 2):
+        of = AblationState({"versions": {}})
+        of.run_by(Engine("local", workers), work, cells_, tmp_path / "state.json", Console(quiet=True))
+        found.append({cell: untimed(figures) for cell, figures in of.figures.items()})
+    assert set(found[0]) == set(cells_)
+    assert found[0] == found[1]
+
+
+def untimed(of: Figures) -> Figures:
+    return {name: value for name, value in of.items() if not name.endswith(("_s", "_us"))}
 
 
 # Tables and page
@@ -223,13 +246,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """The cells that the command has measured; `sha` fails."""
     found: list[Cell] = []
 
-    def stand_in(cell: Cell, *_: Any) -> Figures:
+    def stand_in(cell: Cell) -> Figures:
         found.append(cell)
         if cell.mixing == "sha":
-            raise CommandError("no luck")
+            raise ConfigError("no luck")
         return figures()
 
-    monkeypatch.setattr(measure, "measure", stand_in)
+    monkeypatch.setattr(measure.Measuring, "ready", lambda _: stand_in)
     return found
 
 
@@ -285,3 +308,14 @@ def test_a_mistaken_command_is_told_before_anything_is_measured(
     assert isinstance(result.exception, TextclsError)
     assert error in str(result.exception)
     assert not measured
+
+
+def test_rows_that_no_variant_can_learn_from_are_refused_at_once_and_nothing_is_written(
+    measured: list[Cell], tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\n" + "".join(f"text {i},same\n" for i in range(20)), encoding="utf-8")
+    result = ablate(rows, "--output", tmp_path / "out")
+    assert isinstance(result.exception, InputError)
+    assert "only the label 'same'" in str(result.exception)
+    assert (measured, list(tmp_path.glob("out*"))) == ([], [])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.command_line import read_rows
 from tests.training.studies.explanations.conftest import TEXTS
 from textcls import Classifier
 from textcls.cli import main
@@ -29,7 +30,7 @@ def test_every_method_has_every_figure(result: BenchmarkResult) -> None:
         assert {group: len(figures) for group, figures in method.figures.items()} == {
             "delete": 7,
             "mask": 7,
-            "plausibility": 12,
+            "plausibility": 15,
             "robustness": 4,
         }
         assert all(len(curve) == 5 for curves in method.curves.values() for curve in curves.values())
@@ -221,9 +222,81 @@ def test_the_command_prints_tables_and_writes_page_and_json(model_path: Path, ta
     assert code == 0
     assert "Faithfulness, tokens masked" in output
     assert "Rationales: 1 texts used" in output
-    assert "plausibility: 2 steps" in progress
+    assert "plausibility: 2 explanations" in progress
     assert json.loads(figures.read_text(encoding="utf-8"))["texts"] == 3
     assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_command_takes_marks_in_the_forms_of_the_training(model_path: Path, tmp_path: Path) -> None:
+    table, figures = tmp_path / "marked.csv", tmp_path / "figures.json"
+    marks = ('[""charged twice""]', "[[3, 7]]", "[0, 0, 1, 1]")
+    lines = [f'{text},billing,"{mark}"\n' for text, mark in zip(["my card was charged twice"] * 2, marks, strict=False)]
+    table.write_text("text,label,why\n" + "".join(lines) + f'a b c d,sales,"{marks[2]}"\n', encoding="utf-8")
+    given = (model_path, table, "--methods", "contributions", "--no-robustness", "--rationale-column", "why")
+    code, output, _ = run(*given, "--json", figures)
+    assert code == 0
+    assert "character F1" in output
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    assert found["rationales"]["used"] == 3
+    assert run(*given, "--rationales", table)[0] == 2
+
+
+def test_a_measurement_that_was_interrupted_goes_on_from_its_state(
+    classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, names = tmp_path / "state.jsonl", ["contributions", "random", "leave_one_out"]
+    whole = explain_benchmark(classifier, TEXTS, methods=names)
+    make, asked = METHODS["leave_one_out"], []
+
+    def failing(model: Counted, seed: int) -> Method:
+        method = make(model, seed)
+
+        def scores(text: str, label: int) -> Float64:
+            asked.append(text)
+            if len(asked) == 3:
+                raise KeyboardInterrupt
+            return method(text, label)
+
+        return scores
+
+    monkeypatch.setitem(METHODS, "leave_one_out", failing)
+    with pytest.raises(KeyboardInterrupt):
+        explain_benchmark(classifier, TEXTS, methods=names, state=state)
+    with state.open("a", encoding="utf-8") as file:
+        file.write('{"key": "cut off')
+    found = explain_benchmark(classifier, TEXTS, methods=names, state=state)
+    assert [method.figures for method in found.methods] == [method.figures for method in whole.methods]
+    assert [method.calls for method in found.methods] == [method.calls for method in whole.methods]
+    # The first text was kept, and the warm-up on it left out.
+    assert asked.count("my card was charged twice") == 2
+    again = len(asked)
+    explain_benchmark(classifier, TEXTS, methods=names, state=state)
+    assert len(asked) == again
+
+
+def test_the_state_of_another_measurement_is_refused(classifier: Classifier, tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    given = {"methods": ["contributions"], "with_robustness": False, "state": state}
+    explain_benchmark(classifier, TEXTS, **given)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"seed 0 \(now 1\)"):
+        explain_benchmark(classifier, TEXTS, seed=1, **given)  # type: ignore[arg-type]
+    state.write_text("something else\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not what explain-benchmark keeps"):
+        explain_benchmark(classifier, TEXTS, **given)  # type: ignore[arg-type]
+
+
+def test_models_that_have_learned_nothing_are_part_of_the_report_on_request(
+    classifier: Classifier, sample_path: Path
+) -> None:
+    texts = [row["text"] for row in read_rows(sample_path)[:120]]
+    given = {"methods": ["contributions", "attention"], "with_robustness": False, "sanity": True}
+    found = explain_benchmark(classifier, texts, **given)  # type: ignore[arg-type]
+    assert found.changed == {"shuffled_labels": 100, "random_weights": 100}
+    own = found.methods[0].figures["sanity"]
+    assert not any(one.group == "sanity" for one in found.comparisons)
+    for name in ("shuffled_labels", "random_weights"):
+        assert own[name].value == pytest.approx(0, abs=0.3)
+    assert any(note.startswith("Sanity: ") for note in notes(found))
 
 
 def test_the_command_measures_no_more_texts_than_asked_for(model_path: Path, table: Path, tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from textcls_training.studies.explanations.plausibility import (
     align,
     auprc,
     by_unit,
+    character_f1,
     iou_precision_recall,
     mean_share,
     measure,
+    of_spans,
     runs,
     token_f1,
     top_tokens,
@@ -131,3 +133,17 @@ def test_all_measures_of_a_perfect_explanation_are_one() -> None:
     assert values["token_f1"] == (1,)
     assert values["iou_f1"] == (0, 0)  # each token is a fifth of the span
     assert values["iou_f1_merged"] == (1, 1)
+
+
+def test_character_f1_counts_the_letters_of_tokens() -> None:
+    chosen, gold = np.array([True, True, False]), np.array([True, False, True])
+    # 4 letters in both, 4 + 2 chosen, 4 + 6 marked.
+    assert character_f1(chosen, gold, np.array([4, 2, 6])) == pytest.approx(2 * 4 / (6 + 10))
+    assert character_f1(~gold, gold, np.array([4, 2, 6])) == 0.0
+
+
+def test_spans_mark_the_tokens_that_they_touch() -> None:
+    found = of_spans("My card, charged twice", ((3, 7), (9, 12)), "billing")
+    assert found.tokens == ("My", "card", ",", "charged", "twice")
+    assert found.gold == (False, True, False, True, False)
+    assert found.label == "billing"

@@ -30,6 +30,8 @@ export function attribution(result, label, against = null) {
   const values = result.tokens.map((token) => along(token.contributions));
   const sizes = values.map(Math.abs);
   const total = sizes.reduce((a, b) => a + b, 0);
+  // Of a unit of several tokens.
+  const means = values.map((value, i) => value / (result.tokens[i].size ?? 1));
   return {
     label,
     against,
@@ -39,6 +41,8 @@ export function attribution(result, label, against = null) {
     bias: along(result.bias),
     total: along(result.logits),
     largest: sizes.reduce((a, b) => Math.max(a, b), 0) || 1,
+    means,
+    largestMean: means.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1,
     order: values.map((_, i) => i).sort((a, b) => sizes[b] - sizes[a] || a - b),
     share: (which) => (total ? Math.min(1, which.reduce((sum, i) => sum + sizes[i], 0) / total) : 1),
   };

@@ -4,6 +4,7 @@ import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
 import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
+import { UNITS, grouped } from "./units.mjs";
 
 const SHOWN_LABELS = 8;
 const SHOWN_TOKENS = 20;
@@ -17,7 +18,9 @@ const MOST_LIVE = 5000;
 const QUIET_MILLISECONDS = 1000;
 
 const byId = (id) => document.getElementById(id);
-const state = { models: [], model: null, text: "", result: null, label: null, against: null, asking: null };
+const state = { models: [], model: null, text: "", result: null, label: null, against: null, unit: "token", asking: null };
+// The answer as it is shown: its tokens are units, if these are chosen.
+let shownResult = null;
 // What is typed: whether it has changed since it was asked last, and what will be said of it.
 const typed = { again: false, going: false, saying: 0 };
 
@@ -306,10 +309,13 @@ function showWhy() {
     showWhy();
   };
   hideTip();
-  const seen = attribution(result, label, against);
+  const tokens = fromCodePoints(text, result.tokens.map((token) => [token.start, token.end]));
+  shownResult = grouped(result, text, tokens, state.unit);
+  byId("unit").value = state.unit;
+  const seen = attribution(shownResult, label, against);
   // Beside what is explained, the numbers of the label that comes closest to it, if they compete.
   const other = against ?? (many ? null : (others[0] ?? null));
-  const places = fromCodePoints(text, result.tokens.map((token) => [token.start, token.end]));
+  const places = fromCodePoints(text, shownResult.tokens.map((token) => [token.start, token.end]));
   showTokens(seen, other, places);
   showLegend(seen);
   showTables(seen, other);
@@ -319,11 +325,13 @@ function showWhy() {
 // The text and its tokens
 
 function showTokens(seen, other, places) {
-  const { result, text } = state;
+  const { text } = state;
+  const result = shownResult;
   const shown = visible(text);
   const token = (i) => {
     const [start, end] = places[i];
-    const tint = level(seen.values[i], seen.largest);
+    // By the mean, whatever the length of a unit.
+    const tint = level(seen.means[i], seen.largestMean);
     const kinds = ["token", tint && `${tint > 0 ? "p" : "n"}${Math.abs(tint)}`, !result.tokens[i].known && "unknown"];
     return make("span", { class: kinds.filter(Boolean).join(" "), tabindex: -1, "data-token": i }, shown.slice(start, end));
   };
@@ -344,7 +352,7 @@ function showTokens(seen, other, places) {
       showTokens(seen, other, places);
       box.querySelector(`[data-token="${UNFOLDED}"]`)?.focus();
     };
-    const said = `Show ${count(all - UNFOLDED)} more tokens, ${percent(share)} of the evidence`;
+    const said = `Show ${count(all - UNFOLDED)} more ${state.unit}s, ${percent(share)} of the evidence`;
     box.append(make("div", { class: "row" }, make("button", { type: "button", click: unfold }, said)));
   }
   box.querySelector(".token").tabIndex = 0;
@@ -359,14 +367,15 @@ function unread(text) {
 }
 
 function numbers(seen, other, i) {
-  const token = state.result.tokens[i];
+  const token = shownResult.tokens[i];
   const line = (what, value) => make("span", {}, make("em", {}, what, " "), value);
   return [
     make("b", {}, name(token.text)),
     line(seen.against === null ? "evidence" : "difference", signed(seen.values[i])),
     ...(seen.alone ? [] : [line(name(seen.label), signed(token.contributions[seen.label]))]),
     ...(other === null ? [] : [line(name(other), signed(token.contributions[other]))]),
-    line("attention", token.attention.toFixed(3)),
+    ...(token.size ? [line("tokens", count(token.size)), line("a token", signed(seen.means[i]))] : []),
+    ...(token.size ? [] : [line("attention", token.attention.toFixed(3))]),
     ...(token.known ? [] : [make("em", {}, "Unknown to the model: never seen in training, or left out for size. Only its pieces are read.")]),
   ];
 }
@@ -410,9 +419,9 @@ function walk(event) {
 }
 
 function showLegend(seen) {
-  const item = (kind, ...said) => make("span", {}, make("b", { class: kind }, "word"), " ", ...said);
+  const item = (kind, ...said) => make("span", {}, make("b", { class: kind }, state.unit === "token" ? "word" : state.unit), " ", ...said);
   const against = seen.against === null ? ["against it"] : ["for ", name(seen.against)];
-  const unknown = state.result.tokens.some((token) => !token.known);
+  const unknown = shownResult.tokens.some((token) => !token.known);
   byId("legend").replaceChildren(
     make(
       "p",
@@ -432,7 +441,7 @@ function showTables(seen, other) {
   if (all > SHOWN_TOKENS) {
     const every = seen.order.slice(0, MOST_ROWS).sort((a, b) => a - b);
     const what = all > MOST_ROWS ? `The ${count(MOST_ROWS)} strongest of ${count(all)}` : `All ${count(all)}`;
-    const fold = make("details", {}, make("summary", {}, `${what} tokens in reading order`));
+    const fold = make("details", {}, make("summary", {}, `${what} ${state.unit}s in reading order`));
     fold.addEventListener("toggle", () => fold.children.length === 1 && fold.append(table(seen, other, every)));
     found.push(fold);
   }
@@ -440,17 +449,17 @@ function showTables(seen, other) {
 }
 
 function table(seen, other, order) {
-  const { result } = state;
+  const result = shownResult;
   const columns = seen.alone ? [] : [seen.label, ...(other === null ? [] : [other])];
   const kind = seen.against === null ? "evidence" : "difference";
   const cells = (values) => values.map((value, i) => make("td", { class: i > 1 && "beside" }, signed(value)));
   const head = make(
     "tr",
     {},
-    make("th", { scope: "col" }, "token"),
+    make("th", { scope: "col" }, state.unit),
     make("th", { scope: "col", colspan: 2 }, kind),
     ...columns.map((label, i) => make("th", { scope: "col", class: i && "beside" }, name(label))),
-    make("th", { scope: "col", class: "beside" }, "attention"),
+    make("th", { scope: "col", class: "beside" }, state.unit === "token" ? "attention" : "a token"),
   );
   const rows = order.map((i) => {
     const token = result.tokens[i];
@@ -465,7 +474,7 @@ function table(seen, other, order) {
       make("th", { scope: "row" }, token.known ? name(token.text) : make("span", { class: "unknown", title: "unknown to the model" }, name(token.text))),
       make("td", { class: "bar", "aria-hidden": "true" }, length),
       ...cells([seen.values[i], ...columns.map((label) => token.contributions[label])]),
-      make("td", { class: "beside" }, token.attention.toFixed(3)),
+      make("td", { class: "beside" }, token.size ? signed(seen.means[i]) : token.attention.toFixed(3)),
     );
   });
   const sum = (said, kinds, values) =>
@@ -480,14 +489,14 @@ function table(seen, other, order) {
   rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
   // A threshold of 0 or 1 is none of any logit.
   if (seen.alone && Number.isFinite(logitOf(seen.label))) rows.push(sum("assigned from", "sum", [logitOf(seen.label)]));
-  return make("div", { class: "wide" }, make("table", { class: "tokens" }, make("thead", {}, head), make("tbody", {}, ...rows)));
+  return make("div", { class: "wide" }, make("table", { class: state.unit === "token" ? "tokens" : "tokens units" }, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
 function showNotes(seen) {
-  const { tokens, completeness_error: error } = state.result;
+  const { tokens, completeness_error: error } = shownResult;
   const found = [];
   if (seen.values.length > SHOWN_TOKENS) {
-    found.push(`The ${SHOWN_TOKENS} tokens shown carry ${percent(seen.share(seen.order.slice(0, SHOWN_TOKENS)))} of the evidence.`);
+    found.push(`The ${SHOWN_TOKENS} ${state.unit}s shown carry ${percent(seen.share(seen.order.slice(0, SHOWN_TOKENS)))} of the evidence.`);
   }
   const unknown = tokens.map((_, i) => i).filter((i) => !tokens[i].known);
   if (unknown.length) {
@@ -497,7 +506,7 @@ function showNotes(seen) {
   const wrong = error < 1e-3 ? "" : " The parts do not add up: do not trust this split.";
   const sum = error ? `to ${error.toExponential(0)}` : "exactly";
   found.push(
-    `Checked: bias + tokens = logit, ${sum}.${wrong} This is exact accounting of this model's answer, not a claim about causes.`,
+    `Checked: bias + ${state.unit}s = logit, ${sum}.${wrong} This is exact accounting of this model's answer, not a claim about causes.`,
   );
   byId("notes").replaceChildren(...found.map((said) => make("p", {}, said)));
 }
@@ -550,6 +559,12 @@ byId("model").addEventListener("change", (event) => {
   state.model = state.models[event.target.selectedIndex];
   describe();
   if (state.result) ask();
+});
+byId("unit").append(...UNITS.map((unit) => make("option", { value: unit }, unit)));
+byId("unit").addEventListener("change", (event) => {
+  state.unit = event.target.value;
+  delete byId("tinted").dataset.open;
+  showWhy();
 });
 byId("copy").textContent = command.name;
 byId("copy").addEventListener("click", async () => {

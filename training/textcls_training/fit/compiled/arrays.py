@@ -76,6 +76,11 @@ class Dense(NamedTuple):
         parts = np.split(flat, ends[:-1])
         return cls(flat, *(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)))
 
+    def zeros_like(self) -> "Dense":
+        """Return weights of the same shapes that are all zero."""
+        seeds, width = self.seed_SD.shape
+        return Dense.zeros(seeds, width, len(self.bias_C), plain=not len(self.forget_DD))
+
 
 class Targets(NamedTuple):
     """What texts are to be answered, in the one form of all tasks.
@@ -135,6 +140,36 @@ class Scratch(NamedTuple):
     probability_ST: Float32
     row_P: Int32
     grad_PD: Float32
+
+
+class Gradient(NamedTuple):
+    """The gradient of some texts: of rows by their numbers, as it travels.
+
+    Attributes:
+        loss: of the texts, summed up.
+        row_P: the rows that they use, each once.
+        grad_PD: the gradients of these.
+        flat: those of the dense weights, as `Dense.flat`.
+    """
+
+    loss: float
+    row_P: Int32
+    grad_PD: Float32
+    flat: Float32
+
+
+class Changed(NamedTuple):
+    """What a step has changed of what is read: some rows and all dense weights, as they are after it.
+
+    Attributes:
+        row_P: numbers of the rows.
+        row_PD: the rows.
+        flat: the dense weights, as `Dense.flat`.
+    """
+
+    row_P: Int32
+    row_PD: Float32
+    flat: Float32
 
 
 Losses = Float64

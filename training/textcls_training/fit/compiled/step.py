@@ -60,35 +60,95 @@ def train_batches(
     text_N, start_K = batches
     taken, factor_K = steps
     loss_K = np.zeros(len(start_K) - 1)
+    gradient = _like(weights)
+    for k in range(len(loss_K)):
+        text_B = text_N[start_K[k] : start_K[k + 1]]
+        loss_K[k], distinct = gradient_of(texts, text_B, table, weights, targets, norm, scratch, gradient)
+        update(table, weights, moments, rates, scratch, gradient, distinct, factor_K[k], taken + k + 1)
+    return loss_K
+
+
+@compiled
+def gradient_of(
+    texts: Texts,
+    text_B: Int64,
+    table: Table,
+    weights: Dense,
+    targets: Targets,
+    norm: bool,
+    scratch: Scratch,
+    gradient: Dense,
+) -> tuple[float, int]:
+    """Write the gradients of dense weights into `gradient`, those of rows into `scratch`.
+
+    Arguments are as of `train_batches`. Return the loss, summed over the texts, and how many distinct rows they have;
+    these have numbers in `table.number_V` then.
+    """
     seeds, width = weights.seed_SD.shape
     labels = len(weights.bias_C)
-    gradient = _like(weights)
-    query_SD, grad_query_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
+    query_SD, grad_query_SD = np.empty((seeds, width), np.float32), np.zeros((seeds, width), np.float32)
     forget_SD, candidate_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
     pooled_SD, grad_pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
     divisor_S = np.empty(seeds, np.float32)
     grad_C, target_C = np.empty(labels, np.float32), np.zeros(labels, np.float32)
-    for k in range(len(loss_K)):
-        _queries(weights, query_SD, forget_SD, candidate_SD)
-        gradient.flat[:] = 0
-        grad_query_SD[:] = 0
-        distinct = 0
-        for i in text_N[start_K[k] : start_K[k + 1]]:
-            length = _read(texts, i, table, scratch)
-            _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
-            _read_out(weights, pooled_SD, grad_C)
-            loss_K[k] += _loss(targets, i, grad_C, target_C)
-            _back_through_head(grad_C, weights, gradient, pooled_SD, grad_pooled_SD)
-            _back_through_attention(
-                length, query_SD, norm, scratch, pooled_SD, grad_pooled_SD, divisor_S, grad_query_SD
-            )
-            if len(table.sum_V):
-                distinct = _collect(length, table, scratch, distinct)
+    _queries(weights, query_SD, forget_SD, candidate_SD)
+    gradient.flat[:] = 0
+    loss, distinct = 0.0, 0
+    for i in text_B:
+        length = _read(texts, i, table, scratch)
+        _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
+        _read_out(weights, pooled_SD, grad_C)
+        loss += _loss(targets, i, grad_C, target_C)
+        _back_through_head(grad_C, weights, gradient, pooled_SD, grad_pooled_SD)
+        _back_through_attention(length, query_SD, norm, scratch, pooled_SD, grad_pooled_SD, divisor_S, grad_query_SD)
         if len(table.sum_V):
-            _adagrad(table, scratch, distinct, np.float32(rates.table) * factor_K[k])
-        _back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
-        _adamw(weights, gradient, moments, rates, factor_K[k], taken + k + 1)
-    return loss_K
+            distinct = _collect(length, table, scratch, distinct)
+    _back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
+    return loss, distinct
+
+
+@compiled
+def update(
+    table: Table,
+    weights: Dense,
+    moments: tuple[Dense, Dense],
+    rates: Rates,
+    scratch: Scratch,
+    gradient: Dense,
+    distinct: int,
+    factor: np.float32,
+    step: int,
+) -> None:
+    """Move rows and dense weights by the gradients of a batch, as `gradient_of` writes them.
+
+    The others are as of `train_batches`: `distinct` rows have gradients, `factor` is that of the rates, and `step` the
+    number of this step, from 1.
+    """
+    if len(table.sum_V):
+        _adagrad(table, scratch, distinct, np.float32(rates.table) * factor)
+    _adamw(weights, gradient, moments, rates, factor, step)
+
+
+@compiled
+def add_rows(table: Table, scratch: Scratch, distinct: int, row_P: Int32, grad_PD: Float32) -> int:
+    """Add gradients of rows to those in `scratch`; return how many distinct rows have gradients there now.
+
+    Of the rows `row_P` each is there once. Before, `distinct` have gradients.
+    """
+    number_V, total_PD = table.number_V, scratch.grad_PD
+    width = total_PD.shape[1]
+    for p in range(len(row_P)):
+        row = row_P[p]
+        number = number_V[row]
+        if number == 0:
+            distinct += 1
+            number = distinct
+            number_V[row], scratch.row_P[number] = number, row
+            for d in range(width):
+                total_PD[number, d] = 0
+        for d in range(width):
+            total_PD[number, d] += grad_PD[p, d]
+    return distinct
 
 
 @compiled

@@ -6,6 +6,7 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -19,8 +20,9 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.compiled.arrays import Targets
+from textcls_training.fit.compiled.arrays import Losses, Targets
 from textcls_training.fit.compiled.learner import Encoded, Learner
+from textcls_training.fit.compiled.shards import Read, Threads, Workers
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
 from textcls_training.fit.schedule import rate_factor
@@ -53,6 +55,8 @@ class CompiledTrainer(AnyTrainer):
         pairs = zip(self.learners, self._encoded, strict=True)
         self._threads = ThreadPoolExecutor(max(1, self.views - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
+        # Of each view, while it trains in shards.
+        self._workers: list[Workers] = []
 
     @property
     def views(self) -> int:
@@ -67,6 +71,30 @@ class CompiledTrainer(AnyTrainer):
     def encode(self, corpus: Corpus) -> list[Encoded]:
         """Prepare texts for each view."""
         return [learner.encode(corpus) for learner in self.learners]
+
+    @contextmanager
+    def at_work(self, callback: Callback = NOBODY) -> Iterator[None]:
+        """Have workers, if gradients are computed in shards.
+
+        Raises:
+            SurroundingsError: they do not start.
+        """
+        with ExitStack() as hired:
+            hired.callback(self._workers.clear)
+            if self.config.shards > 1:
+                self._workers += [hired.enter_context(self._hired(view, callback)) for view in range(self.views)]
+            yield
+
+    def _hired(self, view: int, callback: Callback) -> AbstractContextManager[Workers]:
+        config, learner, encoded = self.config, self.learners[view], self._encoded[view]
+        shard = -(-config.optim.batch_size // config.shards)
+        norm, scratch = learner.config.attention == "norm", learner.scratch(encoded, shard)
+        read = Read(encoded.texts, learner.table, learner.weights, self._targets, norm, scratch)
+        if config.engine == "ray":
+            from textcls_training.fit.compiled.cluster import hired
+
+            return hired(read, config.workers, config.shards, round(1 / self.views, 4), callback.note)
+        return nullcontext(Threads(read, config.workers or 1))
 
     def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
         """Pass once over all rows, or until a stop is requested, which is noticed every few steps.
@@ -87,18 +115,27 @@ class CompiledTrainer(AnyTrainer):
         first, warmup = self.step_number, self.config.optim.warmup
         factor_K = np.array([rate_factor(first + k, self.steps, warmup) for k in range(len(batches))], np.float32)
         size_K = np.array([len(text_B) for text_B in batches], np.int64)
-        flat = np.concatenate(batches), starts(size_K)
-        jobs = [
-            partial(learner.train, encoded, self._targets, scratch, flat, factor_K)
-            for learner, encoded, scratch in zip(self.learners, self._encoded, self._scratch, strict=True)
-        ]
-        loss_K = np.sum(list(self._side_by_side(jobs)), axis=0)
+        loss_K = np.sum(list(self._side_by_side(self._steps(batches, size_K, factor_K))), axis=0)
         self.step_number += len(batches)
         means: list[float] = (loss_K / (self.views * size_K)).tolist()
         for k, mean in enumerate(means, 1):
             if not math.isfinite(mean):
                 raise diverged(f" at step {first + k}: the loss is not finite")
         return means
+
+    def _steps(self, batches: Sequence[Int64], size_K: Int64, factor_K: Float32) -> list[Callable[[], Losses]]:
+        """Return what takes the steps of each view."""
+        shards = self.config.shards
+        if shards > 1:
+            return [
+                partial(learner.train_in_shards, workers, shards, scratch, batches, factor_K)
+                for learner, workers, scratch in zip(self.learners, self._workers, self._scratch, strict=True)
+            ]
+        flat = np.concatenate(batches), starts(size_K)
+        return [
+            partial(learner.train, encoded, self._targets, scratch, flat, factor_K)
+            for learner, encoded, scratch in zip(self.learners, self._encoded, self._scratch, strict=True)
+        ]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name."""

@@ -65,4 +65,9 @@ def _of_lines(path: Path, text: str) -> dict[str, str]:
     if len(set(labels)) < len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
         raise InputError(f"{path}: the label {twice!r} appears twice; remove one.")
-    return {label: label.translate(_AS_SPACES) for label in labels}
+    return {label: words_of(label) for label in labels}
+
+
+def words_of(label: str) -> str:
+    """Return the words of a label's name."""
+    return label.translate(_AS_SPACES)

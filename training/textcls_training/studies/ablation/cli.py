@@ -17,12 +17,20 @@ import click
 from rich.console import Console
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    engine_options,
+    new_label_column_option,
+    new_text_column_option,
+    reading_options,
+)
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
+from textcls.jobs import engine
+from textcls.jobs.engines import EngineName
 from textcls_training.cli_options import train_option
-from textcls_training.studies.ablation import tasks
 
 if TYPE_CHECKING:
     from textcls_training.studies.ablation.cells import CellSettings
@@ -46,6 +54,7 @@ VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 @train_option("mixing_rate")
 @train_option("bigrams")
 @train_option("ngrams")
+@engine_options()
 @click.option("--restart", is_flag=True, help="Discard the results of an earlier run.")
 @reading_options
 def ablate(
@@ -64,13 +73,15 @@ def ablate(
     mixing_rate: float | None,
     bigrams: bool,
     ngrams: tuple[int, ...] | None,
+    workers: int | None,
+    engine_name: EngineName,
     restart: bool,
     reading: Reading,
 ) -> None:
     """Train variants of the model on the labelled file DATA and compare them: OUTPUT.json, .md and .html.
 
-    Every combination of the choices is trained with each seed, in its own process, and tested on held-out rows. A
-    second run continues where the first one stopped; a variant that fails appears in the table with its error.
+    Every combination of the choices is trained with each seed, and tested on held-out rows. A second run continues
+    where the first one stopped; a variant that fails appears in the table with its error.
     """
     from textcls_training.studies.ablation import measure, page, report
     from textcls_training.studies.ablation.cells import AblationState, CellSettings, choose, make_cells
@@ -85,16 +96,13 @@ def ablate(
         check_not_an_input(path, [given for given in (data, test) if given is not None])
     name, train, test_rows = _parts(data, task, test, lambda path: _read(path, text_columns, label_column, reading))
     settings = CellSettings(epochs=epochs, mixing_rate=mixing_rate, bigrams=bigrams, ngram_sizes=ngrams)
+    work = measure.Measuring.of(train, test_rows, settings)
 
     state = AblationState.resume(paths["json"], _about(name, train, test_rows, settings), restart)
     state.save(paths["json"])  # so that a place that cannot be written to is known before the work
     try:
-        state.run(
-            cells,
-            lambda cell: measure.measure(cell, settings, train, test_rows),
-            paths["json"],
-            Console(stderr=True, quiet=reading.quiet),
-        )
+        run = engine(engine_name, workers, lambda note: reading.say([note]))
+        state.run_by(run, work, cells, paths["json"], Console(stderr=True, quiet=reading.quiet))
     finally:
         _write(paths["md"], report.markdown(state))
         _write(paths["html"], page.render(state))
@@ -114,6 +122,8 @@ def _parts(
     data: Path | None, task: str | None, test: Path | None, read: Callable[[Path], Labelled]
 ) -> tuple[str, Labelled, Labelled]:
     """Return the name of the rows, those to train on, and those to test on."""
+    from textcls_training.studies.ablation import tasks
+
     if (data is None) == (task is None):
         raise ConfigError("Give either a table, DATA, or a task, --task order.")
     if data is None:

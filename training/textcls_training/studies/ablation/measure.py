@@ -1,32 +1,23 @@
-"""Train one cell and measure it: accuracy, size, time, cost against length, and how faithful its contributions are.
+"""Train cells and measure them: accuracy, size, time, cost against length, and how faithful contributions are."""
 
-    python -m textcls_training.studies.ablation.measure REQUEST
-
-REQUEST is the file of a JSON object; the last line printed is the figures in JSON. Each cell has a process of its own.
-"""
-
-import json
 import math
-import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from textcls.classifier import Classifier
 from textcls.data import Labelled
-from textcls.errors import TextclsError
 from textcls.evaluation import metrics
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import run
 from textcls_training.studies.ablation.cells import Cell, CellSettings
 from textcls_training.studies.ablation.pictures import pictures_of
 from textcls_training.studies.explanations import faithfulness
 from textcls_training.studies.explanations.explained_text import explained_texts
-from textcls_training.studies.runner import Figures, figures_of, microseconds
+from textcls_training.studies.runner import Figures, microseconds
+from textcls_training.trials import Fold, Trained, Trial, Trials
 
 LENGTHS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
 ALONE_TEXTS: Final = 200
@@ -36,62 +27,57 @@ REPEATS, LONG, LONG_REPEATS = 15, 512, 7
 FAITHFULNESS: Final = ("comprehensiveness", "sufficiency", "loo_tau")
 
 
-def measure(cell: Cell, settings: CellSettings, train: Labelled, test: Labelled) -> Figures:
-    """Return the figures of a cell, measured in another process.
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What workers do with each cell.
 
-    Raises:
-        CommandError: that process failed.
+    Attributes:
+        trials: of the rows.
+        settings: that all cells share.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        request = Path(folder) / "request.json"
-        fields = {
-            "cell": _fields(cell),
-            "settings": _fields(settings),
-            "train": _rows(train),
-            "test": _rows(test),
-        }
-        request.write_text(json.dumps(fields), encoding="utf-8")
-        return figures_of([sys.executable, "-m", __name__, str(request)])
+
+    trials: Trials[Figures]
+    settings: CellSettings
+
+    @classmethod
+    def of(cls, train: Labelled, test: Labelled, settings: CellSettings) -> "Measuring":
+        """Learn from the rows `train`, and test on `test`."""
+        LabelledTexts(texts=train.texts, labels=train.labels).label_names()  # wrong for one variant is wrong for all
+        given = LabelledTexts(texts=[*train.texts, *test.texts], labels=[*train.labels, *test.labels])
+        first, rows = len(train.texts), len(given.texts)
+        return cls(Trials(given, [Fold(np.arange(first), np.arange(first, rows))], figures), settings)
+
+    def ready(self) -> Callable[[Cell], Figures]:
+        """Return what trains and measures a cell."""
+        do = self.trials.ready()
+        return lambda cell: do(Trial(str(cell), self.settings.config(cell)))
 
 
-def _rows(of: Labelled) -> dict[str, list[str]]:
-    return {"texts": list(of.texts), "labels": of.labels}
+def figures(trained: Trained) -> Figures:
+    """Return what is found of a trained cell; accuracies in percent, times in microseconds a text."""
+    classifier, done, test = trained.classifier, trained.run, trained.held_out
+    report = _score(classifier, test)
+    found: Figures = {
+        "accuracy": 100 * report.accuracy,
+        "macro_f1": 100 * report.macro_f1,
+        "cross_entropy": report.cross_entropy,
+        "perplexity": report.perplexity,
+        "gate": done.report.gate,
+        "parameters": done.report.parameters,
+        "mixing_parameters": done.report.mixing_parameters,
+        "bytes": done.report.file_bytes,
+        "train_s": trained.seconds,
+        "train_cpu_s": trained.cpu_seconds,
+        "alone_us": _microseconds(classifier, test.texts[:ALONE_TEXTS]),
+        "length_us": _cost(classifier, trained.train.texts),
+        **_faithful(classifier, test.texts[:EXPLAINED_TEXTS]),
+    }
+    if trained.trial.config.seed == 0:
+        found["pictures"] = pictures_of(done, test.texts)
+    return found
 
 
-def _fields(of: Cell | CellSettings) -> dict[str, Any]:
-    return {name: getattr(of, name) for name in of.__slots__}
-
-
-def figures(cell: Cell, settings: CellSettings, train: Labelled, test: Labelled) -> Figures:
-    """Train a cell and return what was found; accuracies in percent, times in microseconds a text."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        start, start_cpu = time.perf_counter(), time.process_time()
-        done = run(LabelledTexts(texts=train.texts, labels=train.labels), path, settings.config(cell))
-        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
-        classifier = Classifier.load(path)
-        report = _score(classifier, test)
-        found: Figures = {
-            "accuracy": 100 * report.accuracy,
-            "macro_f1": 100 * report.macro_f1,
-            "cross_entropy": report.cross_entropy,
-            "perplexity": report.perplexity,
-            "gate": done.report.gate,
-            "parameters": done.report.parameters,
-            "mixing_parameters": done.report.mixing_parameters,
-            "bytes": done.report.file_bytes,
-            "train_s": seconds,
-            "train_cpu_s": cpu_seconds,
-            "alone_us": _microseconds(classifier, test.texts[:ALONE_TEXTS]),
-            "length_us": _cost(classifier, train),
-            **_faithful(classifier, test.texts[:EXPLAINED_TEXTS]),
-        }
-        if cell.seed == 0:
-            found["pictures"] = pictures_of(done, test.texts)
-        return found
-
-
-def _score(classifier: Classifier, test: Labelled) -> metrics.ClassificationReport:
+def _score(classifier: Classifier, test: LabelledTexts) -> metrics.ClassificationReport:
     unknown = sorted(set(test.labels) - set(classifier.labels))
     number = {name: i for i, name in enumerate([*classifier.labels, *unknown])}
     probabilities = np.array([answer.probabilities for answer in classifier.predict(test.texts)])
@@ -106,10 +92,10 @@ def _microseconds(classifier: Classifier, texts: Sequence[str]) -> float:
     )
 
 
-def _cost(classifier: Classifier, train: Labelled) -> dict[str, float]:
+def _cost(classifier: Classifier, train: Sequence[str]) -> dict[str, float]:
     """Return the microseconds of one text by its number of tokens, made of words of the training texts."""
     chance = np.random.default_rng(0)
-    words = sorted({word for text in train.texts[:1000] for word in text.split() if word.isalnum()}) or ["word"]
+    words = sorted({word for text in train[:1000] for word in text.split() if word.isalnum()}) or ["word"]
     found = {}
     for length in LENGTHS:
         repeats = REPEATS if length <= LONG else LONG_REPEATS
@@ -132,20 +118,3 @@ def _faithful(classifier: Classifier, texts: Sequence[str]) -> dict[str, float |
         values = [value for value in (getattr(one, name) for one in measured) if not math.isnan(value)]
         found[name] = float(np.mean(values)) if values else None
     return found
-
-
-def main(path: str) -> None:
-    """Print the figures that the request in the file at `path` asks for."""
-    request = json.loads(Path(path).read_text(encoding="utf-8"))
-    settings = request["settings"]
-    settings["ngram_sizes"] = None if settings["ngram_sizes"] is None else tuple(settings["ngram_sizes"])
-    train, test = (Labelled(**request[name]) for name in ("train", "test"))
-    try:
-        found = figures(Cell(**request["cell"]), CellSettings(**settings), train, test)
-    except TextclsError as error:
-        sys.exit(str(error))
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -5,7 +5,8 @@ from typing import Final
 import numpy as np
 
 from textcls.data import Labelled
-from textcls_training.data.split import hashes_of, parts_of
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import part_of_rows
 
 # One part of so many is held out.
 PARTS: Final = 5
@@ -39,9 +40,8 @@ def order_parts() -> tuple[Labelled, Labelled]:
 
 def hold_out(rows: Labelled) -> tuple[Labelled, Labelled]:
     """Cut a fifth of the rows off, by a hash of the text and within each label: the same rows every time."""
-    names = sorted(set(rows.labels))
-    labels = np.array([names.index(label) for label in rows.labels], np.int64)
-    held = parts_of(hashes_of(rows.texts), labels, PARTS) == PARTS - 1
+    part_R = part_of_rows(LabelledTexts(texts=rows.texts, labels=rows.labels), PARTS)
+    held = part_R == PARTS - 1
     train, test = (
         Labelled([rows.texts[i] for i in which], [rows.labels[i] for i in which])
         for which in (np.flatnonzero(~held).tolist(), np.flatnonzero(held).tolist())

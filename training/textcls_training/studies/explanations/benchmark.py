@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 import numpy as np
@@ -23,6 +26,7 @@ from textcls_training.studies.explanations.bootstrap import (
     mean,
     verdict,
 )
+from textcls_training.studies.explanations.explained_store import ExplainedStore
 from textcls_training.studies.explanations.explained_text import ExplainedText, explained_texts
 from textcls_training.studies.explanations.method_runner import MethodRunner
 from textcls_training.studies.explanations.plausibility import Aligned, Rationale
@@ -34,6 +38,7 @@ from textcls_training.studies.explanations.results import (
     MethodResult,
     RationaleCounts,
 )
+from textcls_training.studies.explanations.sanity import sanity_models
 
 # Each method explains these texts again, up to four times: robustness is measured on the first ones alone.
 ROBUSTNESS_TEXTS: Final = 100
@@ -41,6 +46,7 @@ EXAMPLES: Final = 5
 EXAMPLE_TOKENS: Final = range(5, 41)
 OWN: Final = "contributions"
 OTHER_MODEL: Final = "other_model"
+SANITY: Final = "sanity"
 VERSIONS_OF: Final = ("textcls", "captum", "lime", "shap", "scikit-learn", "scipy")
 _FAITHFULNESS: Final = (
     "comprehensiveness",
@@ -87,6 +93,8 @@ def explain_benchmark(
     rationales: Sequence[Rationale | None] | None = None,
     other: Classifier | None = None,
     with_robustness: bool = True,
+    sanity: bool = False,
+    state: Path | None = None,
     seed: int = 0,
     callback: StudyCallback | None = None,
 ) -> BenchmarkResult:
@@ -101,6 +109,9 @@ def explain_benchmark(
         other: another model of the same labels, such as one trained with another seed.
         with_robustness: whether texts are explained again with typos, synonyms and repeated, and by `other`, which
             takes most of the time.
+        sanity: whether texts are also explained by a model of shuffled labels and one of random weights, which are
+            trained on `texts`.
+        state: a file that keeps what methods have said, so that the same call goes on from there.
         seed: of everything that is left to chance.
         callback: told of progress.
 
@@ -120,12 +131,22 @@ def explain_benchmark(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1):
-            run = _Measurement(classifier, cases, names, seed, callback or _Silent())
+        with ExitStack() as opened:
+            opened.enter_context(threadpool_limits(1))
+            store = ExplainedStore()
+            if state is not None:
+                store = opened.enter_context(closing(ExplainedStore.open(state, {"seed": seed, **_versions()})))
+            run = _Measurement(classifier, cases, names, seed, callback or _Silent(), store)
             run.explain_all()
             run.measure_faithfulness(removals)
             counts = None if rationales is None else run.measure_plausibility(rationales)
-            changed = run.measure_robustness(other) if with_robustness else {}
+            changed = run.measure_robustness() if with_robustness else {}
+            if other is not None:
+                changed[OTHER_MODEL] = run.compare_with("robustness", OTHER_MODEL, other)
+            if sanity:
+                folder = Path(opened.enter_context(TemporaryDirectory()))
+                for name, one in sanity_models([case.text for case in cases], classifier.labels, folder, seed).items():
+                    changed[name] = run.compare_with(SANITY, name, one)
     finally:
         torch.set_num_threads(threads)
     return BenchmarkResult(
@@ -195,10 +216,17 @@ class _Measurement:
     """The state of a measurement: scores of every method and text, and the values of every figure."""
 
     def __init__(
-        self, classifier: Classifier, cases: list[ExplainedText], names: list[str], seed: int, callback: StudyCallback
+        self,
+        classifier: Classifier,
+        cases: list[ExplainedText],
+        names: list[str],
+        seed: int,
+        callback: StudyCallback,
+        store: ExplainedStore,
     ) -> None:
         self.classifier, self.cases, self.names, self.seed, self.callback = classifier, cases, names, seed, callback
-        self.runners = {name: MethodRunner(name, classifier, seed) for name in names}
+        self.store = store
+        self.runners = {name: MethodRunner(name, classifier, seed, store) for name in names}
         self.scores: dict[str, list[Float64]] = {}
         self.cost: dict[str, tuple[float, float]] = {}
         self.values: dict[str, Values] = {name: {} for name in names}
@@ -210,7 +238,7 @@ class _Measurement:
             self.callback.phase(name, len(self.cases))
             runner.warm_up(self.cases[0])
             self.scores[name] = [self._explain(runner, case.text, case.label, len(case.spans)) for case in self.cases]
-            self.cost[name] = runner.model.calls / len(self.cases), 1e3 * runner.seconds / len(self.cases)
+            self.cost[name] = runner.calls / len(self.cases), 1e3 * runner.seconds / len(self.cases)
 
     def _explain(self, runner: MethodRunner, text: str, label: int, tokens: int) -> Float64:
         self.callback.step()
@@ -219,7 +247,7 @@ class _Measurement:
     def measure_faithfulness(self, removals: Sequence[Removal]) -> None:
         """Ask the model about each text without, and with nothing but, the best tokens of each method."""
         for removal in removals:
-            self.callback.phase(f"faithfulness, {removal}", len(self.cases))
+            self.callback.phase(f"faithfulness, {removal}", len(self.cases) * len(self.names))
             found: dict[str, list[faithfulness.Faithfulness]] = {name: [] for name in self.names}
             for i, case in enumerate(self.cases):
                 drops = faithfulness.drops(self.classifier, case, removal)
@@ -227,7 +255,7 @@ class _Measurement:
                 measured = faithfulness.measure(self.classifier, case, of_methods, drops, removal)
                 for name, one in zip(self.names, measured, strict=True):
                     found[name].append(one)
-                self.callback.step()
+                    self.callback.step()
             for name, measurements in found.items():
                 for figure in _FAITHFULNESS:
                     column = [getattr(one, figure) for one in measurements]
@@ -268,8 +296,8 @@ class _Measurement:
             return self.scores[name][i]
         return self._explain(self.runners[name], case.text, label, len(case.spans))
 
-    def measure_robustness(self, other: Classifier | None) -> dict[str, int]:
-        """Explain changed texts, and the texts by another model; return to how many texts each change applied."""
+    def measure_robustness(self) -> dict[str, int]:
+        """Explain changed texts; return to how many texts each change applied."""
         cases, changed = self.cases[:ROBUSTNESS_TEXTS], {}
         for kind, (change, change_text) in enumerate(robustness.CHANGES.items()):
             generator = np.random.default_rng([self.seed, kind])
@@ -278,14 +306,17 @@ class _Measurement:
             self.callback.phase(change, changed[change] * len(self.names))
             for name, runner in self.runners.items():
                 self.values[name]["robustness", change] = self._taus(name, runner, texts)
-        if other is not None:
-            changed[OTHER_MODEL] = len(cases)
-            self.callback.phase("other model", len(cases) * len(self.names))
-            for name in self.names:
-                # Chance has to fall otherwise, or random scores would agree with themselves.
-                runner = MethodRunner(name, other, self.seed + 1)
-                self.values[name]["robustness", OTHER_MODEL] = self._taus(name, runner, [case.text for case in cases])
         return changed
+
+    def compare_with(self, group: str, change: str, other: Classifier) -> int:
+        """Explain the texts by another model; return how many they are."""
+        cases = self.cases[:ROBUSTNESS_TEXTS]
+        self.callback.phase(change.replace("_", " "), len(cases) * len(self.names))
+        for name in self.names:
+            # Chance has to fall otherwise, or random scores would agree with themselves.
+            runner = MethodRunner(name, other, self.seed + 1, self.store)
+            self.values[name][group, change] = self._taus(name, runner, [case.text for case in cases])
+        return len(cases)
 
     def _taus(self, name: str, runner: MethodRunner, texts: Sequence[str | None]) -> Float64:
         """Return Kendall's tau [texts, 1] of the scores before and after, for the class predicted before."""
@@ -315,6 +346,8 @@ class _Measurement:
             for other in self.names
             if other != OWN
             for group, figure in self.values[OWN]
+            # There nothing is better: all should be near 0.
+            if group != SANITY
         ]
 
     def _compare(self, other: str, group: str, figure: str) -> Comparison:

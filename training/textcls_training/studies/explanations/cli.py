@@ -6,7 +6,7 @@ What needs PyTorch, whose import takes seconds, is imported when the command run
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -18,6 +18,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
 from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
+from textcls.data.memory import Readable
 from textcls.display.terminal.console import stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError
@@ -46,7 +47,12 @@ optional_dependencies.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolc
     show_default=True,
     help="Whether a removed token disappears or is replaced by a sign.",
 )
-@click.option("--rationales", type=PATH, help="What people marked: JSON lines of row, tokens, rationales.")
+@click.option(
+    "--rationale-column", metavar="NAME", help="Column of what people marked, in the forms that textcls train takes."
+)
+@click.option(
+    "--rationales", type=PATH, help="What people marked, in a file of its own: JSON lines of row, tokens, rationales."
+)
 @click.option(
     "--rationale-class",
     type=click.Choice(["predicted", "right"]),
@@ -56,22 +62,36 @@ optional_dependencies.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolc
 )
 @click.option("--other", type=PATH, help="Another model of the same labels, such as one of another seed.")
 @click.option("--no-robustness", is_flag=True, help="Leave out changed texts and other models: most of the time.")
+@click.option(
+    "--sanity",
+    is_flag=True,
+    help="Also train a model of shuffled labels and one of random weights, with which explanations must not agree.",
+)
+@click.option(
+    "--state",
+    type=PATH,
+    metavar="FILE",
+    help="Keep each explanation in FILE as it is made: the same command goes on from there.",
+)
 @click.option("--output", "-o", type=PATH, help="Write an HTML page here.")
 @click.option("--json", "json_path", type=PATH, help="Write all figures here.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same figures.")
 @reading_options
 def explain_benchmark_command(
     model: Path,
-    data: tuple[Path, ...],
+    data: tuple[Readable, ...],
     text_columns: tuple[str, ...],
     label_column: str | None,
     texts: int,
     methods: str | None,
     removal: str,
+    rationale_column: str | None,
     rationales: Path | None,
     rationale_class: str,
     other: Path | None,
     no_robustness: bool,
+    sanity: bool,
+    state: Path | None,
     output: Path | None,
     json_path: Path | None,
     seed: int,
@@ -80,8 +100,8 @@ def explain_benchmark_command(
     """Measure MODEL's explanations on the labelled files DATA; - reads standard input.
 
     Faithfulness (does the answer change without the tokens that are said to matter?), robustness and cost of the
-    model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with --rationales
-    also how far they agree with people.
+    model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with
+    --rationale-column also how far they agree with people. Progress counts explanations, one per text and method.
     """
     from textcls_training.studies.explanations import page
     from textcls_training.studies.explanations.benchmark import explain_benchmark, require_one_label
@@ -89,12 +109,9 @@ def explain_benchmark_command(
 
     metrics.require()
     once(data)
-    if no_robustness and other is not None:
-        raise ConfigError("--other is a part of robustness, which --no-robustness leaves out; give one of them.")
-    if rationales is not None and reading.bad.skip:
-        raise ConfigError("--rationales counts all rows, so that none may be skipped; leave --on-error skip out.")
+    _check_together(rationales, rationale_column, other, reading, no_robustness=no_robustness)
     inputs = [path for path in (model, *data, rationales, other) if path is not None]
-    for path in (output, json_path):
+    for path in (output, json_path, state):
         if path is not None:
             check_output_path(path)
             check_not_an_input(path, inputs)
@@ -104,22 +121,24 @@ def explain_benchmark_command(
     require_one_label(classifier)
     info = classifier.info
     usual = (info.text_columns, info.label_column)
-    rows = tables.read_labelled(data, text_columns, label_column, usual=usual, options=reading.options, bad=reading.bad)
+    more = [] if rationale_column is None else [rationale_column]
+    how: Any = {"usual": usual, "options": reading.options, "bad": reading.bad, "more": more}
+    rows = tables.read_labelled(data, text_columns, label_column, **how)
     reading.say(rows.notes)
     reading.say_skipped()
     chosen = sorted(np.random.default_rng(seed).permutation(len(rows.texts))[:texts].tolist())
     console = Console(stderr=True, quiet=reading.quiet)
-    with progress_on(console, "steps", MofNCompleteColumn(), transient=True) as callback:
+    with progress_on(console, "explanations", MofNCompleteColumn(), transient=True) as callback:
         result = explain_benchmark(
             classifier,
             [rows.texts[i] for i in chosen],
             methods=methods.split(",") if methods is not None else None,
             removals=[r for r in REMOVALS if removal in (r, "both")],
-            rationales=None
-            if rationales is None
-            else _rationales(rationales, chosen, rows, rationale_class == "right"),
+            rationales=_marks(rationales, rationale_column, chosen, rows, rationale_class == "right"),
             other=Classifier.load(other) if other is not None else None,
             with_robustness=not no_robustness,
+            sanity=sanity,
+            state=state,
             seed=seed,
             callback=callback,
         )
@@ -132,10 +151,34 @@ def explain_benchmark_command(
     print_report(stdout_console(), result)
 
 
-def _rationales(path: Path, chosen: list[int], rows: tables.Labelled, right: bool) -> "list[Rationale | None]":
+def _check_together(
+    rationales: Path | None, column: str | None, other: Path | None, reading: Reading, *, no_robustness: bool
+) -> None:
+    """Refuse options that do not go together."""
+    if no_robustness and other is not None:
+        raise ConfigError("--other is a part of robustness, which --no-robustness leaves out; give one of them.")
+    if rationales is not None and column is not None:
+        raise ConfigError("--rationales and --rationale-column both say what people marked; give one of them.")
+    if rationales is not None and reading.bad.skip:
+        raise ConfigError("--rationales counts all rows, so that none may be skipped; leave --on-error skip out.")
+
+
+def _marks(
+    path: Path | None, column: str | None, chosen: list[int], rows: tables.Labelled, right: bool
+) -> "list[Rationale | None] | None":
     """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    from textcls_training.data.rationales import parse
+    from textcls_training.studies.explanations.plausibility import of_spans
     from textcls_training.studies.explanations.rationales import read_rationales
 
+    if column is not None:
+        cells = rows.more[column]
+        spans = [parse(cells[i], rows.texts[i], f"{rows.places[i]}, column {column!r}") for i in chosen]
+        return [
+            of_spans(rows.texts[i], of, rows.labels[i] if right else None) for i, of in zip(chosen, spans, strict=True)
+        ]
+    if path is None:
+        return None
     found = read_rationales(path)
     beyond = max(found, default=0)
     if beyond >= len(rows.texts):

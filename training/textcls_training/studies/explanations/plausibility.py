@@ -18,8 +18,10 @@ from typing import Final
 
 import numpy as np
 
+from textcls import tokenizer
 from textcls.units import Unit, unit_spans
-from textcls_training.data.arrays import Bools, Float64
+from textcls_training.data.arrays import Bools, Float64, Int64
+from textcls_training.data.rationales import Spans, token_flags
 from textcls_training.studies.explanations.faithfulness import order
 from textcls_training.studies.explanations.removal import Span
 
@@ -43,6 +45,12 @@ class Rationale:
     label: str | None = None
 
 
+def of_spans(text: str, spans: Spans, label: str | None = None) -> Rationale:
+    """Return what spans mark of the tokens of a text."""
+    tokens = tuple(text[start:end] for start, end in tokenizer.token_spans(text))
+    return Rationale(tokens, tuple(token_flags([text], [spans], len(tokens)).tolist()), label)
+
+
 @dataclass(frozen=True, eq=False)
 class Aligned:
     """A rationale whose tokens have been found in the text.
@@ -50,11 +58,13 @@ class Aligned:
     Attributes:
         gold: whether each person's token [P] that was found is part of the reason.
         overlaps: whether it shares a character with each of the model's tokens [P, T].
+        lengths: of each person's token in characters [P].
         exact: whether the text is the tokens with single spaces between them.
     """
 
     gold: Bools
     overlaps: Bools
+    lengths: Int64
     exact: bool
 
     def scores(self, scores: Float64) -> Float64:
@@ -87,7 +97,8 @@ def align(rationale: Rationale, text: str, spans: Sequence[Span]) -> Aligned | N
     gold = np.array(rationale.gold, np.bool_)[found]
     if matched < LEAST_ALIGNED * len(theirs) or not gold.any():
         return None
-    return Aligned(gold, overlaps[found], " ".join(rationale.tokens) == text)
+    lengths = np.array([len(token) for token in rationale.tokens], np.int64)[found]
+    return Aligned(gold, overlaps[found], lengths, " ".join(rationale.tokens) == text)
 
 
 def _lower(sign: str) -> str:
@@ -120,6 +131,15 @@ def token_f1(chosen: Bools, gold: Bools) -> float:
     """Return F1 of the chosen tokens of one text; ERASER's macro figure is its mean over texts."""
     both = int((chosen & gold).sum())
     return 2 * both / (int(chosen.sum()) + int(gold.sum())) if both else 0.0
+
+
+def character_f1(chosen: Bools, gold: Bools, lengths: Int64) -> float:
+    """Return F1 of the characters of the chosen tokens of one text, as spans of toxic posts are compared.
+
+    SemEval-2021 task 5 (Pavlopoulos et al. 2021) takes its mean over posts, and counts white space within a span, too.
+    """
+    both = int(lengths[chosen & gold].sum())
+    return 2 * both / (int(lengths[chosen].sum()) + int(lengths[gold].sum())) if both else 0.0
 
 
 def by_unit(scores: Float64, text: str, spans: Sequence[Span], unit: Unit) -> Float64:
@@ -174,6 +194,7 @@ def measure(aligned: Aligned, scores: Float64, share: float) -> dict[str, tuple[
     return {
         "auprc": (auprc(theirs, aligned.gold),),
         "token_f1": (token_f1(chosen, aligned.gold),),
+        "character_f1": (character_f1(chosen, aligned.gold, aligned.lengths),),
         "iou_f1": iou_precision_recall(chosen, aligned.gold),
         "iou_f1_merged": iou_precision_recall(chosen, aligned.gold, merge=True),
     }

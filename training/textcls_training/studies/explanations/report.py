@@ -25,18 +25,22 @@ TITLES: Final = {
     "auprc_phrase": "AUPRC by phrase ↑",
     "auprc_sentence": "AUPRC by sentence ↑",
     "token_f1": "token F1 ↑",
+    "character_f1": "character F1 ↑",
     "iou_f1": "IOU F1 ↑",
     "iou_f1_merged": "IOU F1, neighbours merged ↑",
     "typo": "tau after a typo ↑",
     "synonym": "tau after a synonym ↑",
     "duplicate": "tau, text twice ↑",
     "other_model": "tau with the other model ↑",
+    "shuffled_labels": "tau with shuffled labels",
+    "random_weights": "tau with random weights",
 }
 GROUPS: Final = {
     "delete": "Faithfulness, tokens deleted",
     "mask": "Faithfulness, tokens masked",
     "plausibility": "Agreement with people",
     "robustness": "Robustness",
+    "sanity": "Agreement with models that have learned nothing: should be near 0",
 }
 NONE: Final = "-"
 _STYLES: Final = {"better": FOR, "worse": AGAINST, "not worse": "dim", None: "dim"}
@@ -115,7 +119,19 @@ def notes(result: BenchmarkResult) -> list[str]:
     if result.changed:
         changes = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.changed.items())
         found.append(f"Robustness was measured on so many texts: {changes}.")
-    return [*found, *_attention_warning(result)]
+    return [*found, *_sanity_note(result), *_attention_warning(result)]
+
+
+def _sanity_note(result: BenchmarkResult) -> list[str]:
+    """Return what models that have learned nothing tell of the contributions, if they were asked."""
+    own = next((m.figures.get("sanity", {}) for m in result.methods if m.name == "contributions"), {})
+    taus = [own[name].value for name in ("shuffled_labels", "random_weights") if name in own]
+    if not taus or any(tau is None for tau in taus):
+        return []
+    return [
+        f"Sanity: the contributions agree with those of a model of shuffled labels with tau {taus[0]:.2f}, and with "
+        f"those of one of random weights with {taus[1]:.2f}: near 0 they tell of this model, near 1 of the text alone."
+    ]
 
 
 def _attention_warning(result: BenchmarkResult) -> list[str]:

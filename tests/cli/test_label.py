@@ -1,0 +1,80 @@
+"""`textcls label`: what it refuses before a page is there. The page itself: tests/web/test_label_page.py."""
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.command_line import SCRIPT, fail, heed_ctrl_c, run, write_rows
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "texts.csv", [["text"], ["one"], ["two"]])
+
+
+def test_at_least_two_labels_are_needed(texts: Path) -> None:
+    assert "Name at least two labels" in fail(2, "label", texts)
+    assert "Name at least two labels" in fail(2, "label", texts, "--labels", "only")
+    assert [path.name for path in texts.parent.iterdir()] == ["texts.csv"]
+
+
+def test_options_that_do_not_go_together_are_refused(texts: Path) -> None:
+    assert "leave --several out" in fail(2, "label", texts, "--suspects", "--several")
+    assert "--label-column needs --suspects" in fail(2, "label", texts, "--labels", "a,b", "--label-column", "x")
+    assert "two labels have the same name" in run("label", texts, "--labels", "a,a").stderr
+
+
+def test_answers_never_go_into_the_texts_nor_into_another_file(texts: Path, tmp_path: Path) -> None:
+    assert "also the input" in fail(3, "label", texts, "--labels", "a,b", "-o", texts)
+    other = write_rows(tmp_path / "other.csv", [["text", "label"], ["a", "b"]])
+    assert "is no answer" in fail(3, "label", texts, "--labels", "a,b", "-o", other)
+    assert "has no rows" in fail(3, "label", write_rows(tmp_path / "empty.csv", [["text"]]), "--labels", "a,b")
+
+
+@contextmanager
+def labelling(texts: Path, end: signal.Signals) -> Iterator[str]:
+    """The address of a page, of a program that is ended by a signal."""
+    command: list[str | Path] = [SCRIPT, "label", texts, "--labels", "a,b", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http\S+", process.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            process.send_signal(end)
+            process.communicate(timeout=60)
+
+
+def ask(address: str, what: str, **given: object) -> Any:
+    """What the program answers to a request of its page."""
+    base, _, token = address.partition("#")
+    body = json.dumps({"who": "me", **given}).encode()
+    with urlopen(Request(f"{base}api/{what}", body, {"x-textcls-token": token}), timeout=60) as reply:
+        return json.load(reply)
+
+
+def test_a_kill_loses_no_confirmed_answer_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    texts = write_rows(tmp_path / "texts.csv", [["text"], *([f"text {i}"] for i in range(30))])
+    confirmed = []
+    with labelling(texts, signal.SIGKILL) as address:
+        shown = ask(address, "next")["text"]
+        for i in range(12):
+            label = "ab"[i % 2]
+            following = ask(address, "answer", row=shown["row"], labels=[label])["text"]
+            confirmed.append((shown["text"], label))
+            shown = following
+    lines = (tmp_path / "texts.labels.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [(line["text"], line["label"]) for line in map(json.loads, lines)] == confirmed
+    with labelling(texts, signal.SIGINT) as address:
+        found = ask(address, "next")
+        assert (found["state"]["answers"], found["state"]["left"]) == (12, 18)
+        assert found["text"]["text"] not in dict(confirmed)

@@ -1,0 +1,7 @@
+"""Files of answers that tests open."""
+
+from collections.abc import Callable
+
+from textcls.labelling.answers import AnswersFile
+
+Open = Callable[..., AnswersFile]

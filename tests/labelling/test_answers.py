@@ -1,0 +1,132 @@
+"""The file of answers: what is confirmed is on disk, whatever happens."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.labelling.files import Open
+from textcls.data import TargetOptions, read_label_sets, read_labelled
+from textcls.errors import InputError, SurroundingsError
+from textcls.labelling.answers import Answer, AnswersFile
+
+WRITER = """
+import sys
+from pathlib import Path
+from textcls.labelling.answers import Answer, AnswersFile
+file = AnswersFile(Path(sys.argv[1]), several=False)
+for i in range(10**6):
+    file.append(Answer(f"text {i} " + "x" * 300, ("label",), i))
+    print(i, flush=True)
+    if i % 7 == 6:
+        file.exchange(file.answers[:-1])
+        print("undone", flush=True)
+"""
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_kill_loses_no_confirmed_answer(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        said = [writer.stdout.readline().strip() for _ in range(60)]
+        writer.send_signal(signal.SIGKILL)
+        said += writer.stdout.read().split()
+    expected = [int(word) for word in said if word != "undone" and int(word) % 7 != 6]
+    file = opened(path, several=False)
+    rows = [answer.row for answer in file.answers]
+    assert rows[: len(expected)] == expected
+    # What was being written when the kill came may be there as well.
+    assert len(rows) <= len(expected) + 2
+    file.append(Answer("after the kill", ("label",)))
+    assert lines(path)[-1] == {"text": "after the kill", "label": "label"}
+
+
+def test_a_line_that_was_cut_off_is_removed_and_the_next_answer_stands_on_its_own(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "la', encoding="utf-8")
+    file = opened(path, several=False)
+    file.append(Answer("c", ("y",), 2, "model", "Ann"))
+    assert lines(path) == [
+        {"text": "a", "label": "x"},
+        {"text": "c", "label": "y", "row": 3, "chosen": "model", "by": "Ann"},
+    ]
+
+
+def test_a_last_line_without_an_end_is_kept_if_it_is_whole(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"text": "a", "label": "x"}', encoding="utf-8")
+    file = opened(path, several=False)
+    file.append(Answer("b", ("y",)))
+    assert [line["text"] for line in lines(path)] == ["a", "b"]
+
+
+def test_two_processes_do_not_write_one_file_even_after_an_answer_was_taken_back(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = opened(path, several=False)
+    with pytest.raises(SurroundingsError, match="Another process is labelling into"):
+        AnswersFile(path, several=False)
+    file.append(Answer("a", ("x",)))
+    file.exchange([])
+    with pytest.raises(SurroundingsError, match="Another process is labelling into"):
+        AnswersFile(path, several=False)
+    file.close()
+    assert opened(path, several=False).answers == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("[1]", "it is no object with a text"),
+        ('{"text": "a"}', "its label is not one label, a string"),
+        ('{"text": "a", "label": ["x"]}', "its label is not one label, a string"),
+        ('{"text": "a", "label": ""}', "'' cannot be a label"),
+        ("text,label", "it is no JSON"),
+    ],
+)
+def test_another_file_is_not_written_into(tmp_path: Path, opened: Open, line: str, why: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(f'{{"text": "a", "label": "x"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="line 2, is no answer: ") as error:
+        AnswersFile(path, several=False)
+    assert why in str(error.value)
+    assert path.read_text(encoding="utf-8").endswith(f"{line}\n")
+
+
+def test_an_answer_that_could_not_be_written_is_not_in_the_file(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = opened(path, several=False)
+    file.append(Answer("a", ("x",)))
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+    try:
+        with pytest.raises(SurroundingsError, match="this answer was not saved"):
+            file.append(Answer("b" * 100, ("x",)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == before
+    file.append(Answer("c", ("x",)))
+    assert [line["text"] for line in lines(path)] == ["a", "c"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_training_reads_the_file(tmp_path: Path, opened: Open, several: bool) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = opened(path, several=several)
+    for i in range(12):
+        label = ("billing", "returns")[i % 2]
+        file.append(Answer(f'{label} text {i} \ud800\n"', (label, "all") if several and i else (label,), i, "model"))
+    if several:
+        found = read_label_sets(path, targets=TargetOptions())
+        assert found.labels[1] == {"returns": 1.0, "all": 1.0}
+    else:
+        assert read_labelled(path).labels[:2] == ["billing", "returns"]

@@ -1,0 +1,318 @@
+"""Drift: nothing is told where nothing has changed, what was planted is found, and accuracy needs no labels."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
+
+from tests.command_line import fail, read_rows, run, succeed, write_rows
+from tests.model_metadata import metadata_of, with_metadata
+from textcls import ArtifactError, Classifier, ConfigError, InputError
+from textcls.artifact import HELD_OUT
+from textcls.drift.distance import distance
+from textcls.drift.drift import measure_drift
+from textcls.drift.expected_accuracy import expected_accuracy
+from textcls.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
+from textcls.drift.words import WordCounts, changed_words, likelihood_ratio
+
+COUNTS = st.lists(st.integers(0, 50), min_size=2, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def rows(sample_path: Path) -> list[tuple[str, str]]:
+    """The rows of the sample, in another order."""
+    found = [(row["text"], row["label"]) for row in read_rows(sample_path)]
+    return [found[i] for i in np.random.default_rng(0).permutation(len(found)).tolist()]
+
+
+@pytest.fixture(scope="module")
+def summary(classifier: Classifier, rows: list[tuple[str, str]]) -> HeldOutSummary:
+    """The small model's answers to half of the rows."""
+    half = rows[: len(rows) // 2]
+    explanations = classifier.explain([text for text, _ in half])
+    labels = np.array([classifier.labels.index(label) for _, label in half])
+    known = np.concatenate([one.known for one in explanations])
+    return HeldOutSummary.of(
+        np.array([one.probability_values for one in explanations]),
+        labels,
+        np.array([len(one.known) for one in explanations]),
+        UnknownShare(float((~known).mean()), 0.004),
+    )
+
+
+@pytest.fixture(scope="module")
+def watched_path(model_path: Path, summary: HeldOutSummary, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model with that summary in its file."""
+    return model_with(model_path, summary.to_json(), tmp_path_factory.mktemp("watched") / "tickets.onnx")
+
+
+@pytest.fixture(scope="module")
+def watched(watched_path: Path) -> Classifier:
+    """The classifier of `watched_path`."""
+    return Classifier.load(watched_path)
+
+
+def model_with(model_path: Path, held_out: object, path: Path) -> Path:
+    metadata = metadata_of(model_path)
+    metadata["training"] = {**metadata["training"], HELD_OUT: held_out}
+    path.write_bytes(with_metadata(model_path, metadata))
+    return path
+
+
+# What is told
+
+
+def test_of_rows_like_those_of_the_training_nothing_is_told_and_the_accuracy_is_the_expected_one(
+    watched: Classifier, rows: list[tuple[str, str]]
+) -> None:
+    found = measure_drift(watched, rows[len(rows) // 2 :])
+    assert not any(one.is_sure for one in found.distances.values())
+    assert found.above(0) == [] or min(one.p_value for one in found.distances.values()) < 0.05
+    assert found.accuracy is not None
+    assert found.expected_accuracy is not None
+    assert found.expected_accuracy.low < found.accuracy.value < found.expected_accuracy.high
+    assert found.labelled == found.rows == len(rows) - len(rows) // 2
+    assert found.unknown is not None
+    assert not found.unknown.is_sure
+
+
+def test_another_mix_of_labels_is_found_with_the_label_that_came(
+    watched: Classifier, rows: list[tuple[str, str]]
+) -> None:
+    found = measure_drift(watched, [(text, None) for text, label in rows if label == "billing"])
+    assert found.label_distance is not None
+    assert found.label_distance.is_sure
+    assert found.labels[0].label == "billing"
+    assert found.labels[0].now > 2 * (found.labels[0].before or 0)
+    assert "labels" in found.above(0.25)
+    assert (found.labelled, found.accuracy) == (0, None)
+
+
+def test_words_that_the_model_does_not_know_are_told_with_their_share(
+    watched: Classifier, rows: list[tuple[str, str]]
+) -> None:
+    found = measure_drift(watched, [(f"zqxv wkjp frobnicate {text} grelbix", None) for text, _ in rows[:60]])
+    assert found.unknown is not None
+    assert found.unknown.is_sure
+    assert found.unknown.now > found.unknown.before
+    assert {"zqxv", "wkjp", "frobnicate", "grelbix"} <= {word.word for word in found.words if not word.known}
+    assert next(word for word in found.words if word.word == "zqxv").texts == 60
+
+
+def test_known_words_that_came_are_found_beside_texts_of_the_training(
+    watched: Classifier, rows: list[tuple[str, str]]
+) -> None:
+    before = [text for text, _ in rows[:300]]
+    found = measure_drift(watched, [(f"refund {text}", None) for text, _ in rows[300:400]], before)
+    assert found.words[0].word == "refund"
+    assert found.words[0].known
+    assert found.words[0].share == 1
+    assert measure_drift(watched, [(text, None) for text, _ in rows[300:400]], before).words == ()
+
+
+def test_files_give_the_same_answers_and_leave_texts_out_of_the_model(
+    watched_path: Path, summary: HeldOutSummary
+) -> None:
+    assert HeldOutSummary.of_model(Classifier.load(watched_path).info) == summary
+    written = json.dumps(summary.to_json())
+    assert len(written) < 2000
+    assert set(re.findall("[a-z]{3,}", written)) == {
+        "rows", "accuracy", "scores", "edges", "counts", "right", "labels", "lengths", "unknown", "share", "error"
+    }  # fmt: skip
+
+
+# Distances
+
+
+@given(COUNTS, st.integers(1, 5))
+def test_the_distance_of_equal_shares_is_small_and_no_direction_matters(counts: list[int], times: int) -> None:
+    other = [times * count for count in counts]
+    there, back = distance(counts, other), distance(other, counts)
+    assert there.psi == pytest.approx(back.psi)
+    assert there.psi >= 0
+    assert not there.is_sure
+
+
+def test_chance_alone_is_told_apart_from_a_change_as_often_as_it_says() -> None:
+    rng, share = np.random.default_rng(2), np.full(BINS, 1 / BINS)
+    drawn = [(rng.multinomial(300, share).tolist(), rng.multinomial(60, share).tolist()) for _ in range(200)]
+    found = [distance(then, now, seed) for seed, (then, now) in enumerate(drawn)]
+    assert 0.01 < np.mean([one.psi > one.by_chance for one in found]) < 0.1
+    # By custom the half of these would be a change: so much is chance with 60 rows.
+    assert np.mean([one.psi > 0.1 for one in found]) > 0.5
+
+
+def test_a_histogram_counts_all_values_and_equal_ones_together() -> None:
+    values = np.array([0.5] * 30 + [0.75] * 5 + [1.0] * 10)
+    found = Histogram.of(values)
+    assert found.count(values) == found.counts
+    assert sum(found.counts) == 45
+    assert max(found.counts) >= 30
+    assert Histogram.of(np.zeros(0)).counts == (0,)
+
+
+# The accuracy to expect
+
+
+def held_out_rows(edges: Sequence[float], counts: Sequence[int], right: Sequence[int]) -> HeldOutSummary:
+    return HeldOutSummary(
+        rows=sum(counts),
+        accuracy=sum(right) / sum(counts),
+        scores=Histogram(tuple(edges), tuple(counts)),
+        right=tuple(right),
+        labels=None,
+        lengths=Histogram((), (1,)),
+        unknown=None,
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=4, max_size=4),
+    st.lists(st.floats(0.2, 1), min_size=1, max_size=30),
+)
+def test_the_expected_accuracy_is_a_share_with_an_interval_whatever_held_out_rows_say(
+    bins: list[tuple[int, int]], scores: list[float]
+) -> None:
+    right, counts = [hits for hits, _ in bins], [hits + misses + 10 for hits, misses in bins]
+    found = expected_accuracy(held_out_rows((0.4, 0.6, 0.8), [*counts[:3], counts[3] + 10], right), np.array(scores))
+    assert found is not None
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.low < found.high
+
+
+def test_held_out_rows_overrule_scores_that_promise_too_much() -> None:
+    many = held_out_rows((0.5,), (1000, 1000), (300, 700))
+    found = expected_accuracy(many, np.full(100, 0.9))
+    assert found is not None
+    assert found.value == pytest.approx(0.7, abs=0.02)
+    assert found.low < 0.7 < found.high
+
+
+def test_the_interval_holds_the_accuracy_of_new_rows_as_often_as_it_says() -> None:
+    rng, truth = np.random.default_rng(3), np.linspace(0.4, 0.99, BINS)
+    edges = (truth[1:] + truth[:-1]) / 2
+    held, draws = 0, 500
+    for _ in range(draws):
+        counts = rng.multinomial(400, np.full(BINS, 0.1))
+        now = rng.multinomial(200, np.linspace(0.19, 0.01, BINS))  # Scores have fallen.
+        seen = held_out_rows(edges.tolist(), counts.tolist(), rng.binomial(counts, truth).tolist())
+        found = expected_accuracy(seen, np.repeat(truth, now))
+        assert found is not None
+        held += found.low <= rng.binomial(now, truth).sum() / 200 <= found.high
+    assert held / draws > 0.92
+
+
+def test_few_held_out_rows_say_nothing_of_the_accuracy(
+    model_path: Path, summary: HeldOutSummary, tmp_path: Path, sample_path: Path
+) -> None:
+    few = Histogram(summary.scores.edges, (4,) * len(summary.scores.counts))
+    given = replace(summary, rows=4 * len(few.counts), scores=few, right=(4,) * len(few.counts))
+    path = model_with(model_path, given.to_json(), tmp_path / "few.onnx")
+    said = succeed("drift", path, sample_path)
+    assert "The accuracy to expect cannot be told: the training held out 40 rows, and 50 are needed." in said
+
+
+# Words
+
+
+@given(st.integers(0, 30), st.integers(1, 20), st.integers(0, 30), st.integers(1, 20))
+def test_the_likelihood_ratio_is_that_of_a_table_of_two_by_two(a: int, more_a: int, b: int, more_b: int) -> None:
+    if a + b:
+        found = chi2_contingency([[a, more_a], [b, more_b]], correction=False, lambda_="log-likelihood")
+        assert likelihood_ratio(a, a + more_a, b, b + more_b) == pytest.approx(found.statistic, abs=1e-9)
+
+
+def test_by_chance_alone_hardly_a_word_is_more_frequent() -> None:
+    def counts(seed: int) -> WordCounts:
+        rng = np.random.default_rng(seed)
+        return WordCounts.of((" ".join(f"w{i}" for i in rng.zipf(1.5, 8) if i < 999) for _ in range(200)), 64)
+
+    alarms = sum(bool(changed_words(counts(2 * seed), counts(2 * seed + 1), set())) for seed in range(40))
+    assert alarms <= 5
+
+
+# The command
+
+
+def test_the_command_tells_people_and_programs_the_same(watched_path: Path, sample_path: Path) -> None:
+    found = json.loads(succeed("drift", watched_path, sample_path, "--json"))
+    said = succeed("drift", watched_path, sample_path)
+    assert f"expected accuracy {found['expected_accuracy']['value']:.1%}" in said
+    assert f"real accuracy {found['accuracy']['value']:.1%}" in said
+    assert f"{found['distances']['scores']['psi']:.3f}" in said
+    assert found["words"]
+    assert not found["against_texts"]
+    with_texts = succeed("drift", watched_path, sample_path, "--before", sample_path)
+    assert "No word is more frequent than by chance." in with_texts
+
+
+def test_a_cron_job_sees_what_has_changed_by_the_exit_code(
+    watched_path: Path, rows: list[tuple[str, str]], sample_path: Path, tmp_path: Path
+) -> None:
+    billing = [[text] for text, label in rows if label == "billing"]
+    result = run("drift", watched_path, write_rows(tmp_path / "b.csv", [["text"], *billing]), "--fail-above", "0.25")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("More than 0.25 from the training: labels")
+    assert "only labels can show" in result.stdout
+    assert run("drift", watched_path, sample_path, "--fail-above", "0.25").exit_code == 0
+
+
+def test_what_cannot_be_watched_is_refused_with_what_to_do(
+    model_path: Path, several_labels_path: Path, watched_path: Path, sample_path: Path, tmp_path: Path
+) -> None:
+    assert "train it again" in fail(3, "drift", model_path, sample_path)
+    assert "one label per text" in fail(2, "drift", several_labels_path, sample_path)
+    assert "has no rows" in fail(3, "drift", watched_path, write_rows(tmp_path / "none.csv", [["text"]]))
+    with pytest.raises(InputError, match="no rows"):
+        measure_drift(Classifier.load(watched_path), [])
+
+
+def test_labels_that_were_taught_later_are_unknown_to_held_out_rows(
+    model_path: Path, summary: HeldOutSummary, tmp_path: Path
+) -> None:
+    found = {**summary.to_json(), "labels": [1, 2]}
+    with pytest.raises(ConfigError, match="taught labels after its training"):
+        HeldOutSummary.of_model(Classifier.load(model_with(model_path, found, tmp_path / "t.onnx")).info)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rows", 0),
+        ("rows", True),
+        ("accuracy", float("inf")),
+        ("accuracy", 2),
+        ("right", [10**6] * 10),
+        ("right", []),
+        ("labels", [-1, 2]),
+        ("labels", "abc"),
+        ("scores", None),
+        ("scores", {"edges": [2, 1], "counts": [1, 1, 1]}),
+        ("lengths", {"edges": [1], "counts": [1]}),
+        ("lengths", {"edges": list(range(5000)), "counts": [0] * 5001}),
+        ("unknown", {"share": "a", "error": 0}),
+    ],
+)
+def test_a_damaged_summary_is_refused(classifier: Classifier, summary: HeldOutSummary, name: str, value: Any) -> None:
+    training = {**classifier.info.training, HELD_OUT: {**as_read(summary), name: value}}
+    with pytest.raises(ArtifactError, match="damaged"):
+        HeldOutSummary.of_model(replace(classifier.info, training=training))
+
+
+@pytest.mark.parametrize("found", [[], "text", 1, {}])
+def test_a_summary_that_is_none_is_refused(classifier: Classifier, found: Sequence[object]) -> None:
+    with pytest.raises(ArtifactError, match="damaged"):
+        HeldOutSummary.of_model(replace(classifier.info, training={**classifier.info.training, HELD_OUT: found}))
+
+
+def as_read(summary: HeldOutSummary) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(summary.to_json()))
+    return found

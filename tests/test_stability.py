@@ -1,0 +1,104 @@
+"""How sure a reason is: ranges over several models, by hand, on the command line, and beside a training."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.explanations import made_up
+from textcls import Classifier, Prediction
+from textcls.display.html.explanation import prediction_fragment
+from textcls.display.remarks import spread_line
+from textcls.display.terminal.explanation import whisker
+from textcls.display.token_table import token_table
+from textcls.stability import load_others, with_spread
+
+TEXT = "my card was charged twice"
+
+
+def answer(*added: float) -> Prediction:
+    """An answer of a model of two labels, in which each token adds so much to the first."""
+    explanation = made_up("aa bb. cc", [(value, 0.0) for value in added], ("for", "against"))
+    return Prediction(explanation.labels, explanation.probability_values, "accept", False, explanation)
+
+
+def test_the_range_of_a_token_is_that_of_its_values_over_all_models() -> None:
+    first, second, third = answer(2.0, 0.5, 0.0, -1.0), answer(1.0, -0.5, 0.0, -2.0), answer(-3.0, 0.7, 0.0, -1.5)
+    assert first.explanation is not None
+    found = with_spread(first.explanation.attribution("for"), first, [second, third])
+    spread = found.spread
+    assert spread is not None
+    assert spread.low.tolist() == pytest.approx([-3.0, -0.5, 0.0, -2.0])
+    assert spread.high.tolist() == pytest.approx([2.0, 0.7, 0.0, -1.0])
+    assert spread.sure.tolist() == [False, False, False, True]
+    assert (spread.models, spread.agreed) == (3, 1)
+    scores = [float(one.probabilities[0]) for one in (first, second, third)]
+    assert (spread.lowest_score, spread.highest_score) == (min(scores), max(scores))
+    assert "1 answer alike" in spread_line("for", spread)
+    assert "3 of 4 signs are not sure" in spread_line("for", spread)
+    assert with_spread(first.explanation.attribution(), first, []).spread is None
+
+
+def test_ranges_of_units_are_those_of_their_sums_and_not_sums_of_ranges() -> None:
+    first, second = answer(1.0, 1.0, 1.0, 3.0), answer(2.0, -2.0, 1.0, 4.0)
+    assert first.explanation is not None
+    found = with_spread(first.explanation.grouped("sentence").attribution("for"), first, [second], "sentence")
+    assert found.spread is not None
+    assert (found.spread.low.tolist(), found.spread.high.tolist()) == ([1.0, 3.0], [3.0, 4.0])
+
+
+def test_a_whisker_reaches_from_the_smallest_to_the_largest_value_and_shows_what_is_not_sure() -> None:
+    first, second = answer(2.0, 1.0, 0.0, -1.0), answer(1.0, -1.0, 0.0, -2.0)
+    assert first.explanation is not None
+    attribution = with_spread(first.explanation.attribution("for"), first, [second])
+    table = token_table(first.explanation, attribution, range(4))
+    drawn = [whisker(row, table.strongest).plain for row in table.rows]
+    assert drawn[0] == " " * 10 + "\u2502" + " " * 4 + "\u2500" * 5 + "\u25cf"
+    assert drawn[3] == "\u2500" * 5 + "\u25cf" + " " * 4 + "\u2502" + " " * 10
+    page = prediction_fragment(first, others=[second])
+    assert page.count("<b title=") == 4
+    assert page.count("do not agree about its sign") == 2
+    assert "<b title=" not in prediction_fragment(first)
+
+
+def test_the_command_tells_ranges_over_the_models_of_a_folder(model_path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "1.onnx").write_bytes(model_path.read_bytes())
+    output = succeed("explain", model_path, TEXT, "--stability", folder)
+    assert "Over 2 models of these rows: 2 answer alike" in output
+    assert output.splitlines()[4].split()[:6] == ["token", "attention", "evidence", "low", "high", "range"]
+    found = json.loads(succeed("explain", model_path, TEXT, "--stability", folder, "--json"))
+    told = found["evidence"]["stability"]
+    assert told["low"] == told["high"] == found["evidence"]["tokens"]
+    assert told["models"] == told["agreed"] == 2
+    assert "stability" not in json.loads(succeed("explain", model_path, TEXT, "--json"))["evidence"]
+
+
+def test_models_of_other_rows_are_refused(model_path: Path, several_labels_path: Path, tmp_path: Path) -> None:
+    assert "holds no model" in fail(3, "explain", model_path, TEXT, "--stability", tmp_path)
+    assert "other labels" in fail(2, "explain", model_path, TEXT, "--stability", several_labels_path)
+
+
+def test_training_leaves_models_of_resampled_rows_beside_the_model(tmp_path: Path, sample_path: Path) -> None:
+    rows = read_rows(sample_path)[:150]
+    table = write_rows(tmp_path / "rows.csv", [("text", "label"), *((row["text"], row["label"]) for row in rows)])
+    quick = ("--epochs", "1", "--vectors", "none", "--quiet", "--resamples", "2")
+    succeed("train", table, "--output", tmp_path / "m.onnx", *quick)
+    folder = tmp_path / "m.resamples"
+    assert sorted(path.name for path in folder.iterdir()) == ["1.onnx", "2.onnx"]
+    first = Classifier.load(tmp_path / "m.onnx")
+    others = load_others(folder, first)
+    values = [model.explain(TEXT).contributions for model in (first, *others)]
+    assert not np.array_equal(values[1], values[2])
+    stale = tmp_path / "again.resamples" / "3.onnx"
+    stale.parent.mkdir()
+    stale.write_bytes(b"of an earlier training")
+    succeed("train", table, "--output", tmp_path / "again.onnx", *quick)
+    assert not stale.exists()
+    assert (tmp_path / "again.resamples" / "2.onnx").read_bytes() == (folder / "2.onnx").read_bytes()
+    text = tmp_path / "more.csv"
+    text.write_text("text\nhello\n", encoding="utf-8")
+    assert "leave one out" in fail(2, "train", table, "--resamples", "2", "--unlabelled", text)

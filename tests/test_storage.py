@@ -1,0 +1,305 @@
+"""Files behind URLs, in a real S3 server and a real web server: read, written, fetched by their hash, refused."""
+
+import errno
+import hashlib
+import http.server
+import io
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.fs
+import pyarrow.parquet
+import pytest
+
+import textcls
+from tests.command_line import fail, run, succeed
+from tests.service.processes import free_port
+from textcls.data import storage
+
+ROOT = Path(__file__).parent.parent
+TEXTS = ["my card was charged twice", "where is my parcel", "refund please", ""]
+START_SECONDS = 60
+
+
+def moto() -> str | None:
+    """The server of moto, which is an S3 over HTTP with keys that it checks."""
+    folder = Path(os.environ.get("TEXTCLS_CLIENTS", ROOT / ".venv-clients"))
+    return shutil.which("moto_server", path=str(folder / "moto" / "bin"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an S3 server."""
+    program = moto()
+    if program is None:
+        pytest.skip("moto is not here (make clients)")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "1000000"}
+    process = subprocess.Popen(
+        [program, "--host", "127.0.0.1", "--port", str(port)], env=environment, stderr=subprocess.DEVNULL
+    )
+    try:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and process.poll() is None:
+            with suppress(OSError), urllib.request.urlopen(f"{url}/moto-api/", timeout=1):
+                break
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture
+def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty bucket, which this process knows how to reach."""
+    names = {"ENDPOINT_URL": server, "ACCESS_KEY_ID": "of-the-tests", "SECRET_ACCESS_KEY": "secret"}
+    for name, value in {**names, "DEFAULT_REGION": "us-east-1", "EC2_METADATA_DISABLED": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    store = pyarrow.fs.S3FileSystem(endpoint_override=server, allow_bucket_creation=True, allow_bucket_deletion=True)
+    store.create_dir("bucket")
+    yield "s3://bucket"
+    store.delete_dir_contents("bucket")
+
+
+def put(url: str, content: bytes) -> None:
+    store, path = pyarrow.fs.FileSystem.from_uri(url)
+    with store.open_output_stream(path) as file:
+        file.write(content)
+
+
+def get(url: str) -> bytes:
+    store, path = pyarrow.fs.FileSystem.from_uri(url)
+    with store.open_input_stream(path) as file:
+        return bytes(file.read())
+
+
+@contextmanager
+def unknown_keys(server: str) -> Iterator[None]:
+    """The server, which now looks at keys; that of the tests it does not know."""
+
+    def allow(actions: int) -> None:
+        body, head = str(actions).encode(), {"content-type": "text/plain"}
+        with urllib.request.urlopen(urllib.request.Request(f"{server}/moto-api/reset-auth", body, head)):
+            pass
+
+    allow(0)
+    try:
+        yield
+    finally:
+        allow(1_000_000)
+
+
+@contextmanager
+def web(folder: Path) -> Iterator[str]:
+    """The address of a web server that gives the files of a folder."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{found.server_port}"
+        finally:
+            found.shutdown()
+
+
+# Answers and labelled rows
+
+
+def test_files_of_a_bucket_are_answered_into_the_bucket_with_the_same_bytes_and_once(
+    bucket: str, model_path: Path, tmp_path: Path
+) -> None:
+    local = tmp_path / "in"
+    local.mkdir()
+    for name in ("a", "b"):
+        pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2, 3, 4], "text": TEXTS}), local / f"{name}.parquet")
+        put(f"{bucket}/in/{name}.parquet", (local / f"{name}.parquet").read_bytes())
+    put(f"{bucket}/in/_SUCCESS", b"")
+    succeed("predict", model_path, local, "-o", f"{tmp_path}/out/")
+    call = ("predict", model_path, f"{bucket}/in/*.parquet", "-o", f"{bucket}/out/")
+    assert succeed(*call) == f"8 rows in 2 files -> {bucket}/out/\n"
+    for name in ("a", "b"):
+        assert get(f"{bucket}/out/{name}.parquet") == (tmp_path / "out" / f"{name}.parquet").read_bytes()
+    assert succeed(*call) == f"0 rows in 0 files -> {bucket}/out/; 2 were there before\n"
+    whole = succeed("predict", model_path, f"{bucket}/in", "-o", f"{bucket}/again/")
+    assert whole == f"8 rows in 2 files -> {bucket}/again/\n"
+
+
+def test_files_of_a_bucket_are_answered_into_one_file_here_or_there(
+    bucket: str, model_path: Path, tmp_path: Path
+) -> None:
+    for i, name in enumerate(("a.csv", "b.csv")):
+        (tmp_path / name).write_text(f"id,text\n{i},{TEXTS[i]}\n")
+        put(f"{bucket}/in/{name}", (tmp_path / name).read_bytes())
+    succeed("predict", model_path, tmp_path / "a.csv", tmp_path / "b.csv", "-o", tmp_path / "local.csv")
+    for output in (tmp_path / "answers.csv", f"{bucket}/answers.csv"):
+        assert succeed("predict", model_path, f"{bucket}/in/*.csv", "-o", output) == f"2 rows -> {output}\n"
+    for content in ((tmp_path / "answers.csv").read_bytes(), get(f"{bucket}/answers.csv")):
+        assert content == (tmp_path / "local.csv").read_bytes()
+
+
+def test_labelled_files_of_a_bucket_are_read_as_those_of_a_folder(
+    bucket: str, model_path: Path, tmp_path: Path
+) -> None:
+    rows = ["text,label"] + [f"word {i},{'billing' if i % 2 else 'returns'}" for i in range(8)]
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "b.csv").write_text("text,label\nx,billing\ny,\n")
+    for name in ("a.csv", "b.csv"):
+        put(f"{bucket}/rows/{name}", (tmp_path / name).read_bytes())
+    here = succeed("evaluate", model_path, tmp_path / "a.csv", "--json")
+    assert succeed("evaluate", model_path, f"{bucket}/rows/a.csv", "--json") == here
+    found = textcls.read(f"{bucket}/rows/a*.csv")
+    assert (len(found.texts), found.labels[:2]) == (8, ["returns", "billing"])
+    said = fail(3, "evaluate", model_path, f"{bucket}/rows/*.csv")
+    assert "s3://bucket/rows/b.csv, line 3: the label in column 'label' is empty" in said
+
+
+def test_a_model_is_trained_on_rows_of_a_bucket(bucket: str, sample_path: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "tickets.csv"
+    rows.write_text("".join(sample_path.read_text("utf-8").splitlines(keepends=True)[:41]), "utf-8")
+    put(f"{bucket}/tickets.csv", rows.read_bytes())
+    for name, data, valid in (("there", f"{bucket}/tickets.csv", f"{bucket}/t*.csv"), ("here", rows, rows)):
+        succeed("train", data, "--valid", valid, "-o", tmp_path / f"{name}.onnx", "--epochs", "1", "--quiet")
+    assert (tmp_path / "there.onnx").read_bytes() == (tmp_path / "here.onnx").read_bytes()
+
+
+# What is refused
+
+
+def test_what_is_not_there_is_told_by_its_url(bucket: str, model_path: Path) -> None:
+    assert fail(3, "evaluate", model_path, f"{bucket}/none.csv").endswith("check the address and the pattern.\n")
+    none = "Error: No file matches s3://nobody/*.csv; check the address and the pattern.\n"
+    assert fail(3, "predict", model_path, "s3://nobody/*.csv", "-o", f"{bucket}/out/") == none
+    put(f"{bucket}/a.csv", b"text\nhello\n")
+    assert "Bucket 'nobody' not found" in fail(6, "predict", model_path, f"{bucket}/a.csv", "-o", "s3://nobody/out/")
+
+
+def test_a_key_that_the_store_does_not_know_is_told_in_one_sentence(
+    server: str, bucket: str, model_path: Path, tmp_path: Path
+) -> None:
+    put(f"{bucket}/a.csv", b"text,label\nhello,billing\n")
+    with unknown_keys(server):
+        read = fail(3, "evaluate", model_path, f"{bucket}/a.csv")
+        fetched = fail(3, "fetch", f"{bucket}/a.csv", "--sha256", "0" * 64, "-o", tmp_path / "a.csv")
+        wrote = fail(3, "predict", model_path, f"{bucket}/*.csv", "-o", f"{tmp_path}/out/")
+    for said in (read, fetched, wrote):
+        assert "the store refuses it; check the key, and what it may read or write (" in said
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_without_pyarrow_the_command_to_install_it_is_told(
+    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for call in (
+        ("evaluate", model_path, "s3://bucket/a.csv"),
+        ("fetch", "s3://bucket/a.csv", "--sha256", "0" * 64, "-o", tmp_path / "a.csv"),
+    ):
+        assert "needs the package 'pyarrow', which is not installed; run: pip install 'textcls[parquet]'" in fail(
+            5, *call
+        )
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("s3://key:secret@bucket/a b.csv", "s3://bucket/a b.csv"),
+        ("https://store.example/a.csv?X-Amz-Signature=secret", "https://store.example/a.csv"),
+        ("https://name:secret@store.example:81/a.csv#secret", "https://store.example:81/a.csv"),
+        ("folder/a?.csv", "folder/a?.csv"),
+    ],
+)
+def test_a_url_is_shown_without_what_opens_it(url: str, shown: str) -> None:
+    assert storage.without_secrets(url) == shown
+
+
+# By their hash
+
+
+def test_a_file_is_fetched_from_a_bucket_if_it_is_the_one_that_is_meant(
+    bucket: str, model_path: Path, tmp_path: Path
+) -> None:
+    content = model_path.read_bytes()
+    expected = hashlib.sha256(content).hexdigest()
+    put(f"{bucket}/tickets.onnx", content)
+    output = tmp_path / "tickets.onnx"
+    call = ("fetch", f"{bucket}/tickets.onnx", "--output", output, "--sha256")
+    said = fail(3, *call, "0" * 64)
+    assert said == (
+        f"Error: s3://bucket/tickets.onnx has the SHA-256 {expected}, and {'0' * 64} was expected; nothing was kept.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert succeed(*call, expected.upper()) == f"{len(content):,} bytes -> {output}\n"
+    assert output.read_bytes() == content
+    kept = output.stat().st_mtime_ns
+    assert "is there already" in succeed(*call, expected)
+    assert output.stat().st_mtime_ns == kept
+
+
+def test_a_file_is_fetched_from_the_web_and_no_more_than_was_allowed(model_path: Path, tmp_path: Path) -> None:
+    content = model_path.read_bytes()
+    expected, output = hashlib.sha256(content).hexdigest(), tmp_path / "tickets.onnx"
+    with web(model_path.parent) as address:
+        call = ("fetch", f"{address}/{model_path.name}?signature=secret", "-o", output, "--sha256", expected)
+        said = fail(3, *call, "--max-bytes", "1000")
+        assert (
+            said
+            == f"Error: {address}/{model_path.name} has more than 1,000 bytes, the most allowed; nothing was kept.\n"
+        )
+        assert list(tmp_path.iterdir()) == []
+        output.write_text("an older one")
+        succeed(*call)
+        assert output.read_bytes() == content
+        missing = f"{address}/none.onnx"
+        assert fail(3, "fetch", missing, *call[2:5], "0" * 64) == f"Error: There is no file {missing}.\n"
+    assert output.read_bytes() == content
+    assert "cannot be read: " in fail(3, "fetch", missing, *call[2:5], "0" * 64)
+
+
+def test_rows_are_read_from_the_web(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\nmy card was charged twice,billing\n")
+    with web(tmp_path) as address:
+        here = succeed("evaluate", model_path, tmp_path / "rows.csv", "--json")
+        assert succeed("evaluate", model_path, f"{address}/rows.csv", "--json") == here
+        assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
+
+
+def test_a_full_disk_is_told_as_such_and_not_as_a_fault_of_the_store(
+    model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = shutil.copyfileobj
+
+    def full(source: Any, target: Any) -> None:
+        if isinstance(target, io.BufferedWriter):  # A file, and not what the server here sends to.
+            raise OSError(errno.ENOSPC, "")
+        usual(source, target)
+
+    (tmp_path / "rows.csv").write_text("text,label\nmy card,billing\n")
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with web(tmp_path) as address:
+        said = fail(6, "evaluate", model_path, f"{address}/rows.csv")
+    assert f"A copy of {address}/rows.csv cannot be written: No space left on device; free some space" in said
+
+
+def test_what_cannot_be_fetched_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    output = tmp_path / "a.onnx"
+    assert "models/a.onnx is not a URL" in fail(2, "fetch", "models/a.onnx", "--sha256", "0" * 64, "-o", output)
+    assert "is not a SHA-256" in fail(2, "fetch", "s3://b/a.onnx", "--sha256", "9f2c", "-o", output)
+    assert run("fetch", "s3://b/a.onnx", "-o", output).exit_code == 2
+    nowhere = tmp_path / "none" / "a.onnx"
+    assert "does not exist" in fail(6, "fetch", "s3://b/a.onnx", "--sha256", "0" * 64, "-o", nowhere)

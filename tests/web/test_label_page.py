@@ -1,0 +1,170 @@
+"""The page of `textcls label` in a real browser, beside the real program, by the keyboard alone."""
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import SCRIPT, heed_ctrl_c, write_rows
+
+Open = Callable[..., Any]
+# How often each word says what the label is.
+TEXTS = [f"{word} number {i} of {10 * i}" for i in range(20) for word in ("invoice", "parcel")]
+
+
+@pytest.fixture
+def label(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Start `textcls label` on `TEXTS`; return the address of its page."""
+    write_rows(tmp_path / "texts.csv", [["text"], *([text] for text in TEXTS)])
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*options: str) -> str:
+        command: list[str | Path] = [SCRIPT, "label", "texts.csv", "-o", "labels.jsonl", "--port", "0", *options]
+        running.append(
+            subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c)
+        )
+        assert running[-1].stdout is not None
+        found = re.search(r"http\S+", running[-1].stdout.readline())
+        assert found is not None
+        return found[0]
+
+    yield start
+    for process in running:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "labels.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def labelled(page: Any, number: int) -> None:
+    """Wait until so many texts are labelled."""
+    page.locator("#counts", has_text=re.compile(rf"^{number} texts? labelled")).wait_for()
+
+
+def go(visit: Open, address: str, **options: Any) -> Any:
+    """The page, once it shows a text."""
+    return begun(visit, address, **options).page
+
+
+def begun(visit: Open, address: str, **options: Any) -> Any:
+    """A visit whose page shows a text. What it asks for stands below the address without the token."""
+    opened = visit(address.partition("#")[0], **options)
+    opened.page.goto("about:blank")
+    opened.wrong.clear()
+    opened.page.goto(address)
+    opened.page.wait_for_selector("#work:not([hidden])")
+    return opened
+
+
+def test_keys_label_undo_skip_and_name_new_labels_and_a_model_proposes_in_the_end(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping"))
+    page.keyboard.press("1")
+    labelled(page, 1)
+    assert [line["label"] for line in lines(tmp_path)] == ["billing"]
+    page.keyboard.press("Control+z")
+    labelled(page, 0)
+    first = page.inner_text("#text")
+    page.keyboard.press("ArrowRight")
+    page.locator("#counts", has_text="1 skipped").wait_for()
+    assert page.inner_text("#text") != first
+    page.keyboard.type("other")
+    page.keyboard.press("Enter")
+    labelled(page, 1)
+    assert lines(tmp_path)[0]["label"] == "other"
+    for number in range(2, 22):
+        page.keyboard.press("1" if "invoice" in page.inner_text("#text") else "2")
+        labelled(page, number)
+    page.locator("#learning", has_text="It has learned from").wait_for()
+    page.keyboard.press("1" if "invoice" in page.inner_text("#text") else "2")
+    labelled(page, 22)
+    page.wait_for_selector("#text .token")
+    # The model's own answer is marked, and Enter takes it.
+    marked = page.locator(".label.at").get_attribute("data-label")
+    assert marked == ("billing" if "invoice" in page.inner_text("#text") else "shipping")
+    assert page.locator("#text .p9, #text .p8").first.inner_text() in ("invoice", "parcel")
+    page.keyboard.press("Enter")
+    labelled(page, 23)
+    assert lines(tmp_path)[-1]["label"] == marked
+
+
+def test_two_browsers_label_different_texts_and_a_phone_has_buttons(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    address = label("--labels", "billing,shipping")
+    one = go(visit, address)
+    other = go(visit, address, viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
+    assert one.inner_text("#text") != other.inner_text("#text")
+    assert other.evaluate("document.documentElement.scrollWidth") <= 375
+    shown = other.inner_text("#text")
+    other.locator(".label", has_text="shipping").tap()
+    labelled(other, 1)
+    assert [(line["text"], line["label"]) for line in lines(tmp_path)] == [(shown, "shipping")]
+    other.locator("#undo").tap()
+    labelled(other, 0)
+    assert other.inner_text("#text") == shown
+
+
+def test_several_labels_are_put_there_and_saved_together(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"))
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    page.keyboard.type("urgent")
+    page.keyboard.press("Enter")
+    page.locator("#accept", has_text="Save billing, shipping, urgent").wait_for()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    labelled(page, 1)
+    page.keyboard.press("Enter")
+    labelled(page, 2)
+    assert [line["label"] for line in lines(tmp_path)] == [["shipping", "urgent"], []]
+
+
+def test_an_answer_that_was_not_saved_is_told_and_the_text_stays(visit: Open, label: Callable[..., str]) -> None:
+    visited = begun(visit, label("--labels", "billing,shipping"))
+    page = visited.page
+    shown = page.inner_text("#text")
+    page.route("**/api/answer", lambda route: route.abort())
+    page.keyboard.press("1")
+    page.locator("#problem", has_text="does not answer any more").wait_for()
+    assert page.inner_text("#text") == shown
+    page.unroute("**/api/answer")
+    visited.wrong.clear()  # The browser has told of the failure, too.
+    page.keyboard.press("1")
+    labelled(page, 1)
+    assert not page.locator("#problem").is_visible()
+
+
+def test_hostile_texts_and_labels_are_shown_as_they_are(visit: Open, label: Callable[..., str], tmp_path: Path) -> None:
+    address = label("--labels", "<img src=x onerror=alert(1)>,b")
+    page = go(visit, address)
+    assert page.locator(".label .called").first.inner_text() == "<img src=x onerror=alert(1)>"
+    assert page.locator("img").count() == 0
+
+
+def test_doubtful_labels_are_accepted_or_corrected_by_the_same_page(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    rows = [[f"{word} number {i} of {10 * i}", word] for i in range(20) for word in ("invoice", "parcel")]
+    rows[4][1] = "parcel"
+    write_rows(tmp_path / "texts.csv", [["text", "label"], *rows])
+    page = go(visit, label("--suspects", "--quiet"))
+    assert page.inner_text("#text") == rows[4][0]
+    assert "Labelled parcel" in page.inner_text("#chosen")
+    assert page.locator(".label.at").get_attribute("data-label") == "invoice"
+    page.keyboard.press("Enter")
+    page.locator("#done").wait_for()
+    assert [(line["text"], line["label"]) for line in lines(tmp_path)] == [
+        (text, "invoice" if number == 4 else own) for number, (text, own) in enumerate(rows)
+    ]

@@ -1,0 +1,98 @@
+"""`textcls drift`: what has changed since the training, and the accuracy to expect without labels."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from textcls.classifier import Classifier
+from textcls.cli.options import PATH, Reading, model_argument, reading_options, text_column_option
+from textcls.data import no_rows, open_table, texts_of
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show
+from textcls.display.terminal.drift import drift_report
+from textcls.drift.drift import measure_drift
+from textcls.drift.summary import HeldOutSummary
+
+# Exit code of --fail-above: neither done nor one of the errors.
+CHANGED = 1
+
+
+@click.command(
+    epilog="""Example: textcls drift tickets.onnx thisweek.csv --before tickets.csv
+
+    Example: textcls drift tickets.onnx thisweek.csv --fail-above 0.25"""
+)
+@model_argument
+@click.argument("data", type=PATH)
+@click.option(
+    "--before",
+    type=PATH,
+    metavar="FILE",
+    help="Rows of the training: also say which words are more frequent than in these.",
+)
+@text_column_option
+@click.option("--label-column", metavar="NAME", help="Column of the label.  [default: as in training, if present]")
+@click.option(
+    "--fail-above",
+    type=click.FloatRange(0),
+    metavar="PSI",
+    help=(
+        "Exit with 1 if labels, scores or lengths are further from the training than this and than chance, "
+        "for example 0.25."
+    ),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@reading_options
+def drift(
+    model: Path,
+    data: Path,
+    before: Path | None,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    fail_above: float | None,
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Say what has changed since MODEL was trained, by the new texts DATA, which need no labels.
+
+    Answers are held against those to the held-out rows of the training, which the model file counts: labels, scores,
+    lengths, unknown words. The scores also tell the accuracy to expect. Rows with a label give the real accuracy beside
+    it.
+    """
+    classifier = Classifier.load(model)
+    HeldOutSummary.of_model(classifier.info)  # Refused before anything is read.
+    with (
+        reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows,
+        _texts(before, text_columns or classifier.info.text_columns, reading, guess=not text_columns) as earlier,
+    ):
+        first = next(rows, None)
+        if first is None:
+            raise no_rows([data], reading.bad)
+        given = ((text, label if isinstance(label, str) else None) for text, label in chain([first], rows))
+        found = measure_drift(classifier, given, earlier)
+    reading.say_skipped()
+    if as_json:
+        click.echo(json_line(found.as_json()))
+    else:
+        show(drift_report(found))
+    above = [] if fail_above is None else found.above(fail_above)
+    if above:
+        click.echo(f"More than {fail_above:g} from the training: {', '.join(above)}.", err=True)
+        click.get_current_context().exit(CHANGED)
+
+
+@contextmanager
+def _texts(
+    path: Path | None, columns: tuple[str, ...], reading: Reading, *, guess: bool
+) -> Iterator[Iterator[str] | None]:
+    """Open the rows of the training, if there are any."""
+    if path is None:
+        yield None
+        return
+    with open_table(path, reading.options, reading.bad) as table:
+        chosen = table.choose(columns, "text", guess=guess)
+        reading.say(table.notes)
+        yield (found.text for found in texts_of(table, chosen))

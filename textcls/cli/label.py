@@ -1,0 +1,142 @@
+"""`textcls label`: a page on this machine to label texts, while a model learns beside it."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_not_an_input
+from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
+from textcls.data import open_table, texts_of
+from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.data.labelled import LabelledRow
+from textcls.data_quality.label_audit import SuspectRow
+from textcls.display.html import label_page
+from textcls.display.text import plural
+from textcls.errors import ConfigError, InputError
+from textcls.labelling.answers import Answer, AnswersFile
+from textcls.labelling.http import Server
+from textcls.labelling.session import Session
+from textcls.labelling.suggest import Pool
+from textcls.labels import labels_problem
+
+AUDIT: Final = "textcls_training.audit.rows:audit_rows"
+LEARNER: Final = "textcls_training.labelling.process:LearningProcess"
+DEFAULT_PORT: Final = 8765
+# Texts to begin with, and of how many they are chosen, so that the page is there at once.
+START, START_CANDIDATES = 50, 2000
+
+
+def _names(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    found = tuple(name.strip() for name in (value or "").split(",") if name.strip())
+    if found and (wrong := labels_problem(found)):
+        raise click.BadParameter(f"{wrong}; write them as billing,returns,shipping.")
+    return found
+
+
+@click.command(epilog="Example: textcls label tickets.csv --labels billing,returns,shipping --output labels.jsonl")
+@click.argument("data", type=PATH)
+@click.option(
+    "--labels",
+    callback=_names,
+    metavar="NAMES",
+    help="The labels, separated by commas; the page can add others.  [default: those of --output]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="FILE",
+    help="JSON lines of answers, which textcls train reads; a file that is there is continued.  [default: DATA's "
+    "name with .labels.jsonl]",
+)
+@click.option("--several", is_flag=True, help="A text may have several labels, or none.")
+@click.option(
+    "--suspects",
+    is_flag=True,
+    help="DATA has labels: show the rows whose label is probably wrong (textcls check --labels), to accept or correct.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 for any.")
+@new_text_column_option
+@new_label_column_option
+@reading_options
+def label(
+    data: Path,
+    labels: tuple[str, ...],
+    output: Path | None,
+    several: bool,
+    suspects: bool,
+    port: int,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    reading: Reading,
+) -> None:
+    """Label the texts of DATA on a page in your browser, while a model learns beside you.
+
+    The model proposes a label with its reasons, learns again after every few answers, and asks next for the text that
+    teaches it most. Every answer is on disk before the page goes on; Ctrl-C stops, and the same command continues.
+    The page is for this machine alone, and for as many people at once as have its address.
+    """
+    if suspects and several:
+        raise ConfigError("--suspects is for rows of one label each; leave --several out.")
+    if label_column is not None and not suspects:
+        raise ConfigError("--label-column needs --suspects: without it, labels in DATA are not looked at.")
+    output = output or data.with_name(f"{data.name.partition('.')[0]}.labels.jsonl")
+    check_not_an_input(output, [data])
+    learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
+    rows: list[LabelledRow[str]] = []
+    if suspects:
+        with reading.labelled_rows([data], text_columns, label_column) as labelled:
+            rows = list(labelled)
+    texts = [row.text for row in rows] if suspects else _texts(data, text_columns, reading)
+    reading.say_skipped()
+    found = _suspects(rows, reading) if suspects else ()
+    with closing(AnswersFile(output, several=several)) as file:
+        if rows and not file.answers:
+            file.exchange(Answer(row.text, (row.label,), number, "given") for number, row in enumerate(rows))
+        learner = None if learner_of is None else learner_of(texts, several=several)
+        start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
+        session = Session(texts, labels, file, learner, start=start, suspects=found)
+        if len(session.labels) < 2 and not several:
+            raise ConfigError("Name at least two labels, for example --labels billing,returns,shipping.")
+        _serve(session, port)
+        if file.answers:
+            said = f"{plural(len(file.answers), 'row')} in {output}. Next: textcls train {output} --output model.onnx"
+            click.echo(said)
+
+
+def _serve(session: Session, port: int) -> None:
+    server = Server(session, label_page.files(), label_page.POLICY, port)
+    learning = threading.Thread(target=session.learn_forever, name="learning", daemon=True)
+    learning.start()
+    click.echo(f"Label on {server.url} (Ctrl-C ends)")
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+        session.close()
+        learning.join()
+
+
+def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
+    with open_table(path, reading.options, reading.bad) as table:
+        chosen = table.choose(columns or DEFAULT_TEXT_COLUMNS, "text", guess=not columns)
+        reading.say(table.notes)
+        found = [one.text for one in texts_of(table, chosen)]
+    if not found:
+        raise InputError(f"{path} has no rows.")
+    return found
+
+
+def _suspects(rows: Sequence[LabelledRow[str]], reading: Reading) -> Sequence[SuspectRow]:
+    audit_rows: Any = optional_dependencies.load(AUDIT, "textcls label --suspects")
+    found: Sequence[SuspectRow] = audit_rows(rows, quiet=reading.quiet).suspects
+    if not found:
+        raise InputError("No label is doubted by models that have not seen the row: there is nothing to look at.")
+    return found

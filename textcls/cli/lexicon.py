@@ -1,0 +1,159 @@
+"""`textcls lexicon`: the model as a table, without any data: what each word, pair and piece says of each label."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls.classifier import Classifier
+from textcls.cli.options import PATH, model_argument
+from textcls.display.terminal.console import show, stdout_console
+from textcls.display.terminal.lexicon import changes_report, lexicon_report
+from textcls.display.text import plural
+from textcls.errors import ConfigError, InputError
+from textcls.labels import label_number
+from textcls.lexicon import terms as word_lists
+from textcls.lexicon.table import Lexicon, changes, changes_csv, changes_json, lexicon_of, require_rows
+from textcls.lexicon.terms import Terms
+from textcls.stability import load_others
+
+TOP = 10
+_ENDINGS = (".csv", ".json")
+
+
+@click.command(
+    epilog="""Example: textcls lexicon tickets.onnx
+
+    Example: textcls lexicon tickets.onnx --before old.onnx --output changes.csv"""
+)
+@model_argument
+@click.argument("words", type=PATH, required=False)
+@click.option(
+    "--before", type=PATH, metavar="MODEL", help="Show how MODEL differs from this one, instead of what it says."
+)
+@click.option(
+    "--stability",
+    "others_path",
+    type=PATH,
+    metavar="PATH",
+    help="With --output: also write the range of each weight over other models of the same rows, as in explain.",
+)
+@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write the whole table: .csv or .json.")
+@click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help="List this many words for and against each label, with numbers; of changes, this many.  "
+    f"[default: a line for each label; {TOP} changes]",
+)
+def lexicon(
+    model: Path,
+    words: Path | None,
+    before: Path | None,
+    others_path: Path | None,
+    output: Path | None,
+    only: tuple[str, ...],
+    top: int | None,
+) -> None:
+    """Show what each word, pair of words and piece of a word says of each label in MODEL, without any data.
+
+    A model file holds hashes of words and not the words. They come from WORDS, a file with a word or text per line, or
+    from the list that `textcls train --keep-words` has left beside MODEL.
+    """
+    if others_path is not None and (output is None or before is not None):
+        raise ConfigError("--stability is told in the table of one model; give --output, and leave --before out.")
+    classifier = Classifier.load(model)
+    others = [] if others_path is None else load_others(others_path, classifier)
+    for label in only:
+        label_number(classifier.labels, label)
+    first = None if before is None else Classifier.load(before)
+    if output is not None:
+        lists = [word_lists.beside(path) for path in (model, before) if path is not None] if words is None else [words]
+        check_not_an_input(output, [model, *([] if before is None else [before]), *lists])
+        check_lexicon_path(output)
+    terms = terms_of([one for one in (classifier, first) if one is not None], words)
+    found = lexicon_of(classifier, terms)
+    if first is not None and before is not None:
+        _show_changes(lexicon_of(first, terms), found, (before.name, model.name), output, top or TOP)
+    elif output is not None:
+        write_lexicon(output, found.with_range(others) if others else found)
+    else:
+        show_lexicon(found, only, top)
+
+
+def terms_of(classifiers: Sequence[Classifier], words: Path | None) -> Terms:
+    """Return the terms of a list, or of the lists that lie beside the models.
+
+    Raises:
+        InputError: there is no list, or it cannot be read.
+        ConfigError: a model has no values for words.
+    """
+    for classifier in classifiers:
+        require_rows(classifier)
+    if words is not None:
+        return word_lists.read_terms(words, classifiers[0].info)
+    found = None
+    for classifier in classifiers:
+        path = word_lists.beside(classifier.path)
+        if not path.exists():
+            raise InputError(
+                f"{classifier.path} holds hashes of words and not the words, and there is no list of them, {path}: "
+                "name a file with a word per line, or train with --keep-words."
+            )
+        terms = word_lists.read_terms(path, classifier.info)
+        found = terms if found is None else found | terms
+    assert found is not None
+    return found
+
+
+def check_lexicon_path(path: Path) -> None:
+    """Refuse a path whose name tells no format that a lexicon has.
+
+    Raises:
+        ConfigError: it ends neither in .csv nor in .json.
+        SurroundingsError: nothing can be written there.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        raise ConfigError(f"The name {path} does not tell a format; end it in {' or '.join(_ENDINGS)}.")
+    check_output_path(path)
+
+
+def write_lexicon(path: Path, found: Lexicon) -> None:
+    """Write a lexicon, and say how much of one it is."""
+    with atomic_write(path) as file:
+        file.write((found.as_json() if path.suffix.lower() == ".json" else found.as_csv()).encode())
+    rest = f"; {found.unknown:,} more words and pairs are unknown to the model" if found.unknown else ""
+    dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
+    click.echo(f"{how_many(found)} -> {path}{rest}{dropped}.")
+
+
+def show_lexicon(found: Lexicon, only: Sequence[str], top: int | None) -> None:
+    """Print the strongest words of each label, or of those named."""
+    click.echo(f"{how_many(found)} known to the model.\n")
+    console = stdout_console()
+    show(lexicon_report(found, only or found.labels, top, console.width), console)
+
+
+def how_many(found: Lexicon) -> str:
+    """Return how many terms of each kind there are."""
+    words, pairs, pieces = (found.number(kind) for kind in word_lists.KINDS)
+    return f"{plural(words, 'word')}, {plural(pairs, 'pair')} and {plural(pieces, 'piece')}"
+
+
+def _show_changes(before: Lexicon, after: Lexicon, names: tuple[str, str], output: Path | None, top: int) -> None:
+    found = changes(before, after)
+    gone, new = sum(one.after is None for one in found), sum(one.before is None for one in found)
+    said = f"{len(found) - gone - new:,} words, pairs and pieces in both, {new:,} new, {gone:,} gone"
+    if output is None:
+        differing = [one for one in found if one.change]
+        click.echo(f"{said}.")
+        if not differing:
+            click.echo("The two models say the same of all of them.")
+            return
+        click.echo()
+        show(changes_report(differing[:top], names))
+        return
+    with atomic_write(output) as file:
+        file.write((changes_json(found) if output.suffix.lower() == ".json" else changes_csv(found)).encode())
+    click.echo(f"{said} -> {output}.")

@@ -1,0 +1,160 @@
+"""`textcls report`: all that labelled rows say of a model, as a page, in Markdown, as a model card or in JSON."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls.classifier import Classifier
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    data_argument,
+    label_column_option,
+    model_argument,
+    once,
+    reading_options,
+    text_column_option,
+)
+from textcls.data.memory import Readable
+from textcls.data.source import name_of
+from textcls.display.html.fragments import document, made_of
+from textcls.display.html.report import report_fragments
+from textcls.display.markdown.card import model_card
+from textcls.display.markdown.report import report_markdown
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show
+from textcls.display.terminal.report import report_summary
+from textcls.errors import ConfigError
+from textcls.evaluation import metrics
+from textcls.reporting import report as reporting
+from textcls.reporting import tracking
+from textcls.reporting.abstention import Costs
+from textcls.reporting.report import ModelReport
+
+FORMATS: Final = ("html", "markdown", "card", "json")
+_BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
+_LOGGED: Final = {"report.html": "html", "README.md": "card", "report.json": "json"}
+
+
+@click.command(epilog="Example: textcls report tickets.onnx heldout.csv --output report.html")
+@model_argument
+@data_argument
+@click.option(
+    "--output",
+    "-o",
+    type=PATH,
+    help="File to write: .html, .md or .json.  [default: what matters most, on standard output]",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    help="Format of the output; card is the README.md of a model on the Hugging Face Hub.  [default: from its name]",
+)
+@text_column_option
+@label_column_option
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    help="Also judge the rows of each value of this column, such as their source; may be repeated.",
+)
+@click.option(
+    "--error-cost", type=click.FloatRange(0), default=10.0, show_default=True, help="What a wrong answer costs."
+)
+@click.option(
+    "--abstention-cost",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="What a row costs that the model leaves to people.",
+)
+@click.option("--mlflow", "tracked", is_flag=True, help="Log figures, page and model card to MLflow, as a run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@reading_options
+def report(
+    model: Path,
+    data: tuple[Readable, ...],
+    output: Path | None,
+    output_format: str | None,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    by: tuple[str, ...],
+    error_cost: float,
+    abstention_cost: float,
+    tracked: bool,
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Report how good MODEL is on the labelled files DATA, why it errs, where it is weak, and what it goes by.
+
+    The page is one file for managers and engineers: figures with intervals, confusions, whether scores keep what they
+    promise, how often it is right if it may abstain and what that costs, errors by the words behind them, kinds of
+    rows (lengths, scripts, unknown words, values of --by) on which it is weaker by more than chance, words for and
+    against each label, shortcuts. It quotes texts of DATA.
+    """
+    kind = _format(output, output_format, as_json=as_json)
+    metrics.require()
+    if tracked:
+        with optional_dependencies.needed_by("--mlflow"):
+            optional_dependencies.look_for("mlflow")
+    once(data)
+    if output is not None:
+        check_not_an_input(output, [model, *data])
+        check_output_path(output)
+    classifier = Classifier.load(model)
+    reporting.require_one_label(classifier)
+    columns: dict[str, list[object]] = {name: [] for name in by}
+    with reading.labelled_rows(data, text_columns, label_column, classifier.info, more=by) as rows:
+
+        def read() -> Iterator[tuple[str, str]]:
+            for row in rows:
+                for name, values in columns.items():
+                    values.append(row.row.fields.get(name))
+                yield row.text, row.label
+
+        found = reporting.report(classifier, read(), columns=columns, costs=Costs(error_cost, abstention_cost))
+    reading.say_skipped()
+    if tracked:
+        files = {name: _written(form, model, data, found) for name, form in _LOGGED.items()}
+        reading.say([f"Logged to MLflow as run {tracking.log(found, files)}."])
+    if output is not None:
+        with atomic_write(output) as file:
+            file.write(_written(kind, model, data, found).encode())
+        click.echo(f"{found.rows:,} rows -> {output}")
+    elif as_json:
+        click.echo(json_line(found.as_json()))
+    else:
+        show(report_summary(found))
+
+
+def _format(output: Path | None, asked: str | None, *, as_json: bool) -> str:
+    """Return in which format a file is written; without one, nothing that counts."""
+    if output is None:
+        if asked is not None:
+            raise ConfigError("--output-format needs --output, the file to write.")
+        return "json"
+    if as_json:
+        raise ConfigError("--json prints, and --output writes a file; name it .json, or leave one of them out.")
+    found = asked or _BY_NAME.get(output.suffix.lower())
+    if found is None:
+        raise ConfigError(
+            f"The name {output} does not tell a format; end it in .html, .md or .json, or add --output-format."
+        )
+    return found
+
+
+def _written(kind: str, model: Path, data: tuple[Readable, ...], found: ModelReport) -> str:
+    """Return what stands in the file."""
+    title, rows = f"Report on {model.stem}", " and ".join(map(name_of, data))
+    if kind == "html":
+        return document(title, *report_fragments(title, found), about=f"{made_of(model)}, on {rows}")
+    if kind == "markdown":
+        return report_markdown(title, found, f"{made_of(model)}, on {rows}")
+    if kind == "card":
+        return model_card(model.stem, found, " and ".join(Path(name_of(one)).stem for one in data))
+    return json_line(found.as_json()) + "\n"

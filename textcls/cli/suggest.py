@@ -1,0 +1,112 @@
+"""`textcls suggest`: the texts that teach most when they are labelled next."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.classifier import Classifier
+from textcls.cli.options import PATH, Reading, reading_options, text_column_option
+from textcls.data import open_table, texts_of, writing
+from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.data.rows import Row
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show
+from textcls.display.terminal.suggestions import suggestions_report
+from textcls.display.text import plural
+from textcls.errors import ConfigError, InputError
+from textcls.labelling.suggest import Suggestion, suggest
+
+DEFAULT_NUMBER: Final = 50
+_MODEL_ENDINGS: Final = (".onnx",)
+
+
+@click.command(
+    "suggest",
+    epilog="""Example: textcls suggest tickets.onnx texts.csv -n 50 --output next.csv
+
+    Example: textcls suggest texts.csv -n 50 --output first.csv""",
+)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="[MODEL] TEXTS")
+@click.option(
+    "-n", "--number", type=click.IntRange(1), default=DEFAULT_NUMBER, show_default=True, help="How many rows to choose."
+)
+@click.option(
+    "-o", "--output", type=PATH, metavar="FILE", help="Write the rows: .csv, .tsv, .jsonl, .parquet or .xlsx."
+)
+@click.option(
+    "--labelled",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Rows that are labelled already; near copies of their texts are left out; may be repeated.",
+)
+@text_column_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@reading_options
+def suggest_command(
+    files: tuple[Path, ...],
+    number: int,
+    output: Path | None,
+    labelled: tuple[Path, ...],
+    text_columns: tuple[str, ...],
+    as_json: bool,
+    reading: Reading,
+) -> None:
+    """Choose the rows of TEXTS that teach MODEL most when they are labelled next.
+
+    They are those that the model is least sure of, and some that are unlike all it has seen. Without a model (before
+    there are labels) they are random ones, unlike each other. Near copies of a row, and of rows with a label, are left
+    out.
+    """
+    model, texts_path = _model_and_texts(files)
+    if output is not None:
+        check_not_an_input(output, [*files, *labelled])
+        check_output_path(output)
+    classifier = None if model is None else Classifier.load(model)
+    usual = DEFAULT_TEXT_COLUMNS if classifier is None else classifier.info.text_columns
+    columns = text_columns or usual
+    guess = not text_columns
+    known = [text for path in labelled for text, _ in _texts(path, columns, reading, guess=guess)]
+    rows = _texts(texts_path, columns, reading, guess=guess)
+    found = suggest([text for text, _ in rows], number, classifier, known)
+    reading.say_skipped()
+    if not found:
+        why = "all its texts are labelled already; add others" if rows else "it has no rows"
+        raise InputError(f"Nothing is left to choose from {texts_path}: {why}.")
+    if output is not None:
+        _write(output, [rows[one.row][1] for one in found], found)
+    if as_json:
+        click.echo(json_line({"rows": [one.as_json() for one in found]}))
+    elif output is not None:
+        click.echo(f"{plural(len(found), 'row')} of {len(rows):,} -> {output}. Next: label them, and train.")
+    else:
+        show(suggestions_report(found, [rows[one.row][1].where for one in found]))
+
+
+def _model_and_texts(files: tuple[Path, ...]) -> tuple[Path | None, Path]:
+    match files:
+        case (texts,) if texts.suffix.lower() not in _MODEL_ENDINGS:
+            return None, texts
+        case (model,):
+            raise ConfigError(f"{model} is a model; name the texts to choose from as well.")
+        case (model, texts):
+            return model, texts
+    raise ConfigError("Give a model and one file of texts, or the file of texts alone.")
+
+
+def _texts(path: Path, columns: tuple[str, ...], reading: Reading, *, guess: bool) -> list[tuple[str, Row]]:
+    with open_table(path, reading.options, reading.bad) as table:
+        chosen = table.choose(columns, "text", guess=guess)
+        reading.say(table.notes)
+        return [(found.text, found.row) for found in texts_of(table, chosen)]
+
+
+def _write(path: Path, rows: list[Row], found: list[Suggestion]) -> None:
+    kind = writing.format_of(path, None, "csv")
+    added = [one.columns() for one in found]
+    columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in added[0]))
+    kept = [row._replace(fields={name: row.fields.get(name) for name in columns}) for row in rows]
+    with writing.open_writer(path, kind, columns, list(added[0])) as writer:
+        writer.write(kept, added)

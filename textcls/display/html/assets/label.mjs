@@ -1,0 +1,303 @@
+// The page of textcls label: one text at a time, keyboard first. An answer is on disk before the next text is shown.
+import { level, named, visible } from "./explain.mjs";
+import { meant, scoresOf, shown } from "./label_choice.mjs";
+import { chart, sentence } from "./label_progress.mjs";
+
+const POLL = 2000;
+const byId = (id) => document.getElementById(id);
+const token = location.hash.slice(1);
+const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, proposedAt: 0 };
+
+// Whoever sits here: a tab keeps its texts over a reload.
+const who = sessionStorage.getItem("textcls-who") ?? crypto.randomUUID();
+sessionStorage.setItem("textcls-who", who);
+byId("by").value = localStorage.getItem("textcls-by") ?? "";
+
+function make(tag, attributes = {}, ...content) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(name, value);
+    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...content);
+  return node;
+}
+
+const count = (number) => number.toLocaleString("en");
+const percent = (share) => `${Math.round(100 * share)}%`;
+const rows = (number) => `${count(number)} text${number === 1 ? "" : "s"}`;
+
+// Asking the server
+
+async function ask(what, given = {}) {
+  const headers = { "content-type": "application/json", "x-textcls-token": token };
+  let response;
+  try {
+    response = await fetch(`/api/${what}`, { method: "POST", headers, body: JSON.stringify({ who, ...given }) });
+  } catch {
+    throw new Error("textcls label does not answer any more. Every confirmed answer is on disk: run the command again, and open the address that it prints.");
+  }
+  const found = await response.json();
+  if (!response.ok) throw new Error(found.error);
+  return found;
+}
+
+/** Ask for something that gives the next text; until then nothing else is asked. */
+async function go(what, given, said) {
+  if (page.busy) return;
+  page.busy = true;
+  document.body.dataset.busy = "";
+  try {
+    const found = await ask(what, given);
+    byId("problem").hidden = true;
+    byId("find").value = "";
+    byId("find").blur();
+    page.state = found.state;
+    take(found.text);
+    tell(found.state);
+    byId("said").textContent = said;
+  } catch (error) {
+    problem(error.message);
+  } finally {
+    page.busy = false;
+    delete document.body.dataset.busy;
+  }
+}
+
+function problem(message) {
+  byId("problem").textContent = message;
+  byId("problem").hidden = false;
+}
+
+// A text
+
+function take(task) {
+  page.task = task;
+  byId("work").hidden = task === null;
+  byId("done").hidden = task !== null;
+  if (task === null) return;
+  page.chosen = new Set(task.labels);
+  if (page.state?.several && !task.labels.length) page.chosen = new Set(task.proposal?.assigned ?? []);
+  page.at = -1;
+  page.meant = page.state.suspects ? null : (task.labels[0] ?? null);
+  byId("chosen").textContent = reason(task);
+  const copies = task.copies.map(({ label, rows: number }) => `${named(label)} (${number})`).join(", ");
+  byId("copies").textContent = `Copies of this text are labelled: ${copies}.`;
+  byId("copies").hidden = !copies;
+  showLabels();
+  byId("text").scrollTop = 0;
+  if (document.activeElement === document.body) byId("text").focus({ preventScroll: true });
+}
+
+function reason({ chosen, proposal, labels }) {
+  if (proposal?.by === "audit") {
+    const [suggested, own] = proposal.labels;
+    return `Labelled ${named(own.label)}, which models that have not seen it give ${percent(own.score)}; they say ${named(suggested.label)}, ${percent(suggested.score)}.`;
+  }
+  const again = labels.length ? "Your last answer, to change. " : "";
+  const why = {
+    start: "One of the texts to begin with, which are unlike each other.",
+    model: "The model is unsure of this one, or has seen none like it.",
+    random: "A random text, for an honest estimate.",
+  }[chosen];
+  const hint = proposal?.by === "names" ? " The label that is marked is a guess by its name alone." : "";
+  return `${again}${why ?? ""}${hint}`;
+}
+
+function showText(label) {
+  const { task } = page;
+  const box = byId("text");
+  const { proposal } = task;
+  const values = proposal?.evidence?.[label];
+  const cut = task.cut ? [make("span", { class: "unread" }, ` … (${count(task.cut)} more characters)`)] : [];
+  byId("legend").textContent = values ? `Blue speaks for ${named(label)}, orange (wavy) against it; dotted words are unknown to the model.` : "";
+  if (!values) {
+    box.replaceChildren(...(proposal?.words?.length ? marked(visible(task.text), proposal.words) : [visible(task.text)]), ...cut);
+    return;
+  }
+  const largest = Math.max(...values.map(Math.abs), 1e-9);
+  const content = proposal.pieces.map((piece, i) => {
+    if (i % 2 === 0) return visible(piece);
+    const number = (i - 1) / 2;
+    const tint = level(values[number], largest);
+    const kinds = ["token", tint && `${tint > 0 ? "p" : "n"}${Math.abs(tint)}`, !proposal.known[number] && "unknown"];
+    return make("span", { class: kinds.filter(Boolean).join(" ") }, visible(piece));
+  });
+  box.replaceChildren(...content, ...cut);
+}
+
+/** The text with the words that speak against its label. */
+function marked(text, words) {
+  const found = [];
+  let at = 0;
+  for (;;) {
+    const next = words.map((word) => [text.indexOf(word, at), word]).filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0];
+    if (!next) return [...found, text.slice(at)];
+    found.push(text.slice(at, next[0]), make("span", { class: "word" }, next[1]));
+    at = next[0] + next[1].length;
+  }
+}
+
+// Labels
+
+const listed = () => shown(page.state.labels.map(({ label }) => label), scoresOf(page.task.proposal), byId("find").value, page.all);
+
+function showLabels() {
+  if (!page.task || !page.state) return;
+  const list = listed();
+  const typed = byId("find").value;
+  const scores = scoresOf(page.task.proposal);
+  if (page.at < 0 || page.at >= list.length || typed !== page.typed) page.at = meant(list, scores, typed, page.meant);
+  page.typed = typed;
+  const own = page.state.suspects ? page.task.labels[0] : null;
+  byId("labels").replaceChildren(
+    ...list.map(({ label, key, fresh }, i) => {
+      const score = scores.get(label);
+      const kinds = ["label", i === page.at && "at", page.chosen.has(label) && page.state.several && "on", fresh && "new"];
+      const bar = make("span", { class: "share" });
+      if (score > 0) bar.style.width = percent(score);
+      return make(
+        "button",
+        { type: "button", class: kinds.filter(Boolean).join(" "), "data-label": label, "aria-pressed": String(page.chosen.has(label)), click: () => pick(label) },
+        ...(score > 0 ? [bar] : []),
+        ...(key ? [make("kbd", {}, key)] : []),
+        make("span", { class: "called", dir: "auto" }, ...(fresh ? ["New label: "] : []), ...breakable(named(label)), label === own ? " (now)" : ""),
+        ...(score > 0 ? [make("span", { class: "of" }, percent(score))] : []),
+      );
+    }),
+  );
+  const hidden = typed.trim() ? 0 : page.state.labels.length - list.length;
+  byId("more").hidden = hidden <= 0;
+  byId("more").textContent = `Show ${count(hidden)} more labels, or type to find one`;
+  const label = list[page.at]?.label;
+  showText(label);
+  showAccept(label);
+}
+
+/** A name that may break behind its signs, as names of labels are often several words in one. */
+function breakable(name) {
+  return name.split(/(?<=[_\-/.:])/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+}
+
+function showAccept(label) {
+  const button = byId("accept");
+  if (page.state.several) {
+    const names = [...page.chosen].map(named).join(", ");
+    button.textContent = byId("find").value && label ? `Add ${named(label)}` : names ? `Save ${names}` : "Save without a label";
+    button.disabled = false;
+  } else {
+    button.replaceChildren(...(label ? breakable(named(label)) : ["Choose a label"]));
+    button.disabled = !label;
+  }
+}
+
+/** A label was chosen: it is the answer, or where a text may have several it is put there or taken away. */
+function pick(label) {
+  if (!page.state.several) return save([label]);
+  if (!page.chosen.delete(label)) page.chosen.add(label);
+  byId("find").value = "";
+  if (!page.state.labels.some((one) => one.label === label)) page.state.labels.push({ label, rows: 0 });
+  showLabels();
+}
+
+function accept() {
+  const label = listed()[page.at]?.label;
+  if (!page.state.several) return label && save([label]);
+  if (byId("find").value.trim()) return label && pick(label);
+  save([...page.chosen]);
+}
+
+function save(labels) {
+  const by = byId("by").value.trim();
+  go("answer", { row: page.task.row, labels, ...(by ? { by } : {}) }, `Saved: ${labels.map(named).join(", ") || "no label"}.`);
+}
+
+const undo = () => go("undo", {}, "Taken back.");
+const skip = () => page.task && go("skip", { row: page.task.row }, "Skipped.");
+
+// What is known
+
+function tell(state) {
+  page.state = state;
+  const skipped = state.skipped ? `, ${count(state.skipped)} skipped` : "";
+  const what = state.suspects ? `${rows(state.answers)} looked at` : `${rows(state.answers)} labelled`;
+  byId("counts").textContent = `${what}, ${count(state.left)} left${skipped} → ${state.output}`;
+  byId("done-said").textContent = `${what}${skipped}. They are in ${state.output}: end textcls label with Ctrl-C, and train on them.`;
+  byId("keys").textContent = state.several
+    ? "Keys: 1-9 add or remove a label, Enter saves, → skips, Ctrl-Z takes back, letters find a label or name a new one."
+    : "Keys: 1-9 or Enter label the text, ↑ ↓ choose, → skips, Ctrl-Z takes back, letters find a label or name a new one.";
+  byId("progress").hidden = state.suspects;
+  const [number, why] = sentence(state);
+  byId("accuracy").replaceChildren(...(number ? [make("b", {}, number)] : []), why);
+  const curve = chart(state.estimates);
+  byId("chart").replaceChildren(...(curve ? [curve] : []));
+  byId("advice").textContent = state.advice ?? "";
+  byId("learning").textContent = state.failed || (state.learning ? (state.answers ? "Learning from your answers …" : "Reading your texts …") : state.learned_from ? `It has learned from ${count(state.learned_from)} labels.` : "");
+  byId("tally").replaceChildren(...state.labels.map(({ label, rows: number }) => make("tr", {}, make("th", { scope: "row" }, named(label)), make("td", {}, count(number)))));
+  showLabels();
+}
+
+/** Look for news; what was shown without a model is shown anew once there is one. */
+async function poll() {
+  if (page.busy || document.hidden) return;
+  try {
+    const { state } = await ask("state");
+    if (page.busy) return;
+    tell(state);
+    const late = page.task && page.task.proposal?.by !== "model" && state.learned_from && !byId("find").value && !page.task.labels.length;
+    const hinted = page.task && page.task.proposal === null && !state.learned_from && !state.learning && page.proposedAt < 3;
+    if (late || hinted) {
+      page.proposedAt += hinted ? 1 : 0;
+      await go("next", {}, byId("said").textContent);
+    } else if (page.task === null && state.left > 0) await go("next", {}, "");
+  } catch (error) {
+    problem(error.message);
+  }
+}
+
+// Keys
+
+function key(event) {
+  const { target } = event;
+  if (event.isComposing || target.id === "by" || !page.state) return;
+  const finding = target.id === "find";
+  const typed = byId("find").value;
+  const undoing = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
+  if (undoing && !typed) return taken(event, undo);
+  if (event.ctrlKey || event.metaKey || event.altKey || !page.task) return;
+  const list = listed();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step && list.length) return taken(event, () => move((page.at + step + list.length) % list.length));
+  if (event.key === "ArrowRight" && !typed) return taken(event, skip);
+  if (event.key === "Escape") return taken(event, () => ((byId("find").value = ""), byId("text").focus(), showLabels()));
+  if (event.key === "Enter" && !(target instanceof HTMLButtonElement)) return taken(event, accept);
+  const numbered = !typed && list.find((row) => row.key === event.key);
+  if (numbered && !event.repeat) return taken(event, () => pick(numbered.label));
+  if (!finding && event.key.length === 1 && event.key !== " ") byId("find").focus();
+}
+
+function taken(event, what) {
+  event.preventDefault();
+  what();
+}
+
+function move(to) {
+  page.at = to;
+  page.meant = listed()[to].label;
+  showLabels();
+}
+
+document.addEventListener("keydown", key);
+byId("find").addEventListener("input", showLabels);
+byId("accept").addEventListener("click", accept);
+byId("undo").addEventListener("click", undo);
+byId("undo-done").addEventListener("click", undo);
+byId("more").addEventListener("click", () => ((page.all = true), showLabels()));
+byId("skip").addEventListener("click", skip);
+byId("by").addEventListener("change", (event) => localStorage.setItem("textcls-by", event.target.value));
+if (token) {
+  await go("next", {}, "");
+  setInterval(poll, POLL);
+} else {
+  problem("Open this page by the whole address that textcls label has printed, with what stands behind its #.");
+}

@@ -1,0 +1,117 @@
+"""What has changed since a training, for the terminal."""
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.text import named, percent, plural
+from textcls.drift.distance import MUCH, SLIGHT, Distance
+from textcls.drift.drift import Drift
+from textcls.drift.expected_accuracy import LEAST_HELD_OUT
+from textcls.evaluation.intervals import Estimate
+
+LABELS, WORDS = 10, 15
+
+
+def drift_report(found: Drift) -> Iterator[Table | Text]:
+    """Yield the accuracy to expect, the distances, and what labels and words have changed."""
+    yield from _accuracy(found)
+    yield Text()
+    yield _distances(found)
+    yield _verdict(found)
+    yield from _labels(found)
+    yield from _words(found)
+
+
+def _accuracy(found: Drift) -> Iterator[Text]:
+    held_out = f"{percent(found.held_out.accuracy)} on {plural(found.held_out.rows, 'held-out row')} of the training"
+    if found.expected_accuracy is None:
+        yield Text(
+            f"{plural(found.rows, 'row')}   The accuracy to expect cannot be told: the training held out "
+            f"{plural(found.held_out.rows, 'row')}, and {LEAST_HELD_OUT} are needed."
+        )
+    else:
+        yield Text.assemble(
+            f"{plural(found.rows, 'row')}   expected accuracy ",
+            (percent(found.expected_accuracy.value), "bold"),
+            f" ({_interval(found.expected_accuracy)}), after {held_out}",
+        )
+    if found.accuracy is not None:
+        yield Text.assemble(
+            f"{plural(found.labelled, 'row')} with a label: real accuracy ",
+            (percent(found.accuracy.value), "bold"),
+            f" ({_interval(found.accuracy)})",
+        )
+    elif found.expected_accuracy is not None:
+        yield Text(
+            "It is told by scores: that the same words have come to mean another label, only labels can show.",
+            style="dim",
+        )
+    if found.much_unknown and found.expected_accuracy is not None:
+        yield Text("So many words are unknown that the real accuracy may be well outside of it; label some rows.")
+
+
+def _interval(figure: Estimate) -> str:
+    return f"{percent(figure.low)} to {percent(figure.high)}"
+
+
+def _distances(found: Drift) -> Table:
+    table = Table("distance (PSI)", box=None, pad_edge=False)
+    for head in ("now", "by chance up to", "rows then", "rows now"):
+        table.add_column(head, justify="right")
+    for name, one in found.distances.items():
+        figure = Text(f"{one.psi:.3f}", style="bold" if one.is_sure else "")
+        table.add_row(name, figure, f"{one.by_chance:.3f}", f"{one.before:,}", f"{one.now:,}")
+    return table
+
+
+def _verdict(found: Drift) -> Text:
+    changed = [_degree(name, one) for name, one in found.distances.items() if one.is_sure]
+    verdict = Text()
+    if changed:
+        verdict.append(f"Changed: {', '.join(changed)}.", style="bold")
+    else:
+        verdict.append(f"No distance is beyond both chance and {SLIGHT:g}, below which changes are slight.")
+    if found.unknown is not None:
+        now, before = percent(found.unknown.now), percent(found.unknown.before)
+        style = "bold" if found.unknown.is_sure else ""
+        verdict.append(f" {now} of the tokens are unknown to the model; {before} were to be expected.", style=style)
+    return verdict
+
+
+def _degree(name: str, one: Distance) -> str:
+    return f"{name} much" if one.psi >= MUCH else name
+
+
+def _labels(found: Drift) -> Iterator[Table | Text]:
+    yield Text()
+    table = Table("answers", box=None, pad_edge=False)
+    for head in ("then", "now"):
+        table.add_column(head, justify="right")
+    for label in found.labels[:LABELS]:
+        then = "" if label.before is None else percent(label.before)
+        table.add_row(Text(named(label.label)), then, percent(label.now))
+    yield table
+    if len(found.labels) > LABELS:
+        yield Text(f"Of {len(found.labels):,} labels these changed most; --json has all.", style="dim")
+
+
+def _words(found: Drift) -> Iterator[Table | Text]:
+    yield Text()
+    if not found.words:
+        more = (
+            "No word is more frequent than by chance." if found.against_texts else "No unknown word stands in two rows."
+        )
+        yield Text(more)
+        return
+    head = "words more frequent than before" if found.against_texts else "unknown words"
+    table = Table(head, box=None, pad_edge=False)
+    for name in ("rows", "now", *(("then", "") if found.against_texts else ())):
+        table.add_column(name, justify="right")
+    for word in found.words[:WORDS]:
+        then = () if word.before is None else (percent(word.before), "" if word.known else "unknown")
+        table.add_row(Text(named(word.word)), f"{word.texts:,}", percent(word.share), *then)
+    yield table
+    if not found.against_texts:
+        yield Text("--before with rows of the training also tells which known words are more frequent.", style="dim")

@@ -1,0 +1,44 @@
+"""A table with a line for each label, with as many of its strongest words as the line holds."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from textcls.display.terminal.console import AGAINST, FOR
+from textcls.display.text import named
+
+# Of a pipe, which has no width, lines of an overview are no longer than this.
+WIDEST: Final = 160
+
+# The label, numbers of it, and what speaks for it and against it, the strongest first.
+OverviewRow = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
+
+
+def overview_table(rows: Sequence[OverviewRow], heads: Sequence[str], width: int) -> Table:
+    """Return a table of labels in lines of `width`; `heads` are those of the numbers."""
+    table = Table(box=None, pad_edge=False)
+    columns = ("label", "left"), *((head, "right") for head in heads), ("for", "left"), ("against", "left")
+    for head, justify in columns:
+        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    names = max((cell_len(named(label)) for label, *_ in rows), default=0)
+    numbers = sum(2 + max([cell_len(head), *(len(row[1][i]) for row in rows)]) for i, head in enumerate(heads))
+    room = max(24, (min(width, WIDEST) - max(names, 5) - numbers - 6) // 2)
+    for label, cells, speak_for, speak_against in rows:
+        sides = ((speak_for, FOR), (speak_against, AGAINST))
+        listed = [Text(_listed(terms, room), style=style) for terms, style in sides]
+        table.add_row(Text(named(label), style="bold"), *cells, *listed)
+    return table
+
+
+def _listed(terms: Iterable[str], room: int) -> str:
+    """Return the first of some terms, as many as there is room for."""
+    line = ""
+    for term in terms:
+        more = f", {named(term)}" if line else named(term)
+        if cell_len(line + more) > room:
+            break
+        line += more
+    return line

@@ -1,0 +1,223 @@
+"""New texts in, what has changed since the training out: what `textcls drift` calls.
+
+Shapes: N rows.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from textcls import tokenizer
+from textcls.batch.chunks import chunked
+from textcls.classifier import Classifier
+from textcls.drift.distance import CHANCE, Distance, distance
+from textcls.drift.expected_accuracy import expected_accuracy
+from textcls.drift.summary import HeldOutSummary, UnknownShare
+from textcls.drift.words import Word, WordCounts, changed_words
+from textcls.errors import InputError
+from textcls.evaluation import intervals
+from textcls.evaluation.intervals import Estimate
+from textcls.explanation import Explanation
+
+# A share of unknown tokens that is higher than expected by less than this is a small matter.
+MORE_UNKNOWN: Final = 0.02
+# More unknown words than expected by so much, and scores say less of accuracy.
+MUCH_UNKNOWN: Final = 0.2
+
+
+class LabelShare(NamedTuple):
+    """How many rows are answered with a label.
+
+    Attributes:
+        label: its name.
+        before: share of held-out rows; None where the file keeps no counts of so many labels.
+        now: share of new rows.
+    """
+
+    label: str
+    before: float | None
+    now: float
+
+
+class UnknownTokens(NamedTuple):
+    """The share of tokens that the model does not know.
+
+    Attributes:
+        before: the share to be expected of rows like those of the training.
+        now: of new rows.
+        p_value: how often chance alone makes such a difference.
+    """
+
+    before: float
+    now: float
+    p_value: float
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether there are more than before, by more than chance and by no small matter."""
+        return self.p_value < CHANCE and self.now > self.before + MORE_UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What has changed since the training.
+
+    Attributes:
+        rows: new rows.
+        held_out: what the file keeps of the rows that it is held against.
+        labels: shares of the labels that rows are answered with, those first that changed most.
+        label_distance: between these shares; None where the file keeps no counts of so many labels.
+        score_distance: between the scores of answers.
+        length_distance: between the lengths of texts, by tokens.
+        unknown: tokens that the model does not know; None where it knows every token.
+        words: the words that tell of the change: more frequent than before, or unknown where `before` is not known.
+        against_texts: whether words were compared with texts of the training.
+        confidence: the mean score of the answers.
+        expected_accuracy: on the new rows; None if there were too few held-out rows.
+        labelled: how many new rows carry a label.
+        accuracy: on these; None without any.
+    """
+
+    rows: int
+    held_out: HeldOutSummary
+    labels: tuple[LabelShare, ...]
+    label_distance: Distance | None
+    score_distance: Distance
+    length_distance: Distance
+    unknown: UnknownTokens | None
+    words: tuple[Word, ...]
+    against_texts: bool
+    confidence: float
+    expected_accuracy: Estimate | None
+    labelled: int
+    accuracy: Estimate | None
+
+    @property
+    def distances(self) -> dict[str, Distance]:
+        """The distances that there are, by what they are of."""
+        found = {"labels": self.label_distance, "scores": self.score_distance, "lengths": self.length_distance}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def above(self, psi: float) -> list[str]:
+        """Return what is further away than `psi`, and further than chance alone puts it."""
+        return [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
+
+    @property
+    def much_unknown(self) -> bool:
+        """Whether so many words are unknown that scores say less of accuracy than they do elsewhere."""
+        return self.unknown is not None and self.unknown.now > self.unknown.before + MUCH_UNKNOWN
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        unknown, expected, accuracy = self.unknown, self.expected_accuracy, self.accuracy
+        return {
+            "rows": self.rows,
+            "held_out_rows": self.held_out.rows,
+            "held_out_accuracy": self.held_out.accuracy,
+            "confidence": self.confidence,
+            "expected_accuracy": None if expected is None else expected.as_json(),
+            "labelled_rows": self.labelled,
+            "accuracy": None if accuracy is None else accuracy.as_json(),
+            "distances": {name: one.as_json() for name, one in self.distances.items()},
+            "labels": [one._asdict() for one in self.labels],
+            "unknown_tokens": None if unknown is None else unknown._asdict() | {"is_sure": unknown.is_sure},
+            "against_texts": self.against_texts,
+            "words": [word.as_json() for word in self.words],
+        }
+
+
+def measure_drift(
+    classifier: Classifier, rows: Iterable[tuple[str, str | None]], before: Iterable[str] | None = None
+) -> Drift:
+    """Say what of new texts is not as it was for held-out rows, and which accuracy is to be expected on them.
+
+    Args:
+        classifier: a model of one label a text, which `textcls train` has made.
+        rows: the new texts, and of each its label if it is known.
+        before: texts of the training, whose words are then compared.
+
+    Raises:
+        InputError: there are no rows, or the model file keeps no summary of held-out rows.
+        ConfigError: the model gives several labels, or was taught some after its training.
+        ArtifactError: the summary is damaged.
+    """
+    held_out = HeldOutSummary.of_model(classifier.info)
+    seen = _Seen(classifier.labels)
+    for chunk in chunked(_Row(*row) for row in rows):
+        explanations = classifier.explain([row.text for row in chunk])
+        for row, explanation in zip(chunk, explanations, strict=True):
+            seen.add(explanation, row.label)
+    if not seen.answers:
+        raise InputError("There are no rows to hold against the training.")
+    earlier = None if before is None else WordCounts.of(before, classifier.info.max_tokens)
+    scores = np.array(seen.scores)
+    counts = np.bincount(seen.answers, minlength=len(classifier.labels)).tolist()
+    return Drift(
+        rows=len(seen.answers),
+        held_out=held_out,
+        labels=_shares(classifier.labels, held_out.labels, counts),
+        label_distance=None if held_out.labels is None else distance(held_out.labels, counts),
+        score_distance=distance(held_out.scores.counts, held_out.scores.count(scores)),
+        length_distance=distance(held_out.lengths.counts, held_out.lengths.count(np.array(seen.lengths))),
+        unknown=None if held_out.unknown is None else _unknown(held_out.unknown, seen.unknown, seen.lengths),
+        words=changed_words(seen.words, earlier, seen.unknown_words),
+        against_texts=earlier is not None,
+        confidence=float(scores.mean()),
+        expected_accuracy=expected_accuracy(held_out, scores),
+        labelled=len(seen.right),
+        accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
+    )
+
+
+class _Row(NamedTuple):
+    text: str
+    label: str | None
+
+
+class _Seen:
+    """What is kept of each new row, and of all words."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._number = {name: i for i, name in enumerate(labels)}
+        self.answers: list[int] = []
+        self.scores: list[float] = []
+        self.right: list[bool] = []
+        self.lengths: list[int] = []
+        self.unknown: list[int] = []
+        self.words = WordCounts()
+        self.unknown_words: set[str] = set()
+
+    def add(self, explanation: Explanation, label: str | None) -> None:
+        words = [tokenizer.lower(explanation.text[start:end]) for start, end in explanation.spans]
+        unknown = {word for word, known in zip(words, explanation.known.tolist(), strict=True) if not known}
+        self.answers.append(self._number[explanation.label])
+        self.scores.append(float(explanation.probability_values.max()))
+        if label is not None:
+            self.right.append(label == explanation.label)
+        self.lengths.append(len(words))
+        self.unknown.append(int((~explanation.known).sum()))
+        self.words.add(set(words))
+        self.unknown_words |= unknown
+
+
+def _shares(labels: Sequence[str], before: Sequence[int] | None, now: Sequence[int]) -> tuple[LabelShare, ...]:
+    """Return the shares of all labels, those first that changed most."""
+    earlier: Sequence[float | None] = [None] * len(labels)
+    if before is not None:
+        earlier = [count / max(1, sum(before)) for count in before]
+    found = [LabelShare(*one) for one in zip(labels, earlier, (count / sum(now) for count in now), strict=True)]
+    return tuple(sorted(found, key=lambda one: (-abs(one.now - (one.before or 0.0)), one.label)))
+
+
+def _unknown(before: UnknownShare, unknown: Sequence[int], tokens: Sequence[int]) -> UnknownTokens:
+    """Hold the share of unknown tokens, a ratio over rows, against the one that was to be expected."""
+    unknown_N, tokens_N = np.array(unknown, np.float64), np.array(tokens, np.float64)
+    every = max(1.0, float(tokens_N.sum()))
+    now = float(unknown_N.sum()) / every
+    # Where nothing is unknown, one token might have been.
+    error = max(1 / every, math.sqrt(float(((unknown_N - now * tokens_N) ** 2).sum())) / every)
+    deviate = abs(now - before.share) / math.hypot(error, before.error)
+    return UnknownTokens(before.share, now, math.erfc(deviate / math.sqrt(2)))

@@ -1,0 +1,190 @@
+"""What a model file keeps of the answers to its held-out rows: counts, none of their texts.
+
+Shapes: N rows, B bins, C labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.artifact import HELD_OUT, ModelInfo
+from textcls.errors import ArtifactError, ConfigError, InputError
+
+Floats = NDArray[np.floating]
+Int64 = NDArray[np.int64]
+
+BINS: Final = 10
+# Of more labels the file keeps no counts: they would take more place than all else.
+MOST_LABELS: Final = 256
+MOST_BINS: Final = 100
+# A share of 6 digits is exact for a million rows.
+DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values lie in each bin.
+
+    Attributes:
+        edges: between two bins each, rising; a value that equals one is in the upper bin.
+        counts: one more than edges.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, value_N: Floats | Int64) -> Self:
+        """Cut values into at most `BINS` bins of about as many values each."""
+        inner = np.quantile(value_N, np.arange(1, BINS) / BINS, method="lower") if len(value_N) else np.zeros(0)
+        edges = tuple(np.unique(inner.astype(np.float64).round(DIGITS)).tolist())
+        return cls(edges, cls(edges, ()).count(value_N))
+
+    def bins(self, value_N: Floats | Int64) -> Int64:
+        """Return the number of the bin of each value [N]."""
+        return np.searchsorted(np.array(self.edges), np.asarray(value_N, np.float64).round(DIGITS), side="right")
+
+    def count(self, value_N: Floats | Int64) -> tuple[int, ...]:
+        """Return how many other values lie in each of the same bins."""
+        return tuple(np.bincount(self.bins(value_N), minlength=len(self.edges) + 1).tolist())
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `asdict` gives.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        edges, counts = _numbers(found["edges"], MOST_BINS), _counts(found["counts"], MOST_BINS + 1)
+        if len(counts) != len(edges) + 1 or list(edges) != sorted(set(edges)):
+            raise ValueError("edges and counts of a histogram do not belong together")
+        return cls(edges, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownShare:
+    """The share of tokens that the model does not know, to be expected of new texts like those of the training.
+
+    Attributes:
+        share: of them.
+        error: its standard error.
+    """
+
+    share: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutSummary:
+    """What a model file keeps of the answers to its held-out rows, by models that have not seen them.
+
+    Attributes:
+        rows: how many there were, at least 1.
+        accuracy: on them.
+        scores: of their answers.
+        right: how many in each bin of `scores` were right.
+        labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
+        lengths: tokens of the training rows.
+        unknown: the share of tokens that is unknown; None where the model knows every token.
+    """
+
+    rows: int
+    accuracy: float
+    scores: Histogram
+    right: tuple[int, ...]
+    labels: tuple[int, ...] | None
+    lengths: Histogram
+    unknown: UnknownShare | None
+
+    @classmethod
+    def of(cls, probability_NC: Floats, label_N: Int64, length_N: Int64, unknown: UnknownShare | None) -> Self:
+        """Summarise the answers to held-out rows, which are some.
+
+        Args:
+            probability_NC: calibrated.
+            label_N: the right label of each.
+            length_N: tokens of the training rows, of which there may be more.
+            unknown: as in the attributes.
+        """
+        answer_N, score_N = probability_NC.argmax(1), probability_NC.max(1)
+        is_right_N, scores, labels = answer_N == label_N, Histogram.of(score_N), probability_NC.shape[1]
+        counts = tuple(np.bincount(answer_N, minlength=labels).tolist())
+        return cls(
+            rows=len(label_N),
+            accuracy=round(float(is_right_N.mean()), DIGITS),
+            scores=scores,
+            right=scores.count(score_N[is_right_N]),
+            labels=counts if labels <= MOST_LABELS else None,
+            lengths=Histogram.of(length_N),
+            unknown=unknown,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the file keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def of_model(cls, info: ModelInfo) -> Self:
+        """Return the summary that a model file holds.
+
+        Raises:
+            ConfigError: the model gives several labels, or its labels have changed since the training.
+            InputError: the file holds no summary.
+            ArtifactError: the summary is damaged.
+        """
+        if info.several:
+            raise ConfigError("This model may give a text several labels; drift is for models with one label per text.")
+        found = info.training.get(HELD_OUT)
+        if found is None:
+            raise InputError(
+                "The model file does not say how its held-out rows were answered: it was made without any, or by an "
+                "older textcls; train it again."
+            )
+        try:
+            summary = cls._from_json(found)
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise ArtifactError(f"The summary of held-out rows in the model file is damaged ({error}).") from error
+        if summary.labels is not None and len(summary.labels) != len(info.labels):
+            raise ConfigError(
+                "The model was taught labels after its training, which its held-out rows do not know; train it on "
+                "them to watch it."
+            )
+        return summary
+
+    @classmethod
+    def _from_json(cls, found: Mapping[str, Any]) -> Self:
+        rows, unknown = _counts([found["rows"]], 1)[0], found["unknown"]
+        (accuracy,) = _numbers([found["accuracy"]], 1)
+        scores, right = Histogram.from_json(found["scores"]), _counts(found["right"], MOST_BINS + 1)
+        if not rows or sum(scores.counts) != rows or not 0 <= accuracy <= 1:
+            raise ValueError("rows, scores and accuracy do not belong together")
+        if len(right) != len(scores.counts) or any(a > b for a, b in zip(right, scores.counts, strict=True)):
+            raise ValueError("more answers are right than there are")
+        return cls(
+            rows=rows,
+            accuracy=accuracy,
+            scores=scores,
+            right=right,
+            labels=None if found["labels"] is None else _counts(found["labels"], MOST_LABELS),
+            lengths=Histogram.from_json(found["lengths"]),
+            unknown=None if unknown is None else UnknownShare(*_numbers([unknown["share"], unknown["error"]], 2)),
+        )
+
+
+def _numbers(found: Sequence[Any], most: int) -> tuple[float, ...]:
+    if not isinstance(found, list) or len(found) > most or not all(type(one) in (int, float) for one in found):
+        raise ValueError("a list of numbers is something else")
+    if not np.isfinite(found).all():
+        raise ValueError("a number is not finite")
+    return tuple(map(float, found))
+
+
+def _counts(found: Sequence[Any], most: int) -> tuple[int, ...]:
+    if not isinstance(found, list) or len(found) > most:
+        raise ValueError("a list of counts is something else")
+    if not all(type(one) is int and 0 <= one < 2**53 for one in found):
+        raise ValueError("a count is something else")
+    return tuple(found)

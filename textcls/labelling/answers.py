@@ -1,0 +1,212 @@
+"""The file of answers: JSON lines that `textcls train` reads, on disk before anybody is told so.
+
+An answer is appended and synchronised. One that is taken back or changed exchanges the whole file, which is then the
+new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
+from textcls.errors import InputError, SurroundingsError
+from textcls.labels import label_problem
+
+# Why a row was asked for: to begin with, as it teaches much, for the estimate of accuracy, as its label is doubtful;
+# or it was not asked for, and has the label that it came with.
+Chosen = Literal["start", "model", "random", "suspect", "given"]
+_ADVICE: Final = "name another file with --output, or repair it"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The label, or the labels, of a text.
+
+    Attributes:
+        text: as it is read.
+        labels: one; where a text may have several, any number.
+        row: of the texts that are labelled, from 0; None of an answer to another text.
+        chosen: why it was asked for.
+        by: who has answered.
+    """
+
+    text: str
+    labels: tuple[str, ...]
+    row: int | None = None
+    chosen: str | None = None
+    by: str | None = None
+
+    def line(self, *, several: bool) -> bytes:
+        """Return the line of the file."""
+        label: Any = list(self.labels) if several else self.labels[0]
+        fields: dict[str, Any] = {"text": self.text, "label": label}
+        fields |= {} if self.row is None else {"row": self.row + 1}
+        fields |= {name: value for name, value in (("chosen", self.chosen), ("by", self.by)) if value is not None}
+        # An unpaired surrogate has no UTF-8 form; JSON can escape it.
+        try:
+            return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+        except UnicodeEncodeError:
+            return json.dumps(fields).encode() + b"\n"
+
+    @classmethod
+    def of_line(cls, line: bytes, *, several: bool) -> "Answer":
+        """Read what `line` has written, or a person: only `text` and `label` are needed.
+
+        Raises:
+            ValueError: it is no such line; says why.
+        """
+        found = json.loads(line)
+        if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+            raise ValueError("it is no object with a text")
+        given = found.get("label")
+        labels = (given,) if isinstance(given, str) else given
+        if isinstance(given, str) == several or not isinstance(labels, list | tuple):
+            form = "a list of labels, as --several has it" if several else "one label, a string"
+            raise ValueError(f"its label is not {form}")
+        for label in labels:
+            if not isinstance(label, str) or label_problem(label):
+                raise ValueError(f"{label!r} cannot be a label")
+        row = found.get("row")
+        return cls(
+            found["text"],
+            tuple(labels),
+            row - 1 if type(row) is int and row > 0 else None,
+            _name(found.get("chosen")),
+            _name(found.get("by")),
+        )
+
+
+def _name(found: object) -> str | None:
+    return found if isinstance(found, str) else None
+
+
+class AnswersFile:
+    """The answers on disk, for one process at a time.
+
+    Attributes:
+        path: of the file.
+        several: whether a text may have several labels.
+        answers: what it holds, in the order of the lines.
+    """
+
+    def __init__(self, path: Path, *, several: bool) -> None:
+        """Open the file at `path`, which is made if it is not there.
+
+        Raises:
+            InputError: it holds something else than answers.
+            SurroundingsError: it cannot be written, or another process writes it.
+        """
+        check_output_path(path)
+        self.path, self.several = path, several
+        self._file = self._opened()
+        try:
+            self.answers = self._read()
+        except InputError:
+            self._file.close()
+            raise
+
+    def append(self, answer: Answer) -> None:
+        """Add an answer; it is on disk when this returns.
+
+        Raises:
+            SurroundingsError: it could not be written, and is not in the file.
+        """
+        line, before = answer.line(several=self.several), self._size
+        try:
+            with no_space_for(str(self.path), "free some space; this answer was not saved"):
+                self._write(line)
+        except (OSError, SurroundingsError) as error:
+            self._begin_again(before)
+            if isinstance(error, SurroundingsError):
+                raise
+            raise SurroundingsError(f"{self.path} cannot be written: {error.strerror}; nothing was saved.") from error
+        self._size += len(line)
+        self.answers.append(answer)
+
+    def exchange(self, answers: Iterable[Answer]) -> None:
+        """Replace all answers; the file then holds these, or as before the earlier ones.
+
+        Raises:
+            SurroundingsError: it cannot be written; the earlier ones stay.
+        """
+        kept = list(answers)
+        with atomic_write(self.path) as file:
+            file.write(b"".join(answer.line(several=self.several) for answer in kept))
+        _sync_folder(self.path)
+        before, self._file = self._file, self._opened()
+        before.close()
+        self.answers, self._size = kept, self.path.stat().st_size
+
+    def close(self) -> None:
+        """Let go of the file; without answers there is none."""
+        if not self.answers and not self._file.closed:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+    def _opened(self) -> IO[bytes]:
+        try:
+            file = self.path.open("ab", buffering=0)
+        except OSError as error:
+            raise SurroundingsError(f"{self.path} cannot be written: {error.strerror}; {_ADVICE}.") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise SurroundingsError(
+                f"Another process is labelling into {self.path}; use its page (two people may), or another --output."
+            ) from error
+        _sync_folder(self.path)
+        return file
+
+    def _read(self) -> list[Answer]:
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        lines = data[:whole].split(b"\n")
+        if whole < len(data):
+            # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
+            try:
+                Answer.of_line(data[whole:], several=self.several)
+            except ValueError:
+                self._begin_again(whole)
+            else:
+                self._write(b"\n")
+                lines.append(data[whole:])
+        found = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                found.append(Answer.of_line(line, several=self.several))
+            except ValueError as error:
+                why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+                raise InputError(f"{self.path}, line {number}, is no answer: {why}; {_ADVICE}.") from error
+        self._size = self.path.stat().st_size
+        return found
+
+    def _write(self, data: bytes) -> None:
+        written = 0
+        while written < len(data):
+            written += self._file.write(data[written:])
+        os.fsync(self._file.fileno())
+
+    def _begin_again(self, size: int) -> None:
+        os.ftruncate(self._file.fileno(), size)
+        os.fsync(self._file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Make a name that is new in a folder outlive a crash of the machine."""
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def labels_of(answers: Sequence[Answer]) -> list[str]:
+    """Return all labels of answers, in the order in which they first occur."""
+    return list(dict.fromkeys(label for answer in answers for label in answer.labels))

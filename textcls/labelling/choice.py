@@ -1,0 +1,113 @@
+"""Which texts teach most when they are labelled next: pure functions of vectors and probabilities.
+
+Two things are worth a label: a text that the model is unsure of (the margin between its two best labels; Scheffer,
+Decomain and Wrobel 2001), and one of a kind that it has not seen. A model of few labels is sure and unsure of the wrong
+texts. So its doubt decides about the share of the choice that it would probably answer rightly, which is the mean of
+its best probabilities, as these are calibrated. The rest is explored: texts in a random order, which is always the
+same, those last that are like one that is labelled or chosen.
+
+Shapes: R texts, C labels, F width of a vector.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+# Texts that all others are compared with at a time.
+_BLOCK: Final = 256
+# Texts are alike from this cosine on.
+_ALIKE: Final = 0.5
+_SEED: Final = 0
+
+
+def choose(
+    vector_RF: Float32, labelled_R: Bools, count: int, probability_RC: Float64 | None = None, *, several: bool = False
+) -> list[int]:
+    """Return the numbers of `count` texts without a label, or of all there are, the one that teaches most first.
+
+    Args:
+        vector_RF: of length 1 each, or 0.
+        labelled_R: which texts have a label.
+        count: how many to choose.
+        probability_RC: what a model says of each text; None without one, when all texts are explored for.
+        several: whether its labels do not exclude each other.
+    """
+    explored = _Explored(vector_RF, labelled_R)
+    if probability_RC is None:
+        return [explored.next() for _ in range(min(count, int((~labelled_R).sum())))]
+    doubt_R = np.where(labelled_R, -1.0, doubt(probability_RC, several=several))
+    by_doubt = iter(np.argsort(-doubt_R, kind="stable").tolist())
+    trusted = trust(probability_RC, several=several)
+    chosen: list[int] = []
+    for i in range(min(count, int((~labelled_R).sum()))):
+        if int((i + 1) * trusted + 0.5) > int(i * trusted + 0.5):
+            found = next(row for row in by_doubt if not explored.taken_R[row])
+            explored.take(found)
+        else:
+            found = explored.next()
+        chosen.append(found)
+    return chosen
+
+
+def doubt(probability_RC: Float64, *, several: bool = False) -> Float64:
+    """Return how unsure each text is [R], from 0 to 1: how near its two most probable labels are to each other.
+
+    Args:
+        probability_RC: of each label.
+        several: whether labels do not exclude each other; a text is then as unsure as its most doubtful label is.
+    """
+    if several:
+        return np.asarray(1 - np.abs(2 * probability_RC - 1).min(1))
+    if probability_RC.shape[1] < 2:
+        return np.zeros(len(probability_RC))
+    two_R2 = np.partition(probability_RC, -2, axis=1)[:, -2:]
+    return np.asarray(1 - (two_R2[:, 1] - two_R2[:, 0]))
+
+
+def trust(probability_RC: Float64, *, several: bool = False) -> float:
+    """Return the share of texts that a model probably answers rightly, by its own calibrated probabilities.
+
+    Args:
+        probability_RC: of each label.
+        several: whether labels do not exclude each other; the most doubtful label of a text then stands for all.
+    """
+    if not probability_RC.size:
+        return 0.0
+    best_R = np.maximum(probability_RC, 1 - probability_RC).min(1) if several else probability_RC.max(1)
+    return float(best_R.mean())
+
+
+class _Explored:
+    """Texts in the order in which they are explored.
+
+    Attributes:
+        taken_R: which texts are labelled or taken.
+    """
+
+    def __init__(self, vector_RF: Float32, labelled_R: Bools) -> None:
+        self._vector_RF, self.taken_R = vector_RF, labelled_R.copy()
+        self._order = np.random.default_rng(_SEED).permutation(len(vector_RF))
+        self._like_R = np.zeros(len(vector_RF), np.float32)
+        labelled = np.flatnonzero(labelled_R)
+        for first in range(0, len(labelled), _BLOCK):
+            self._see(labelled[first : first + _BLOCK])
+
+    def take(self, row: int) -> None:
+        """Take a text."""
+        self.taken_R[row] = True
+        self._see(np.array([row]))
+
+    def next(self) -> int:
+        """Take the next text; return its number."""
+        left = self._order[~self.taken_R[self._order]]
+        row = int(left[np.argmax(self._like_R[left] < _ALIKE)])
+        self.take(row)
+        return row
+
+    def _see(self, rows: NDArray[np.int64]) -> None:
+        cosine_R = (self._vector_RF @ self._vector_RF[rows].T).max(1)
+        self._like_R = np.maximum(self._like_R, cosine_R)

@@ -1,0 +1,48 @@
+"""What a model has learned from the answers so far; who learns it is not known here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from textcls.labelling.answers import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What has been learned.
+
+    Attributes:
+        answers: from how many answers.
+        model: the file of the model; None if there are too few answers for one.
+        order: the texts to ask for next, those first that teach most.
+        held_out: of texts with an answer, whether a model that had not seen them answers the same.
+        changed: the share of the texts that are answered otherwise than by the model of half the answers; None if there
+            was none.
+        hints: of texts the labels whose names are nearest, the nearest first; where no model knows better.
+    """
+
+    answers: int
+    model: Path | None
+    order: Sequence[int] = ()
+    held_out: Mapping[int, bool] = field(default_factory=dict)
+    changed: float | None = None
+    hints: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+
+class Learner(Protocol):
+    """Learns beside the page, in a process of its own."""
+
+    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+        """Learn from answers; it takes seconds.
+
+        Args:
+            labels: all labels, those without an answer, too.
+            answers: the answers.
+
+        Raises:
+            TextclsError: nothing could be learned; the text says why.
+        """
+
+    def close(self) -> None:
+        """End it."""

@@ -1,0 +1,42 @@
+"""Which texts have which answers, and which are copies of each other."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from textcls.data_quality.duplicates import near
+from textcls.labelling.answers import Answer
+
+
+def matched(texts: Sequence[str], answers: Sequence[Answer]) -> dict[int, Answer]:
+    """Return the answers to texts, by their numbers: that of the answer if it is right, else that of the same text."""
+    rows: dict[str, list[int]] = {}
+    for row, text in enumerate(texts):
+        rows.setdefault(text, []).append(row)
+    found: dict[int, Answer] = {}
+    for answer in answers:
+        same = rows.get(answer.text, [])
+        free = [row for row in same if row not in found]
+        if answer.row is not None and answer.row in same:
+            found[answer.row] = answer
+        elif free:
+            found[free[0]] = answer
+    return found
+
+
+def one_of_each(texts: Sequence[str], answers: Sequence[Answer]) -> set[int]:
+    """Return the first of each group of near copies, but those whose copies have answers; and all with an answer."""
+    found = set(matched(texts, answers))
+    seen = {near(answer.text) for answer in answers}
+    for row, text in enumerate(texts):
+        if text.strip() and (key := near(text)) not in seen:
+            seen.add(key)
+            found.add(row)
+    return found
+
+
+def labels_of_copies(answers: Sequence[Answer]) -> dict[int, Counter[str]]:
+    """Return how often near copies have each label."""
+    found: dict[int, Counter[str]] = {}
+    for answer in answers:
+        found.setdefault(near(answer.text), Counter()).update(answer.labels)
+    return found

@@ -1,0 +1,54 @@
+"""What is proposed for a text, as plain data for the page: by a model with its reasons, by names, or by an audit."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from textcls.classifier import Classifier
+from textcls.data_quality.label_audit import SuspectRow
+
+# Labels for which the tint of the text is sent, the most probable ones.
+TINTED: Final = 9
+
+
+def by_model(classifier: Classifier, text: str, shown: int) -> dict[str, Any]:
+    """Return the labels with their probabilities, and what each token of the first `shown` characters says of each."""
+    prediction = classifier.predict(text, explain=True)
+    explanation = prediction.explanation
+    assert explanation is not None
+    spans = [span for span in explanation.spans if span[1] <= shown]
+    return {
+        "by": "model",
+        "labels": [found._asdict() for found in prediction.top()],
+        "assigned": list(prediction.assigned),
+        "pieces": _pieces(text[:shown], spans),
+        "known": explanation.known[: len(spans)].tolist(),
+        "evidence": {
+            found.label: np.round(explanation.attribution(found.label).values[: len(spans)], 4).tolist()
+            for found in prediction.top(TINTED)
+        },
+    }
+
+
+def by_names(labels: Sequence[str]) -> dict[str, Any] | None:
+    """Return the labels whose names are nearest to the text, the nearest first; None where none is known."""
+    return {"by": "names", "labels": [{"label": label} for label in labels]} if labels else None
+
+
+def by_audit(suspect: SuspectRow) -> dict[str, Any]:
+    """Return the label that a row probably should have, its own, and the words behind the first."""
+    labels = [
+        {"label": suspect.suggested, "score": suspect.probability_suggested},
+        {"label": suspect.label, "score": suspect.probability},
+    ]
+    return {"by": "audit", "labels": labels, "words": list(suspect.words)}
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the text in pieces: what stands before a token and the token, in turn, and what stands behind the last."""
+    found, at = [], 0
+    for start, end in spans:
+        found += [text[at:start], text[start:end]]
+        at = end
+    return [*found, text[at:]]

@@ -1,0 +1,100 @@
+"""How many rows a model answers, how many of them right, and what that costs, threshold by threshold."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError
+from textcls.evaluation import intervals, selective_prediction
+from textcls.evaluation.selective_prediction import OperatingPoint
+
+Floats = NDArray[np.floating[Any]]
+Bools = NDArray[np.bool_]
+
+# Of so many parts of the rows, the surest first, the threshold is looked up.
+STEPS: Final = 40
+# Precisions that are asked for of systems that answer people.
+TARGETS: Final = (0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What rows cost, in any unit.
+
+    Attributes:
+        error: a wrong answer.
+        abstention: a row that is left to people.
+    """
+
+    error: float = 10.0
+    abstention: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.abstention < float("inf") and 0 <= self.error < float("inf")):
+            raise ConfigError("Costs are numbers of 0 or more.")
+
+    def of(self, point: OperatingPoint) -> float:
+        """Return what a row costs in the mean at a threshold."""
+        wrong, left = point.accepted - point.right, point.rows - point.accepted
+        return (self.error * wrong + self.abstention * left) / max(1, point.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """What thresholds do.
+
+    Attributes:
+        points: by falling threshold, from few rows that are answered to all.
+        targets: for each share of answers that shall be right, the lowest threshold that reaches it on these rows;
+            those that none reaches are left out.
+        costs: what was assumed of costs.
+        cheapest: the point of the lowest cost.
+    """
+
+    points: tuple[OperatingPoint, ...]
+    targets: tuple[tuple[float, OperatingPoint], ...]
+    costs: Costs
+    cheapest: OperatingPoint
+
+    @property
+    def all_answered(self) -> OperatingPoint:
+        """The point without a threshold."""
+        return self.points[-1]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "points": [self._point(point) for point in self.points],
+            "targets": [{"target": target, **self._point(point)} for target, point in self.targets],
+            "costs": {"error": self.costs.error, "abstention": self.costs.abstention},
+            "cheapest": self._point(self.cheapest),
+        }
+
+    def _point(self, point: OperatingPoint) -> dict[str, Any]:
+        precision = intervals.share(point.right, point.accepted) if point.accepted else None
+        return {
+            "threshold": point.threshold,
+            "accepted": point.accepted,
+            "right": point.right,
+            "coverage": point.coverage,
+            "precision": None if precision is None else precision.as_json(),
+            "cost": self.costs.of(point),
+        }
+
+
+def abstention(confidence: Floats, right: Bools, costs: Costs) -> Abstention:
+    """Return what thresholds do on rows of this confidence, of which some are answered right."""
+    falling = np.sort(confidence)[::-1]
+    last = np.unique(np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * len(falling)).astype(np.int64)) - 1
+    thresholds = dict.fromkeys([*falling[last[:-1]].tolist(), 0.0])
+    points = tuple(selective_prediction.at(threshold, confidence, right) for threshold in thresholds)
+    # None of all answered, which may be the cheapest, has a threshold above all scores.
+    none = OperatingPoint(1.0, len(confidence), 0, 0)
+    chosen = ((target, selective_prediction.choose(target, confidence, right)) for target in TARGETS)
+    targets = tuple((target, point) for target, (point, reached) in chosen if reached)
+    # Of equal costs the one that answers more.
+    candidates = [none, *points, *(point for _, point in targets)]
+    cheapest = min(candidates, key=lambda point: (costs.of(point), -point.accepted))
+    return Abstention(points, targets, costs, cheapest)

@@ -1,0 +1,141 @@
+"""Kinds of rows, and on which of them a model is weaker than on all others by more than chance.
+
+Each slice is held against all other rows by Fisher's exact test (1935), and the many tests by Holm's correction (1979).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls._util import optional_dependencies
+from textcls.evaluation import intervals
+from textcls.evaluation.intervals import Estimate
+from textcls.reporting.answers import Answer
+
+Bools = NDArray[np.bool_]
+
+# Of fewer rows, inside or outside, nothing is told; nor of more values of a column than these, the most frequent ones.
+LEAST_ROWS: Final = 20
+MOST_VALUES: Final = 20
+CHANCE: Final = 0.05
+LENGTH, SCRIPT, UNKNOWN = "length", "script", "unknown words"
+_MANY_UNKNOWN: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Rows of one kind.
+
+    Attributes:
+        kind: by what they are chosen: `length`, `script`, `unknown words`, or the name of a column, which is called
+            `column length` if that is its name.
+        name: which ones.
+        rows: how many.
+        accuracy: of them.
+        others: accuracy of all other rows.
+        p_value: how probable so large a difference would be by chance, corrected for the number of slices.
+    """
+
+    kind: str
+    name: str
+    rows: int
+    accuracy: Estimate
+    others: float
+    p_value: float
+
+    @property
+    def weak(self) -> bool:
+        """Whether the model is worse on them than elsewhere by more than chance."""
+        return self.accuracy.value < self.others and self.p_value < CHANCE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {"accuracy": self.accuracy.as_json(), "weak": self.weak}
+
+
+def slices(answers: Sequence[Answer], right: Bools, columns: Mapping[str, Sequence[object]]) -> tuple[Slice, ...]:
+    """Return all slices that are large enough, kind by kind.
+
+    Args:
+        answers: to each row.
+        right: whether it is right [rows].
+        columns: further columns of the rows, each value of which is a slice.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    values = {LENGTH: _lengths(answers), SCRIPT: [answer.script or "no letters" for answer in answers]}
+    values[UNKNOWN] = [_unknown(answer) for answer in answers]
+    # A column may be called as one of these is.
+    for name, column in columns.items():
+        values[f"column {name}" if name in values else name] = [str(value) for value in column]
+    found = [one for kind, names in values.items() for one in _of_kind(kind, names, right)]
+    return _corrected(found)
+
+
+def _lengths(answers: Sequence[Answer]) -> list[str]:
+    """Return the quarter of the lengths that each row is in, by its bounds."""
+    tokens = np.array([answer.tokens for answer in answers])
+    inner = np.unique(np.quantile(tokens, [0.25, 0.5, 0.75], method="lower"))
+    # A quarter ends with its bound; of texts all of one length there is only one.
+    quarter = np.searchsorted(inner, tokens, side="left")
+    names = {}
+    for number in np.unique(quarter).tolist():
+        own = tokens[quarter == number]
+        low, high = int(own.min()), int(own.max())
+        names[number] = f"{low:,} tokens" if low == high else f"{low:,} to {high:,} tokens"
+    return [names[number] for number in quarter.tolist()]
+
+
+def _unknown(answer: Answer) -> str:
+    if not answer.unknown:
+        return "none"
+    return "up to a quarter" if answer.unknown <= _MANY_UNKNOWN * answer.tokens else "more than a quarter"
+
+
+def _of_kind(kind: str, names: Sequence[str], right: Bools) -> list[Slice]:
+    of_row = np.array(names)
+    counts = Counter(names)
+    found = []
+    # Lengths stay in their order, all else stands by size.
+    order = (
+        list(dict.fromkeys(sorted(names, key=_first_number)))
+        if kind == LENGTH
+        else [n for n, _ in counts.most_common()]
+    )
+    for name in order[:MOST_VALUES]:
+        inside = of_row == name
+        rows, hits = int(inside.sum()), int(right[inside].sum())
+        others, other_hits = len(right) - rows, int(right.sum()) - hits
+        if rows < LEAST_ROWS or others < LEAST_ROWS:
+            continue
+        p_value = _fisher(hits, rows, other_hits, others)
+        found.append(Slice(kind, name, rows, intervals.share(hits, rows), other_hits / others, p_value))
+    return found
+
+
+def _first_number(name: str) -> int:
+    return int(name.split()[0].replace(",", ""))
+
+
+def _fisher(hits: int, rows: int, other_hits: int, others: int) -> float:
+    with optional_dependencies.needed_by("A test of slices"):
+        from scipy.stats import fisher_exact
+    table = np.array([[hits, rows - hits], [other_hits, others - other_hits]])
+    return float(fisher_exact(table).pvalue)
+
+
+def _corrected(found: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Return slices with the p-values of Holm: the smallest of m counts m times, the next m - 1 times, and so on."""
+    order = sorted(range(len(found)), key=lambda i: found[i].p_value)
+    values, largest = [1.0] * len(found), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, found[i].p_value * (len(found) - rank)))
+        values[i] = largest
+    return tuple(
+        Slice(one.kind, one.name, one.rows, one.accuracy, one.others, p) for one, p in zip(found, values, strict=True)
+    )

@@ -1,0 +1,86 @@
+"""What `textcls train` leaves beside a model on request: its list of words, and models of resampled rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from textcls import stability
+from textcls._util.atomic_write import atomic_write
+from textcls.classifier import Classifier
+from textcls.data import Labelled, LabelledSets
+from textcls.errors import ConfigError
+from textcls.lexicon import terms
+from textcls.lexicon.table import lexicon
+from textcls_training.data.resampling import resampled
+
+if TYPE_CHECKING:
+    from textcls_training.training_report import TrainReport
+
+Rows = Labelled | LabelledSets
+# rows, the model file, options -> what came of it
+Train = Callable[[Any, Path, dict[str, Any]], "TrainReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideModel:
+    """What is wanted beside a model.
+
+    Attributes:
+        keep_words: the words, pairs and pieces that it knows (`textcls.lexicon`).
+        resamples: so many models of rows that count a little differently (`textcls.stability`).
+    """
+
+    keep_words: bool
+    resamples: int
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to write."""
+        return self.keep_words or self.resamples > 0
+
+    def check(self, unlabelled: Sequence[object], from_state: Path | None) -> None:
+        """Refuse what cannot be trained on rows of other weights.
+
+        Raises:
+            ConfigError: resamples are wanted where a model learns from more than its rows.
+        """
+        other = "--unlabelled" if unlabelled else "--from" if from_state is not None else None
+        if self.resamples and other is not None:
+            raise ConfigError(
+                f"--resamples weighs the rows of DATA at random, and {other} is more than these; leave one out."
+            )
+
+    def outputs(self, model: Path) -> list[Path]:
+        """Return which files and folders will be written."""
+        return [terms.beside(model)] if self.keep_words else []
+
+    def write(self, rows: Rows, model: Path, settings: dict[str, Any], train: Train) -> None:
+        """Write it, for a model that was trained on `rows`."""
+        if self.keep_words:
+            self._write_words(rows, model)
+        if self.resamples:
+            self._write_resamples(rows, stability.beside(model), settings, train)
+
+    def _write_resamples(self, rows: Rows, folder: Path, settings: dict[str, Any], train: Train) -> None:
+        # Those of an earlier training with more of them would be taken for models of these rows.
+        for path in folder.glob("*.onnx"):
+            if path.stem.isdecimal() and int(path.stem) > self.resamples:
+                path.unlink()
+        for k in range(1, self.resamples + 1):
+            folder.mkdir(exist_ok=True)
+            seed = settings["seed"] + k
+            again = replace(rows, weights=resampled(rows.weights, len(rows.texts), seed))
+            if train(again, folder / f"{k}.onnx", {**settings, "seed": seed}).interrupted:
+                return
+
+    @staticmethod
+    def _write_words(rows: Rows, model: Path) -> None:
+        classifier = Classifier.load(model)
+        if not classifier.graph.has_rows:
+            click.echo(f"Warning: {model} has no weights of words, so that no list of words was kept.", err=True)
+            return
+        with atomic_write(terms.beside(model)) as file:
+            file.write(lexicon(classifier, rows.texts).as_list().encode())

@@ -1,0 +1,79 @@
+"""What a model file keeps of the answers to its held-out rows, and of the words that it may meet.
+
+The file of a model that was fitted on all rows knows every word of them, but those that pruning left out. What share of
+the tokens of a new row it will not know is therefore measured as if each row had been left out in turn: a word that
+stands in one row alone would be unknown there. Counted by tokens of a stream, this is the estimate of Good (1953) and
+Turing of what has not been seen; by rows, it counts a word that a text repeats as the text does.
+
+Shapes: R rows, N tokens of them, U types.
+"""
+
+import math
+
+import numpy as np
+
+from textcls.artifact import HELD_OUT
+from textcls.drift.summary import DIGITS, HeldOutSummary, UnknownShare
+from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.export.save import Tables
+from textcls_training.export.tables import LookupTables
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.models.calibration import LabelSetCalibration
+from textcls_training.models.ensemble import TrainedModel
+
+
+def held_out_summary(
+    selected: SelectionResult, model: TrainedModel, corpus: Corpus, tables: Tables
+) -> dict[str, dict[str, object]]:
+    """Return what the metadata of the training tell besides; nothing of several labels, or without held-out rows.
+
+    Args:
+        selected: with the answers to the held-out rows.
+        model: the trained model.
+        corpus: the texts that it was trained on.
+        tables: what its file reads.
+    """
+    if isinstance(selected.calibration, LabelSetCalibration) or not len(selected.validation):
+        return {}
+    unknown = None
+    if isinstance(tables, LookupTables):
+        known_U = tables.knows(corpus.types)
+        alone_U = in_one_row(corpus)
+        if model.vector_view is not None:
+            alone_U &= model.vector_view.space.encode(corpus).row_of_type == 0
+        unknown = unknown_share(corpus, ~known_U | alone_U)
+    probabilities = selected.calibration.probabilities(selected.logits)
+    return {HELD_OUT: HeldOutSummary.of(probabilities, selected.labels, corpus.lengths(), unknown).to_json()}
+
+
+def in_one_row(corpus: Corpus) -> Bools:
+    """Return which types [U] stand in one row alone, earlier texts included."""
+    first_U, last_U = np.full(len(corpus.types), -1), np.full(len(corpus.types), -1)
+    before = 0
+    for part in corpus.parts():
+        row_N = before + _rows(part)
+        # Of a type that comes again, the assignment that comes last stands.
+        here_U = np.full(len(corpus.types), -1)
+        here_U[part.token[::-1]] = row_N[::-1]
+        first_U = np.where(first_U < 0, here_U, first_U)
+        last_U[part.token] = row_N
+        before += len(part)
+    alone_U: Bools = (first_U >= 0) & (first_U == last_U)
+    return alone_U if corpus.earlier is None else alone_U & (corpus.earlier.count == 0)
+
+
+def unknown_share(corpus: Corpus, unknown_U: Bools) -> UnknownShare:
+    """Return the share of the tokens of given types, with its standard error as that of a ratio over rows."""
+    parts = [np.bincount(_rows(part)[unknown_U[part.token]], minlength=len(part)) for part in corpus.parts()]
+    unknown_R: Int64 = np.concatenate([np.zeros(0, np.int64), *parts])
+    tokens_R = corpus.lengths()
+    tokens = int(tokens_R.sum())
+    share = int(unknown_R.sum()) / tokens
+    error = math.sqrt(float(((unknown_R - share * tokens_R) ** 2).sum())) / tokens
+    return UnknownShare(round(share, DIGITS), round(error, DIGITS))
+
+
+def _rows(corpus: Corpus) -> Int64:
+    """Return the row of each token [N]."""
+    return np.repeat(np.arange(len(corpus)), corpus.lengths())

@@ -1,0 +1,109 @@
+"""Learning in a process of its own, so that the page goes on meanwhile. It ends when the one that asked has ended."""
+
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Lock
+from typing import Any, Final
+
+from textcls.errors import SurroundingsError, TextclsError
+from textcls.labelling.answers import Answer
+from textcls.labelling.learner import Learned
+
+# How much it lets other processes go first.
+_NICE: Final = 5
+# Seconds that it has to leave by itself: in the middle of a training it does not look up.
+_LEAVE: Final = 2.0
+
+
+class LearningProcess:
+    """A learner whose work another process does, which is started anew if it dies."""
+
+    def __init__(self, texts: Sequence[str], *, several: bool) -> None:
+        """Learn from answers to `texts`; a text may have `several` labels, or one."""
+        self._texts, self._several = texts, several
+        self._lock, self._closed = Lock(), False
+        self._process: BaseProcess | None = None
+        self._folder: Path | None = None
+        self._connection: Connection[Any, Any] | None = None
+
+    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+        """Learn from answers: what `Learner.learn` says, whose errors it raises."""
+        connection = self._connected()
+        try:
+            connection.send((list(labels), list(answers)))
+            found = connection.recv()
+        except (EOFError, OSError) as error:
+            self._end()
+            raise SurroundingsError(
+                "The process that trains ended unexpectedly, perhaps for lack of memory. No answer is lost; the next "
+                "answers try again."
+            ) from error
+        if isinstance(found, TextclsError):
+            raise found
+        assert isinstance(found, Learned)
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._closed = True
+        self._end()
+
+    def _connected(self) -> "Connection[Any, Any]":
+        with self._lock:
+            if self._closed:
+                raise SurroundingsError("Labelling has ended.")
+            if self._connection is None:
+                # Spawned: a forked copy of a process with threads may hang.
+                context = get_context("spawn")
+                self._connection, theirs = context.Pipe()
+                self._folder = Path(mkdtemp(prefix="textcls-label-"))
+                arguments = theirs, self._folder, self._texts, self._several
+                self._process = context.Process(target=_work, args=arguments, daemon=True, name="learning")
+                self._process.start()
+                theirs.close()
+            return self._connection
+
+    def _end(self) -> None:
+        with self._lock:
+            process, self._process = self._process, None
+            folder, self._folder = self._folder, None
+            connection, self._connection = self._connection, None
+        if process is not None:
+            process.terminate()
+            process.join(_LEAVE)
+            process.kill()
+            process.join()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if connection is not None:
+            connection.close()
+
+
+def _work(connection: "Connection[Any, Any]", folder: Path, texts: Sequence[str], several: bool) -> None:
+    """Answer until nobody asks any more: the end of the other side, however it came, closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
+    try:
+        from textcls_training.labelling.learn import Learning
+
+        learning = Learning(texts, folder, several=several)
+        with suppress(EOFError, OSError):
+            while True:
+                labels, answers = connection.recv()
+                try:
+                    found: Learned | TextclsError = learning.learn(labels, answers)
+                except TextclsError as error:
+                    found = error
+                connection.send(found)
+    finally:
+        # Whoever asked removes the folder, unless they were killed.
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""What a model file says of itself and of its training."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from textcls.artifact import LABELS_WRITTEN, ModelInfo
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.metrics import ClassificationReport
+from textcls_training.config.resolve import LabelWeights
+from textcls_training.distillation.run import DistillationOutcome
+from textcls_training.export.heads.scoring_head import empty_text_logits
+from textcls_training.export.versions import versions
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.validation import LabelSetValidation
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
+from textcls_training.models.vectors_report import VectorsReport
+from textcls_training.preparing import Task
+from textcls_training.training_report import HeldOut
+
+
+def model_info(
+    task: Task,
+    names: Sequence[str],
+    outcome: DistillationOutcome,
+    held_out: HeldOut,
+    rows: int,
+    vectors: VectorsReport | None,
+) -> ModelInfo:
+    """Return what the file says of itself. The names of its keys stay from version to version."""
+    selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
+    given, linear, learned = task.given, task.config.head == "linear", task.learned
+    return ModelInfo(
+        labels=tuple(names),
+        bias=empty_text_logits(model) if linear else (0.0,) * len(names),
+        temperature=selected.calibration.temperature,
+        **_task(selected.calibration),
+        max_tokens=config.max_tokens,
+        features=config.features,
+        model=asdict(config.model),
+        text_columns=given.text_columns,
+        label_column=given.label_column,
+        training={
+            "rows": rows,
+            "data_sha256": given.sha256(),
+            "seed": config.seed,
+            "epochs": selected.epochs,
+            "scheduled_epochs": config.epochs,
+            "class_weight": _told(config.class_weight, names),
+            "rationales": sum(map(bool, given.rationales or ())),
+            "shares": [round(weight, 6) for weight in model.ensemble_weights],
+            "gate": model.gate,
+            "optim": asdict(config.optim),
+            **({"shards": config.shards} if config.shards > 1 else {}),
+            "held_out_rows": len(selected.validation),
+            **_held_out(selected, held_out.report),
+            **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
+            "versions": versions(),
+            **({"interrupted": True} if selected.interrupted else {}),
+            **({"continued": learned.metadata()} if learned is not None else {}),
+            **({"distillation": outcome.metadata} if outcome.metadata else {}),
+            **({"vectors": asdict(vectors)} if vectors else {}),
+            **({"parts": _parts(selected.calibration)} if not linear else {}),
+        },
+    )
+
+
+def _task(calibration: AnyCalibration) -> dict[str, Any]:
+    """Return what the file says of its task, where a text may have several labels; nothing where it has one."""
+    if not isinstance(calibration, LabelSetCalibration):
+        return {}
+    return {
+        "task": "multi-label",
+        "format_version": 2,
+        "scale": calibration.scale,
+        "shift": calibration.shift,
+        "thresholds": calibration.thresholds,
+    }
+
+
+def _parts(calibration: AnyCalibration) -> list[float]:
+    """Return how much each view, and the spelling, counts in the vector of a text."""
+    return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
+
+
+def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
+    return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
+
+
+def _held_out(selected: SelectionResult, report: ClassificationReport | LabelSetReport) -> dict[str, float | None]:
+    """Return what the file says of the validation rows."""
+    if isinstance(selected.validation, LabelSetValidation) and isinstance(report, LabelSetReport):
+        if not report.rows:
+            return dict.fromkeys(("held_out_break_even", "held_out_micro_f1", "held_out_macro_f1"))
+        return {
+            "held_out_break_even": round(selected.validation.score(selected.logits).accuracy, 6),
+            "held_out_micro_f1": round(report.micro_f1, 6),
+            "held_out_macro_f1": round(report.macro_f1, 6),
+        }
+    right = selected.logits.argmax(1) == selected.labels
+    return {"held_out_accuracy": round(float(right.mean()), 6) if len(right) else None}

@@ -1,0 +1,162 @@
+"""What a training begins with: labelled texts that are counted, split and encoded, and how to train on them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from textcls._util.spill import Spill
+from textcls.errors import ConfigError, InputError
+from textcls.evaluation import metrics
+from textcls_training.config.memory import spill_of
+from textcls_training.config.resolve import ResolvedConfig, chosen_impl, resolve
+from textcls_training.config.settings import TrainConfig
+from textcls_training.continuing import Continuation
+from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import MOST_TYPES, Corpus
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.english import english, english_if_few_rows
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import masks_of
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.device import fuses_metric_scores
+from textcls_training.fit.interrupt import Stop
+from textcls_training.state.rehearsal import NO_PART
+from textcls_training.vectors.file import load
+from textcls_training.vectors.word_vectors import WordVectors
+
+
+class Task(NamedTuple):
+    """What a run was told, as of `run`; `earlier` is what it goes on from, whose rows are then part of `given`."""
+
+    given: LabelledTexts
+    output: Path
+    config: TrainConfig
+    valid: LabelledTexts | None
+    unlabelled: UnlabelledTexts | None
+    callback: Callback
+    stop: Stop
+    earlier: Continuation | None
+
+    @property
+    def learned(self) -> Continuation | None:
+        """The training before, if what it has learned is begun with."""
+        return None if self.earlier is None or self.earlier.anew else self.earlier
+
+    @property
+    def rows(self) -> int:
+        """How many rows there ever were."""
+        return len(self.given.texts) if self.earlier is None else self.earlier.rows
+
+    @property
+    def keeps_fits(self) -> bool:
+        """Whether a state holds what fits have learned: where it does not hold all rows."""
+        return self.learned is not None or len(self.given.texts) > self.config.rehearsal_rows
+
+
+class Prepared(NamedTuple):
+    """What a training begins with.
+
+    Attributes:
+        names: the labels, in the order of their numbers.
+        dataset: all rows.
+        splits: the train-valid splits.
+        part: which of these holds out each row.
+        resolved: how it is trained.
+    """
+
+    names: Sequence[str]
+    dataset: Dataset
+    splits: Sequence[Split]
+    part: Int64
+    resolved: ResolvedConfig
+
+
+def prepare(task: Task, *, answered: bool) -> Prepared:
+    """Count, split and resolve. `answered` says that somebody else than the model answers unlabelled texts."""
+    given, config, learned = task.given, task.config, task.learned
+    if given.label_sets is not None:
+        metrics.require()
+    if config.head == "prototypes" and given.label_sets is not None:
+        raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
+    names = given.label_names() if learned is None else learned.names
+    if config.head == "prototypes":
+        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
+
+        check_support_rows(given.labels)
+    spill = spill_of(config.max_memory, task.output)
+    if learned is None:
+        dataset, splits, part = _datasets(given, task.valid, names, config.max_tokens, spill)
+    else:
+        dataset, splits, part = learned.datasets(task.valid, spill)
+    _tell_of_rare_tokens(dataset.corpus, task.callback)
+    resolved = _resolved(config, given, dataset, names, answered=answered)
+    return Prepared(names, dataset, splits, part, resolved if learned is None else learned.resolved(resolved, dataset))
+
+
+def _datasets(
+    given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int, spill: Spill
+) -> tuple[Dataset, list[Split], Int64]:
+    """Return all training rows; the train-valid splits: one with `valid`, or else parts of the training rows; and which
+    split holds out each row.
+    """
+    validation = None if valid is None else Dataset.of(valid, names, max_tokens, spill)
+    dataset = Dataset.of(given, names, max_tokens, spill)
+    if not len(dataset.corpus.token):
+        raise InputError("No training text contains a word or symbol; is this the right text column?")
+    part = np.full(len(given.texts), NO_PART)
+    if validation is not None:
+        return dataset, [Split(dataset, validation)], part
+    masks = list(masks_of(dataset.corpus.hash, dataset.labels))
+    for i, mask in enumerate(masks):
+        part[mask] = i
+    return dataset, [dataset.split(mask) for mask in masks], part
+
+
+def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:
+    """Say what is approximate where there are very many different tokens."""
+    if corpus.has_rare:
+        lost = corpus.type_counts()[0] / len(corpus.token)
+        callback.note(
+            f"There are more than {MOST_TYPES:,} different tokens. The {len(corpus.types) - 1:,} most frequent are "
+            f"learned; the others, {lost:.1%} of all tokens, are passed over."
+        )
+
+
+def _resolved(
+    config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], *, answered: bool
+) -> ResolvedConfig:
+    vectors = _vectors(config, dataset, answered=answered)
+    impl = chosen_impl(config, rationales=dataset.rationale is not None)
+    resolved = resolve(
+        config,
+        given.texts,
+        len(dataset.corpus.token),
+        len(names),
+        label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
+        fused_metric=impl == "reference" and fuses_metric_scores(config.device),
+        vectors=vectors,
+        names=names,
+        impl=impl,
+    )
+    return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
+
+
+def _vectors(config: TrainConfig, dataset: Dataset, *, answered: bool) -> WordVectors | None:
+    """Return the vectors that are asked for; unasked, those that suit the rows, if nobody else knows more.
+
+    A student of a teacher, or of somebody's probabilities, learns more from these `answered` texts than from vectors,
+    and beside them loses: held-out rows then prefer the model of the labels alone, which vectors make better.
+    """
+    match config.vectors:
+        case Path() as path:
+            return load(path)
+        case "english":
+            return english()
+        case None if config.beside_vectors() is None and not answered:
+            return english_if_few_rows(dataset.corpus)
+        case _:
+            return None

@@ -1,0 +1,134 @@
+"""Trials: some rows and a configuration are trained, and the model is measured on rows that it has not seen.
+
+The audit of labels, ablations and tuning are made of these; `textcls.jobs` does them, in this process, in several or on
+a cluster. A training has the same bytes wherever it runs, so a trial has the same result.
+
+Shapes: R rows.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from textcls.classifier import Classifier
+from textcls.jobs import Crew, Failed
+from textcls_training import pipeline
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.split import part_of_rows
+from textcls_training.pipeline import TrainingRun
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Which rows are learned from, and which are held out, by their numbers."""
+
+    train: Int64
+    held_out: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A training to be measured.
+
+    Attributes:
+        name: how a person knows it, and no other trial beside it.
+        config: how it is trained.
+        fold: the number of its fold.
+    """
+
+    name: str
+    config: TrainConfig
+    fold: int = 0
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trial that was trained.
+
+    Attributes:
+        trial: which.
+        run: what the training found out.
+        classifier: the saved model, loaded.
+        train: the rows that it has learned from.
+        held_out: the others.
+        content: of the model file.
+        seconds: that the training took.
+        cpu_seconds: of the processor, over all its threads.
+    """
+
+    trial: Trial
+    run: TrainingRun
+    classifier: Classifier
+    train: LabelledTexts
+    held_out: LabelledTexts
+    content: bytes
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trials(Generic[Result]):
+    """What workers do with each trial.
+
+    Attributes:
+        given: all rows.
+        folds: of these.
+        measure: returns what is wanted of a trained one; a function of a module, as it goes to other processes.
+    """
+
+    given: LabelledTexts
+    folds: Sequence[Fold]
+    measure: Callable[[Trained], Result]
+
+    def ready(self) -> Callable[[Trial], Result]:
+        """Return what trains and measures."""
+        return self._result
+
+    def _result(self, trial: Trial) -> Result:
+        fold = self.folds[trial.fold]
+        train, held_out = self.given.only(fold.train.tolist()), self.given.only(fold.held_out.tolist())
+        with TemporaryDirectory(prefix="textcls-trial-") as folder:
+            path = Path(folder) / "model.onnx"
+            start, start_cpu = time.perf_counter(), time.process_time()
+            run = pipeline.run(train, path, trial.config)
+            seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
+            content, classifier = path.read_bytes(), Classifier.load(path)
+        return self.measure(Trained(trial, run, classifier, train, held_out, content, seconds, cpu_seconds))
+
+
+def results(crew: Crew[Trial, Result], trials: Sequence[Trial]) -> Iterator[tuple[Trial, Result]]:
+    """Yield each trial with its result, in the order in which they end.
+
+    Raises:
+        TextclsError: a training failed; that of the trial.
+    """
+    for outcome in crew(trials):
+        if isinstance(outcome, Failed):
+            raise outcome.error
+        yield outcome.job, outcome.result
+
+
+def folds_of(given: LabelledTexts, parts: int, within: Int64 | None = None) -> list[Fold]:
+    """Return folds that hold out each row once: within a label parts are alike, and copies of a text are in one part.
+
+    Args:
+        given: all rows.
+        parts: how many.
+        within: the numbers of the rows that there are; all by default.
+    """
+    within_R = np.arange(len(given.texts)) if within is None else within
+    part_R = part_of_rows(given.only(within_R.tolist()), parts)
+    return [Fold(within_R[part_R != part], within_R[part_R == part]) for part in range(parts)]

@@ -1,0 +1,185 @@
+"""`textcls tune`: options that suit given rows, and what they bring on rows that the choice has not seen."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from textcls import __version__
+from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.cli import INTERRUPTED
+from textcls.cli.options import (
+    PATH,
+    Reading,
+    data_argument,
+    engine_options,
+    html_option,
+    new_label_column_option,
+    new_text_column_option,
+    once,
+    reading_options,
+    target_options,
+)
+from textcls.cli.showing import show_found
+from textcls.data import LabelledSets, TargetOptions, read_labelled
+from textcls.display.terminal.progress import progress_on
+from textcls.errors import ConfigError
+from textcls.jobs import engine
+from textcls.jobs.engines import EngineName
+from textcls_training.cli import labelled_texts_of
+from textcls_training.cli_options import OF_ONE_TRAINING, train_options
+from textcls_training.config.settings import OPTIONS
+
+optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
+
+TRIALS: Final = 24
+_OUTPUT: Final = Path("textcls.toml")
+# What rows that are labelled alone do not have, and what is of one model rather than of rows.
+_LEFT_OUT: Final = (
+    "teacher", "unlabelled_rows", "unlabelled_weight", "rationale_weight", "rehearsal_rows", "head", "keep_texts",
+    "example", "target_precision", "target_recall",
+)  # fmt: skip
+# How `textcls train` is told to read the same rows.
+_OF_READING: Final = (
+    "text_columns", "label_column", "format", "encoding", "delimiter", "no_quotes", "no_header", "sheet", "on_error",
+)  # fmt: skip
+
+
+@click.command(epilog="Example: textcls tune tickets.csv --seconds 300 && textcls train tickets.csv")
+@data_argument
+@click.option(
+    "--output", "-o", type=PATH, default=_OUTPUT, show_default=True, help="Settings to write, for train --config."
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    help=f"Settings to try in each search.  [default: {TRIALS}; with --seconds as many as there is time]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Begin no trials that would end after this time; the first four are always judged.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["accuracy", "macro-f1"]),
+    default="accuracy",
+    show_default=True,
+    help="What is to become better.",
+)
+@click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds that judge a trial.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 10),
+    help="In how many parts the rows are held out, in turn, to judge a choice made without them; 1 holds out a fifth.  "
+    "[default: 3; 1 from 10,000 rows on]",
+)
+@click.option(
+    "--storage",
+    type=PATH,
+    metavar="FILE",
+    help="Journal of the trials, from which the same command goes on.  [default: OUTPUT with the suffix .journal]",
+)
+@engine_options()
+@html_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@new_text_column_option
+@new_label_column_option
+@train_options(*_LEFT_OUT, *OF_ONE_TRAINING)
+@target_options
+@reading_options
+def tune(
+    data: tuple[Path, ...],
+    output: Path,
+    trials: int | None,
+    seconds: float | None,
+    measure: str,
+    folds: int,
+    rounds: int | None,
+    storage: Path | None,
+    workers: int | None,
+    engine_name: EngineName,
+    html: Path | None,
+    as_json: bool,
+    text_columns: tuple[str, ...],
+    label_column: str | None,
+    targets: TargetOptions,
+    reading: Reading,
+    **settings: Any,
+) -> None:
+    """Find options of textcls train that suit the rows of DATA, and write those to train with.
+
+    Rates, epochs, sizes and features are searched; options that are given stay as they are. Each search is judged by
+    rows that it has not seen, beside the defaults; unless it is better beyond chance, the defaults are what is written.
+    The result is the same for any number of workers, and an interrupted search goes on where it stopped.
+    """
+    from textcls_training.tuning import run, settings_file, showing
+    from textcls_training.tuning.run import Settings
+
+    storage = storage or output.with_suffix(".journal")
+    once(data)
+    for path in (output, storage, *([html] if html else [])):
+        check_not_an_input(path, data)
+        check_output_path(path)
+    settings_file.check(output)
+    rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad, targets=targets)
+    reading.say(rows.notes)
+    reading.say_skipped()
+    if isinstance(rows, LabelledSets):
+        raise ConfigError("Options are tuned where each row has one label, and these rows may have several.")
+    how = Settings(
+        trials=trials or (None if seconds is not None else TRIALS),
+        seconds=seconds,
+        folds=folds,
+        rounds=rounds,
+        measure="macro_f1" if measure == "macro-f1" else "accuracy",
+        told=_told(settings),
+    )
+    who = engine(engine_name, workers, lambda note: reading.say([note]))
+    try:
+        with progress_on(Console(stderr=True, quiet=reading.quiet), "trials", transient=True) as progress:
+            found = run.tune(labelled_texts_of(rows, targets), how, storage, progress, who)
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted; {storage} keeps what was found, and the same command goes on from there.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    settings_file.write(output, found, _reading_of_these_rows())
+    name = ", ".join(path.name for path in data)
+    show_found(
+        found,
+        html=html,
+        as_json=as_json,
+        line=showing.verdict(found),
+        page=lambda: showing.page(found, f"Options for {name}", f"textcls {__version__}, {date.today().isoformat()}"),
+        report=lambda _width: showing.tuning_report(found),
+    )
+    if not as_json:
+        click.echo(f"Settings -> {output}. Next: textcls train {' '.join(map(str, data))} --config {output}")
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source not in (None, ParameterSource.DEFAULT)
+
+
+def _told(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of training that were given, as a command line takes them."""
+    told = {
+        name: value for name, value in settings.items() if name in OPTIONS and _is_given(name) and value is not None
+    }
+    if "ngrams" in told:
+        told["ngrams"] = ",".join(map(str, told["ngrams"])) or "none"
+    return {name: str(value) if isinstance(value, Path) else value for name, value in told.items()}
+
+
+def _reading_of_these_rows() -> dict[str, Any]:
+    """Return the options given that say how rows are read, by their names in a file of settings."""
+    from textcls.cli.settings import key_of
+
+    context = click.get_current_context()
+    keys = {option.name: key_of(option) for option in context.command.params}
+    given = {name: context.params[name] for name in _OF_READING if name in context.params and _is_given(name)}
+    return {keys[name]: list(value) if isinstance(value, tuple) else value for name, value in given.items()}

@@ -1,0 +1,336 @@
+"""Tuning: searches side by side, and in the end rows that none of their choices has seen.
+
+What a search says of its own choice is too good: it is the best of many, and some of them were lucky. So each of
+`rounds` parts of the rows is held out from a search of its own, and answered by a model of the defaults and by one of
+that search's choice, both trained on the other rows (nested cross-validation; Varma and Simon 2006, Cawley and Talbot
+2010). One more search, on all rows, makes the choice that is told. Of many rows one part is enough, and the choice made
+without it is told.
+
+Shapes: N rows that are judged in the end.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+from textcls import __version__
+from textcls.comparison.paired import Agreement, Bootstrap
+from textcls.display.terminal.progress import Progress
+from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.evaluation import metrics
+from textcls.jobs import HERE, Crew, Engine, Failed
+from textcls_training.config.settings import TrainConfig, from_options
+from textcls_training.data.arrays import Int64
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.trials import Fold, Trained, Trial, Trials, folds_of, results
+from textcls_training.tuning import storage
+from textcls_training.tuning.report import TriedOptions, TuneReport
+from textcls_training.tuning.search import Job, Proposal, Search
+from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
+
+Measure = Literal["accuracy", "macro_f1"]
+# Of fewer rows nothing could be told.
+LEAST_ROWS: Final = 60
+# From so many rows on one part of `PARTS` is held out, and tells enough.
+MANY_ROWS: Final = 10_000
+ROUNDS, PARTS = 3, 5
+# What judging takes, of the time of a batch.
+_JUDGING: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to tune.
+
+    Attributes:
+        trials: proposals of each search; None for as many as there is time.
+        seconds: after so many no further batch begins; None for no end.
+        folds: that judge a proposal.
+        rounds: how many parts of the rows are held out in turn; None for a number that suits the rows.
+        measure: what is to become better.
+        told: options of training that are given.
+    """
+
+    trials: int | None = 24
+    seconds: float | None = None
+    folds: int = 3
+    rounds: int | None = None
+    measure: Measure = "accuracy"
+    told: Mapping[str, Any]
+
+
+class Answers(NamedTuple):
+    """What a model says of its held-out rows: their labels by its mind, and figures of these."""
+
+    labels: list[str]
+    figures: dict[str, float]
+
+
+def answers(trained: Trained) -> Answers:
+    """Let a model answer its held-out rows."""
+    found = [one.label for one in trained.classifier.predict(trained.held_out.texts)]
+    names = sorted({*found, *trained.held_out.labels})
+    number = {name: i for i, name in enumerate(names)}
+    one_hot_NC = np.eye(len(names))[[number[label] for label in found]]
+    right_N = np.array([number[label] for label in trained.held_out.labels], np.int64)
+    report = metrics.report(one_hot_NC, right_N, names)
+    return Answers(found, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """A search, its rows, and the rows that are held out from it.
+
+    Attributes:
+        search: the search.
+        rows: what it knows.
+        held_out: what judges its choice; None for all rows, which no others could judge.
+        first_fold: the number of its first fold among all.
+        usual: what training takes by itself for its rows.
+    """
+
+    search: Search
+    rows: Int64
+    held_out: Int64 | None
+    first_fold: int
+    usual: Mapping[str, float]
+
+
+class Tuning:
+    """One run; see `tune`."""
+
+    def __init__(
+        self, given: LabelledTexts, settings: Settings, kept: storage.Storage, engine: Engine, progress: Progress
+    ) -> None:
+        self.given, self.settings, self.engine, self.progress = given, settings, engine, progress
+        self.space = space_of(given, settings.told, macro_f1=settings.measure == "macro_f1")
+        self.folds: list[Fold] = []
+        self.arenas = [self._arena(number, fold, kept) for number, fold in enumerate(rounds_of(given, settings.rounds))]
+        self.trainings, self._start = 0, time.monotonic()
+
+    def _arena(self, number: int, fold: Fold, kept: storage.Storage) -> Arena:
+        held_out = fold.held_out if len(fold.held_out) else None
+        name = "all rows" if held_out is None else f"without part {number + 1}"
+        first = len(self.folds)
+        self.folds += folds_of(self.given, self.settings.folds, fold.train)
+        seed = from_options(self.settings.told).seed
+        search = Search(number, name, kept.study(name), self.space, self.settings.folds, seed)
+        rows = self.given.only(fold.train.tolist())
+        return Arena(search, fold.train, held_out, first, usual_values(rows, self.settings.told))
+
+    def run(self) -> TuneReport:
+        """Search, judge, and return what was found."""
+        judging = [Fold(arena.rows, arena.held_out) for arena in self.arenas if arena.held_out is not None]
+        work = Trials(self.given, [*self.folds, *judging], answers)
+        with self.engine.hired(work) as crew:
+            self._search(crew)
+            self.progress.phase("Judging", 2 * len(judging))
+            found = self._judge(crew)
+        return self._report(found)
+
+    # Searching
+
+    def _search(self, crew: Crew[Trial, Answers]) -> None:
+        most = self.settings.trials
+        judged = min(len(arena.search.judged(most)) for arena in self.arenas)
+        self.progress.phase("Searching", len(self.arenas) * (most or 0))
+        self.progress.step(len(self.arenas) * judged)
+        longest = 0.0
+        while most is None or judged < most:
+            start = time.monotonic()
+            if judged and self._is_late(start + (1 + _JUDGING) * longest):
+                return
+            self._batch(crew, most)
+            judged = min(len(arena.search.judged(most)) for arena in self.arenas)
+            longest = max(longest, time.monotonic() - start)
+
+    def _is_late(self, moment: float) -> bool:
+        """Whether the time is up at that moment."""
+        seconds = self.settings.seconds
+        return seconds is not None and moment - self._start > seconds
+
+    def _batch(self, crew: Crew[Trial, Answers], most: int | None) -> None:
+        """Let each search propose, and judge the proposals fold by fold."""
+        batches = [(arena, arena.search.propose(most or 2**31)) for arena in self.arenas]
+        for fold in range(self.settings.folds):
+            jobs = {
+                Job(arena.search.number, proposal.number, fold): self._trial(arena, proposal, fold)
+                for arena, proposals in batches
+                for proposal in proposals
+                if proposal.is_open
+            }
+            self._ask(crew, jobs)
+            for arena, proposals in batches:
+                for proposal in filter(lambda one: one.is_open, proposals):
+                    arena.search.judge(proposal, fold)
+        for arena, proposals in batches:
+            self._check_defaults(proposals)
+            arena.search.finish(proposals)
+            self.progress.step(len(proposals))
+        best = self.arenas[-1].search.best(most)
+        self.progress.note(f"best so far {best.value:.2%}, proposal {best.number + 1}")
+
+    def _ask(self, crew: Crew[Trial, Answers], jobs: Mapping[Job, Trial]) -> None:
+        """Train what no earlier run has, and keep what comes of it."""
+        searches = [arena.search for arena in self.arenas]
+        job_of = {trial.name: job for job, trial in jobs.items() if searches[job.search].known(job) is None}
+        for outcome in crew([trial for job, trial in jobs.items() if trial.name in job_of]):
+            job = job_of[outcome.job.name]
+            self.trainings += 1
+            if not isinstance(outcome, Failed):
+                searches[job.search].keep(job, outcome.result.figures[self.settings.measure])
+            elif isinstance(outcome.error, SurroundingsError):
+                raise outcome.error
+            else:
+                searches[job.search].keep(job, str(outcome.error))
+
+    def _trial(self, arena: Arena, proposal: Proposal, fold: int) -> Trial:
+        name = f"{arena.search.name}, proposal {proposal.number + 1}, fold {fold + 1}"
+        return Trial(name, self._config(arena, proposal.chosen), arena.first_fold + fold)
+
+    def _config(self, arena: Arena, chosen: Mapping[str, Any]) -> TrainConfig:
+        return from_options({**self.settings.told, **options_of(self.space, chosen, arena.usual)})
+
+    @staticmethod
+    def _check_defaults(proposals: Sequence[Proposal]) -> None:
+        """Refuse rows on which the defaults cannot be trained."""
+        for one in proposals:
+            if one.number == 0 and one.error is not None:
+                raise InputError(f"Some of the rows alone cannot be trained on: {one.error}")
+
+    # Judging
+
+    def _judge(self, crew: Crew[Trial, Answers]) -> "Judged":
+        """Let models of the defaults and of the choices answer rows that no choice has seen."""
+        trials, chosen = [], [self._chosen(arena, arena.usual) for arena in self.arenas]
+        outer = [arena for arena in self.arenas if arena.held_out is not None]
+        for i, (arena, options) in enumerate(zip(outer, chosen, strict=False)):
+            fold = len(self.folds) + i
+            trials.append(Trial(_name(arena, tuned=False), from_options(self.settings.told), fold))
+            if options:
+                trials.append(Trial(_name(arena, tuned=True), from_options({**self.settings.told, **options}), fold))
+        answered = {}
+        for trial, found in results(crew, trials):
+            answered[trial.name] = found.labels
+            self.trainings += 1
+            self.progress.step()
+        right, before, after = list[str](), list[str](), list[str]()
+        for arena in outer:
+            right += [self.given.labels[i] for i in (arena.held_out if arena.held_out is not None else [])]
+            defaults = answered[_name(arena, tuned=False)]
+            before += defaults
+            after += answered.get(_name(arena, tuned=True), defaults)
+        return Judged.of(right, before, after)
+
+    def _chosen(self, arena: Arena, usual: Mapping[str, float]) -> dict[str, Any]:
+        return options_of(self.space, arena.search.best(self.settings.trials).params, usual)
+
+    def _report(self, judged: "Judged") -> TuneReport:
+        last, most = self.arenas[-1], self.settings.trials
+        usual = usual_values(self.given, self.settings.told)
+        return TuneReport(
+            rows=len(self.given.texts),
+            labels=len(set(self.given.labels)),
+            measure=self.settings.measure,
+            rounds=sum(arena.held_out is not None for arena in self.arenas),
+            folds=self.settings.folds,
+            judged_rows=judged.rows,
+            accuracy=judged.bootstrap.accuracy(),
+            macro_f1=judged.bootstrap.macro_f1(),
+            p_value=judged.agreement.p_value(),
+            told=self.settings.told,
+            options=self._chosen(last, usual),
+            usual=usual,
+            tried=tuple(_tried(one, self.space, usual) for one in last.search.judged(most)),
+            importances=last.search.importances(most),
+            trainings=self.trainings,
+            seconds=time.monotonic() - self._start,
+        )
+
+
+class Judged(NamedTuple):
+    """What rows that no choice has seen say of it: how many they are, and both answers to them."""
+
+    rows: int
+    bootstrap: Bootstrap
+    agreement: Agreement
+
+    @classmethod
+    def of(cls, right: Sequence[str], before: Sequence[str], after: Sequence[str]) -> "Judged":
+        """Compare the answers `before` and `after` with what is right."""
+        names = sorted({*right, *before, *after})
+        number = {name: i for i, name in enumerate(names)}
+        right_N, before_N, after_N = (
+            np.array([number[label] for label in labels], np.int64) for labels in (right, before, after)
+        )
+        bootstrap = Bootstrap(right_N, before_N, after_N, len(names))
+        return cls(len(right), bootstrap, Agreement.of(right_N, before_N, after_N))
+
+
+def _name(arena: Arena, *, tuned: bool) -> str:
+    return f"{arena.search.name}, {'tuned' if tuned else 'defaults'}"
+
+
+def _tried(of: FrozenTrial, space: Sequence[Dimension], usual: Mapping[str, float]) -> TriedOptions:
+    states: dict[TrialState, Any] = {TrialState.COMPLETE: "judged", TrialState.PRUNED: "left"}
+    multiples = {name: value for name, value in of.params.items() if name in usual and isinstance(value, float)}
+    options, state = options_of(space, of.params, usual), states.get(of.state, "failed")
+    return TriedOptions(of.number, options, multiples, None if state == "failed" else of.value, state)
+
+
+def rounds_of(given: LabelledTexts, rounds: int | None) -> list[Fold]:
+    """Return what each search knows, and what is held out to judge its choice; none of the last one of several."""
+    number = rounds or (1 if len(given.texts) >= MANY_ROWS else ROUNDS)
+    if number == 1:
+        return folds_of(given, PARTS)[:1]
+    none = np.empty(0, np.int64)
+    return [*folds_of(given, number), Fold(np.arange(len(given.texts)), none)]
+
+
+def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progress, engine: Engine = HERE) -> TuneReport:
+    """Return options that suit the rows `given`, and what rows that the choice has not seen say of it.
+
+    Args:
+        given: rows of one label each.
+        settings: how to tune.
+        path: the file that keeps what is measured. The same call goes on from there, to the same result; one with more
+            trials begins with these.
+        progress: is told how far it is.
+        engine: who trains; the result is the same whoever does.
+
+    Raises:
+        ConfigError: rows have several labels, an option of `settings` makes no sense, or the file is of other rows.
+        InputError: the rows are too few, or the file is no such file.
+        SurroundingsError: the file cannot be written.
+    """
+    _check(given, settings)
+    identity = {
+        "rows": given.sha256(),
+        "options": {name: str(value) for name, value in settings.told.items()},
+        "rounds": len(rounds_of(given, settings.rounds)),
+        "folds": settings.folds,
+        "measure": settings.measure,
+        "versions": {"textcls": __version__, "optuna": version("optuna")},
+    }
+    with storage.opened(path, identity) as kept:
+        return Tuning(given, settings, kept, engine, progress).run()
+
+
+def _check(given: LabelledTexts, settings: Settings) -> None:
+    if given.label_sets is not None:
+        raise ConfigError("Options are tuned where each row has one label, and these rows may have several.")
+    given.label_names()
+    if len(given.texts) < LEAST_ROWS:
+        raise InputError(
+            f"There are {len(given.texts)} rows, and from fewer than {LEAST_ROWS} nothing can be told of options; "
+            "train with the defaults."
+        )
+    config = from_options(settings.told)
+    if isinstance(config.class_weight, dict):
+        raise ConfigError("Tuning takes class_weight none or balanced; a weight of each label it cannot write down.")

@@ -1,0 +1,172 @@
+"""A search: proposals for one set of rows, each judged by folds of these rows.
+
+Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) proposes `BATCH` at a time, from what earlier batches
+gave and a seed of the batch. So a proposal hangs neither on the number of workers nor on the order in which they end,
+and a search that was broken off proposes the same again. After each fold what is behind the median of those judged
+before is left (`optuna.pruners.MedianPruner`). The first proposal is the defaults.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.pruners import MedianPruner
+from optuna.samplers import TPESampler
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from textcls.errors import TextclsError
+from textcls_training.tuning.space import Chosen, Dimension, Multiple
+
+BATCH: Final = 4
+# So many proposals are drawn by chance before the estimator is asked.
+BY_CHANCE: Final = 8
+Score = float
+
+
+class Job(NamedTuple):
+    """A proposal that is to be judged by a fold: the numbers of search, proposal and fold."""
+
+    search: int
+    proposal: int
+    fold: int
+
+
+@dataclass(slots=True)
+class Proposal:
+    """A choice on trial.
+
+    Attributes:
+        trial: what Optuna knows of it.
+        number: in its search, from 0.
+        scores: of the folds so far.
+        error: why it cannot be trained; None if it can.
+        pruned: whether it was left.
+    """
+
+    trial: optuna.Trial
+    number: int
+    scores: list[Score] = field(default_factory=list)
+    error: str | None = None
+    pruned: bool = False
+
+    @property
+    def chosen(self) -> Chosen:
+        """What it chooses."""
+        chosen: Chosen = self.trial.params
+        return chosen
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more folds are to judge it."""
+        return self.error is None and not self.pruned
+
+
+class Search:
+    """The proposals for one set of rows. Attributes: `number` and `name`, which no other search beside it has."""
+
+    def __init__(
+        self, number: int, name: str, study: optuna.Study, space: Sequence[Dimension], folds: int, seed: int
+    ) -> None:
+        self.number, self.name, self.space, self.folds, self._seed = number, name, space, folds, seed
+        self._study = study
+        self._distributions: dict[str, BaseDistribution] = {one.option: _distribution(one) for one in space}
+        self._kept: dict[str, Any] = dict(study.user_attrs)
+
+    def judged(self, most: int | None = None) -> list[FrozenTrial]:
+        """Return the proposals that were judged, the first `most` of them."""
+        found: list[FrozenTrial] = self._study.get_trials(deepcopy=False)
+        return found[:most]
+
+    def propose(self, most: int) -> list[Proposal]:
+        """Return the next batch, without what is judged of it already and what is beyond the number `most`."""
+        judged = self.judged()
+        batch = len(judged) // BATCH
+        study = self._in_memory(judged[: batch * BATCH], batch)
+        if not batch:
+            study.enqueue_trial({one.option: one.default for one in self.space})
+        asked = [study.ask(self._distributions) for _ in range(BATCH)]
+        proposals = [Proposal(trial, batch * BATCH + i) for i, trial in enumerate(asked)]
+        return [one for one in proposals if len(judged) <= one.number < most]
+
+    def _in_memory(self, judged: Sequence[FrozenTrial], batch: int) -> optuna.Study:
+        """Return a study that knows of `judged`, and draws for this batch."""
+        seed = int(np.random.SeedSequence([self._seed, self.number, batch]).generate_state(1)[0])
+        sampler = TPESampler(seed=seed, n_startup_trials=BY_CHANCE, constant_liar=True)
+        pruner = MedianPruner(n_startup_trials=BATCH, n_warmup_steps=0)
+        study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
+        study.add_trials(judged)
+        return study
+
+    def known(self, job: Job) -> Score | str | None:
+        """Return what a fold has given before, or why it gave nothing; None if it was not asked yet."""
+        found: Score | str | None = self._kept.get(_key(job))
+        return found
+
+    def keep(self, job: Job, found: Score | str) -> None:
+        """Keep what a fold gives, or why it gives nothing."""
+        self._kept[_key(job)] = found
+        self._study.set_user_attr(_key(job), found)
+
+    def judge(self, proposal: Proposal, fold: int) -> None:
+        """Take account of what a fold gave, and leave the proposal if it is behind others."""
+        found = self.known(Job(self.number, proposal.number, fold))
+        if found is None or isinstance(found, str):
+            proposal.error = found or "not judged"
+            return
+        proposal.scores.append(found)
+        proposal.trial.report(mean(proposal.scores), fold)
+        proposal.pruned = fold + 1 < self.folds and proposal.number > 0 and proposal.trial.should_prune()
+
+    def finish(self, proposals: Sequence[Proposal]) -> None:
+        """Note that the proposals of a batch are judged."""
+        for one in proposals:
+            self._study.add_trial(self._frozen(one))
+
+    def _frozen(self, of: Proposal) -> FrozenTrial:
+        values = {fold: mean(of.scores[: fold + 1]) for fold in range(len(of.scores))}
+        state = TrialState.FAIL if of.error else TrialState.PRUNED if of.pruned else TrialState.COMPLETE
+        return create_trial(
+            state=state,
+            value=None if state == TrialState.FAIL else mean(of.scores),
+            params=dict(of.chosen),
+            distributions=self._distributions,
+            intermediate_values=values,
+            user_attrs={"scores": of.scores} | ({"error": of.error} if of.error else {}),
+        )
+
+    def best(self, most: int | None = None) -> FrozenTrial:
+        """Return the best of the judged proposals, of equal ones the first.
+
+        Raises:
+            TextclsError: none could be trained.
+        """
+        whole = [trial for trial in self.judged(most) if trial.state == TrialState.COMPLETE]
+        if not whole:
+            raise TextclsError("No proposal could be trained.")
+        return max(whole, key=lambda trial: (trial.value, -trial.number))
+
+    def importances(self, most: int | None = None) -> dict[str, float]:
+        """Return which share of the differences between proposals each option explains (functional ANOVA, Hutter et al.
+        2014); empty where there are too few to tell, or no differences.
+        """
+        judged = [trial for trial in self.judged(most) if trial.state == TrialState.COMPLETE]
+        if len(judged) < BATCH or len({trial.value for trial in judged}) < 2:
+            return {}
+        study = self._in_memory(judged, 0)
+        evaluator = optuna.importance.FanovaImportanceEvaluator(seed=self._seed % 2**32)
+        found: Mapping[str, float] = optuna.importance.get_param_importances(study, evaluator=evaluator)
+        return dict(found)
+
+
+def _key(job: Job) -> str:
+    return f"{job.proposal}.{job.fold}"
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    if isinstance(dimension, Multiple):
+        return FloatDistribution(dimension.low, dimension.high, log=True)
+    return CategoricalDistribution(dimension.values)
