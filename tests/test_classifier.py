@@ -401,7 +401,7 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
     monkeypatch.setattr(classifier.graph, "session", Session())
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
-    assert asked[0] == ("probabilities", "attention")
+    assert asked[0] == ("probabilities", "attention", "known")
     assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions", "known"}
 
 

@@ -32,12 +32,14 @@ class Outcome(NamedTuple):
         score: the probability of the most probable one.
         abstains: whether the decision is `abstain`.
         tokens: how many were read.
+        unknown: how many of these are unknown to the model.
     """
 
     labels: Sequence[str]
     score: float
     abstains: bool
     tokens: int
+    unknown: int
 
 
 class Answer(NamedTuple):
@@ -224,7 +226,7 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)
-        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read))
+        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read, prediction.tokens_unknown))
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
@@ -234,7 +236,8 @@ def outcome(prediction: Prediction) -> Outcome:
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
     labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
-    return Outcome(labels, score, prediction.decision == "abstain", prediction.tokens_read)
+    abstains = prediction.decision == "abstain"
+    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown)
 
 
 def encode(value: Any) -> bytes:

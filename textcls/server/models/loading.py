@@ -94,14 +94,14 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
 def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
-    labels = Classifier.from_bytes(data, source.path).labels
+    info = Classifier.from_bytes(data, source.path).info
     digest = sha256(data).hexdigest()
     copy = request.folder / f"{digest}.onnx"
     if not copy.exists():
         shared_folder.write(copy, data)
     return {
-        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path), "labels": labels,
-        "bytes": len(data),
+        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path),
+        "labels": info.labels, "bins": registry.bins_json(info), "bytes": len(data),
     }  # fmt: skip
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from textcls import artifact
+from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
+from textcls.drift.tally import Bins, bins_of
 from textcls.errors import ArtifactError, ConfigError, NotFoundError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -47,6 +49,7 @@ class Served:
         classifier: the model.
         head: how its answers begin, as JSON.
         header: name and value of the header that says who answered.
+        bins: in which answers are counted, to be held against held-out rows; None where the file knows of none.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Served:
     classifier: Classifier
     head: bytes
     header: tuple[bytes, bytes]
+    bins: Bins | None
 
     def is_of(self, digest: str, version: str | None, path: Path) -> bool:
         """Say whether this is the model of a file with this SHA-256, by this version and in this place."""
@@ -142,7 +146,14 @@ def serve(classifier: Classifier, name: str | None = None, version: str | None =
         classifier,
         b'{"model":%b,"results":[' % orjson.dumps(model),
         (b"x-model", header.encode()),
+        bins_of(info),
     )
+
+
+def bins_json(info: ModelInfo) -> dict[str, Any] | None:
+    """Return in which bins the answers of a model are counted, as plain data for those who have not loaded it."""
+    bins = bins_of(info)
+    return None if bins is None else bins.to_json()
 
 
 def version_of(given: str | None, digest: str) -> str:
