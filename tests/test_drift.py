@@ -182,7 +182,7 @@ def test_unknown_tokens_are_more_than_chance_gives_just_where_the_share_is_beyon
     if told.now > share and told.by_chance < 1 and abs(told.now - told.by_chance) > 1e-9:
         assert (told.now > told.by_chance) == (told.p_value < 0.05)
     residuals = np.array(unknown) - told.now * np.array(tokens)
-    expected = np.hypot(max(1.0, np.sqrt(residuals @ residuals)) / max(1, sum(tokens)), error)
+    expected = np.hypot(max(1.0, float(np.sqrt(residuals @ residuals))) / max(1, sum(tokens)), error)
     assert told.by_chance == pytest.approx(min(1, share + 1.96 * expected), abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""What /metrics says of the latest answers beside those to held-out rows: what `textcls drift` says of the same texts."""
+"""What /metrics says of the latest answers beside those to held-out rows: what `textcls drift` says of these texts."""
 
 import json
 import shutil
@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from tests.model_metadata import metadata_of, with_held_out
@@ -86,7 +87,7 @@ def test_distances_are_those_that_drift_tells_of_the_same_texts(watched: Classif
     assert found['textcls_unknown_token_share{model="tickets"}'] == pytest.approx(told.unknown.now)
     assert found['textcls_unknown_token_share_expected{model="tickets"}'] == pytest.approx(told.unknown.before)
     assert found['textcls_unknown_token_share_by_chance{model="tickets"}'] == pytest.approx(told.unknown.by_chance)
-    assert found["textcls_unknown_tokens_total" + '{model="tickets"}'] == round(
+    assert found['textcls_unknown_tokens_total{model="tickets"}'] == round(
         told.unknown.now * found['textcls_tokens_total{model="tickets"}']
     )
 
@@ -285,8 +286,6 @@ def test_a_label_that_is_taught_ends_watching_and_taking_it_back_begins_it_again
     classifier = Classifier.load(model)
     texts = ["my card was charged twice", "where is my parcel"] * 10
     answers = classifier.predict(texts)
-    import numpy as np
-
     summary = HeldOutSummary.of(
         np.array([answer.probabilities for answer in answers]),
         np.zeros(len(texts), np.int64),

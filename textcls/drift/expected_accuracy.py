@@ -2,8 +2,8 @@
 
 The scores are calibrated, so their mean over new rows is the accuracy that they promise (average confidence). Held-out
 rows say how far that can be trusted by chance alone: of how many a bin of scores was calibrated, and how many of them
-were right. They do not correct the mean: that was tried, beside other estimates, and brought nothing (training/README.md,
-benchmarks/drift.py).
+were right. They do not correct the mean: that was tried, beside other estimates, and brought nothing
+(training/README.md, benchmarks/drift.py).
 
 Shapes: N new rows, B bins.
 """

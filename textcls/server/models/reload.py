@@ -216,7 +216,7 @@ class GenerationStore:
         """
         with shared_folder.in_use(self.folder):
             entries = self._read()["models"]
-        return [_shown(entry) for entry in entries]
+        return [_shown(entry, watched=self._settings.drift_window > 0) for entry in entries]
 
     def model_bytes(self) -> int:
         """Return how many bytes the files of all models have that are written down.
@@ -435,8 +435,8 @@ class Reloader:
                 self._store.publish()
 
 
-def _shown(entry: dict[str, Any]) -> ShownModel:
-    bins, digest = entry["bins"], entry["sha256"]
+def _shown(entry: dict[str, Any], *, watched: bool) -> ShownModel:
+    bins, digest = entry["bins"] if watched else None, entry["sha256"]
     version = registry.version_of(entry["version"], digest)
     return ShownModel(entry["name"], version, digest, None if bins is None else Bins.from_json(bins))
 

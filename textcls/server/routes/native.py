@@ -90,8 +90,11 @@ async def readyz(asked: RequestContext) -> Reply:
 async def exposition(asked: RequestContext) -> Reply:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service
-    models = service.generation.models.values()
-    shown = [ShownModel(model.name, model.version, model.sha256, model.bins) for model in models]
+    watched = service.settings.drift_window > 0
+    shown = [
+        ShownModel(model.name, model.version, model.sha256, model.bins if watched else None)
+        for model in service.generation.models.values()
+    ]
     found, living = metrics.read_all(service.folder, service.counts)
     # What chance does to distances is drawn, which takes some milliseconds now and then.
     content = await asyncio.to_thread(text, found, living, shown)
