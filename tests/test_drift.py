@@ -293,11 +293,23 @@ def test_a_cron_job_sees_what_has_changed_by_the_exit_code(
     assert run("drift", watched_path, sample_path, "--fail-above", "0.25").exit_code == 0
 
 
+def test_labels_that_the_model_does_not_know_are_named_beside_the_real_accuracy(
+    watched_path: Path, tmp_path: Path
+) -> None:
+    rows = write_rows(tmp_path / "rows.csv", [("text", "label"), ("my card", "Billing"), ("hello", "gossip")])
+    said = succeed("drift", watched_path, rows)
+    assert "2 rows with a label: real accuracy 0.0%" in said
+    assert "The model does not know 'Billing' (did you mean 'billing'?), 'gossip'" in said
+    assert json.loads(succeed("drift", watched_path, rows, "--json"))["unknown_labels"] == ["Billing", "gossip"]
+
+
 def test_what_cannot_be_watched_is_refused_with_what_to_do(
     model_path: Path, several_labels_path: Path, watched_path: Path, sample_path: Path, tmp_path: Path
 ) -> None:
     assert "train it again" in fail(3, "drift", model_path, sample_path)
-    assert "one label per text" in fail(2, "drift", several_labels_path, sample_path)
+    said = fail(2, "drift", several_labels_path, sample_path)
+    assert "drift is for models with one label per text" in said
+    assert "textcls evaluate says how good it is" in said
     assert "has no rows" in fail(3, "drift", watched_path, write_rows(tmp_path / "none.csv", [["text"]]))
     with pytest.raises(InputError, match="no rows"):
         measure_drift(Classifier.load(watched_path), [])

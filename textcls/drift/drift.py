@@ -59,6 +59,7 @@ class Drift:
         expected_accuracy: on the new rows; None if there were too few held-out rows.
         labelled: how many new rows carry a label.
         accuracy: on these; None without any.
+        unknown_labels: labels of these that the model does not know: such rows count as errors.
     """
 
     rows: int
@@ -74,6 +75,7 @@ class Drift:
     expected_accuracy: Estimate | None
     labelled: int
     accuracy: Estimate | None
+    unknown_labels: tuple[str, ...]
 
     @property
     def distances(self) -> dict[str, Distance]:
@@ -101,6 +103,7 @@ class Drift:
             "expected_accuracy": None if expected is None else expected.as_json(),
             "labelled_rows": self.labelled,
             "accuracy": None if accuracy is None else accuracy.as_json(),
+            "unknown_labels": list(self.unknown_labels),
             "distances": {name: one.as_json() for name, one in self.distances.items()},
             "labels": [one._asdict() for one in self.labels],
             "unknown_tokens": None if unknown is None else unknown._asdict() | {"is_sure": unknown.is_sure},
@@ -150,6 +153,7 @@ def measure_drift(
         expected_accuracy=expected_accuracy(held_out, scores),
         labelled=len(seen.right),
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
+        unknown_labels=tuple(sorted(seen.unknown_labels)),
     )
 
 
@@ -166,6 +170,7 @@ class _Seen:
         self.answers: list[int] = []
         self.scores: list[float] = []
         self.right: list[bool] = []
+        self.unknown_labels: set[str] = set()
         self.lengths: list[int] = []
         self.unknown: list[int] = []
         self.words = WordCounts()
@@ -178,6 +183,8 @@ class _Seen:
         self.scores.append(float(explanation.probability_values.max()))
         if label is not None:
             self.right.append(label == explanation.label)
+            if label not in self._number:
+                self.unknown_labels.add(label)
         self.lengths.append(len(words))
         self.unknown.append(int((~explanation.known).sum()))
         self.words.add(set(words))
