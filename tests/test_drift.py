@@ -146,6 +146,14 @@ def test_answers_counted_one_by_one_are_those_counted_at_once(
     assert Bins(replace(held_out, accuracy=0.1), classifier.labels).fingerprint != bins.fingerprint
 
 
+def test_a_score_that_is_no_probability_is_counted_nowhere(classifier: Classifier, held_out: HeldOutSummary) -> None:
+    bins = Bins(held_out, classifier.labels)
+    row = [0.0] * bins.size
+    for score in (float("nan"), float("inf"), -0.1):
+        bins.add(row, 0, classifier.labels[0], score, 3, 1)
+    assert not any(row)
+
+
 def test_without_counts_by_label_scores_and_lengths_are_held_against_each_other(
     classifier: Classifier, held_out: HeldOutSummary
 ) -> None:

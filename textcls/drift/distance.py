@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 DRAWS: Final = 2000
 CHANCE: Final = 0.05
+# What a standard normal deviate stays within, on both sides, but for that.
+DEVIATE: Final = 1.959963984540054
 # Below, a difference is no matter even if it is none of chance.
 SLIGHT: Final = 0.1
 MUCH: Final = 0.25

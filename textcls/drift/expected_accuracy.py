@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.drift.distance import DEVIATE
 from textcls.drift.summary import HeldOutSummary
 from textcls.evaluation.intervals import Estimate
 
 # Held-out rows that are needed for ten bins to say anything.
 LEAST_HELD_OUT: Final = 50
-_DEVIATE: Final = 1.959963984540054
 
 
 def expected_accuracy(held_out: HeldOutSummary, score_N: NDArray[np.float64]) -> Estimate | None:
@@ -40,5 +40,5 @@ def expected_accuracy(held_out: HeldOutSummary, score_N: NDArray[np.float64]) ->
     less_sure_B = (right_B + 1) / (rows_B + 2)
     variance_B = less_sure_B * (1 - less_sure_B)
     of_held_out, of_new = share_B**2 @ (variance_B / np.maximum(rows_B, 1)), share_B @ variance_B / len(score_N)
-    value, half = float(score_N.mean()), _DEVIATE * math.sqrt(float(of_held_out + of_new))
+    value, half = float(score_N.mean()), DEVIATE * math.sqrt(float(of_held_out + of_new))
     return Estimate(value, max(0.0, value - half), min(1.0, value + half))

@@ -167,7 +167,7 @@ class Bins:
         return cls(HeldOutSummary.from_json(found["held_out"]), found["labels"])
 
     def add(self, row: Numbers, at: int, label: str, score: float, tokens: int, unknown: int) -> None:
-        """Count an answer in the `size` numbers of `row` that begin at `at`.
+        """Count an answer in the `size` numbers of `row` that begin at `at`, if its score is a probability.
 
         Args:
             row: numbers.
@@ -177,6 +177,8 @@ class Bins:
             tokens: of the text.
             unknown: those that the model does not know.
         """
+        if not 0 <= score <= 1:  # NaN has no bin
+            return
         row[at] += 1.0
         # Rounded as those of held-out rows.
         row[at + 1 + bisect_right(self._scores, round(score * _ROUNDING) / _ROUNDING)] += 1.0

@@ -4,13 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
-from textcls.drift.distance import CHANCE
+from textcls.drift.distance import CHANCE, DEVIATE
 from textcls.drift.summary import UnknownShare
 
 # A share of unknown tokens that is higher than expected by less than this is a small matter.
 MORE_UNKNOWN: Final = 0.02
-# What a standard normal deviate stays within in 95 of 100 cases: that is `CHANCE` beyond, on both sides.
-_DEVIATE: Final = 1.959963984540054
 
 
 class UnknownSums(NamedTuple):
@@ -71,6 +69,6 @@ class UnknownTokens(NamedTuple):
         return cls(
             before.share,
             share,
-            min(1.0, before.share + _DEVIATE * error),
+            min(1.0, before.share + DEVIATE * error),
             math.erfc(abs(share - before.share) / error / math.sqrt(2)),
         )
