@@ -139,6 +139,13 @@ def test_a_model_that_cannot_be_watched_has_no_such_series_and_answers(
     assert not [name for name in found if name.startswith(("textcls_drift", "textcls_held_out", "textcls_unknown"))]
 
 
+def test_the_port_of_probes_is_silent_as_well_where_watching_is_off(watched_path: Path, tmp_path: Path) -> None:
+    for texts in (0, 10):
+        store = GenerationStore(tmp_path, [str(watched_path)], Settings(drift_window=texts))
+        store.publish()
+        assert [model.bins is None for model in store.shown()] == [texts == 0]
+
+
 # The window
 
 
@@ -294,13 +301,18 @@ def test_a_label_that_is_taught_ends_watching_and_taking_it_back_begins_it_again
         classifier.labels,
     )
     with_held_out(prototypes_path, summary.to_json(), model)
-    arguments = (model, "--teaching")
+    port = free_port()
+    arguments, own = (model, "--teaching", "--probe-port", str(port)), f"http://127.0.0.1:{port}"
     window = 'textcls_drift_window_texts{model="tickets"}'
-    with command(*arguments, env={"TEXTCLS_ADMIN_KEY": ADMIN}) as (_, url), client_of(url, bearer(ADMIN)) as client:
+    running = command(*arguments, env={"TEXTCLS_ADMIN_KEY": ADMIN})
+    with running as (_, url), client_of(url, bearer(ADMIN)) as client, client_of(own) as probes:
         assert window in numbers(client)
+        assert window in numbers(probes)
         body = json.dumps({"label": "praise", "examples": ["thank you so much", "great service"]})
         headers = {"content-type": "application/json"}
         assert client.post("/v1/models/tickets/labels", content=body, headers=headers).status_code == 200
         assert window not in numbers(client)
+        assert window not in numbers(probes)
         assert client.delete("/v1/models/tickets/labels/praise").status_code == 200
         assert window in numbers(client)
+        assert window in numbers(probes)
