@@ -69,7 +69,7 @@ def _judged(given: LabelledTexts, config: TrainConfig, callback: Callback) -> Di
     """Return the accuracy of models with the suspects and without, on rows that neither they nor the audits know."""
     many = len(given.texts) >= MANY_ROWS
     outer = folds_of(given, PARTS_OF_MANY)[:1] if many else folds_of(given, PARTS)
-    folds, trials = [], []
+    folds, trials = list[Fold](), list[Trial]()
     for part, fold in enumerate(outer, 1):
         kept_R = _kept(given.only(fold.train.tolist()), config, callback)
         folds += [fold, Fold(fold.train[kept_R], fold.held_out)]
