@@ -13,7 +13,6 @@ import json
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -21,8 +20,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls import artifact
+from textcls._util.file_lock import locked
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
+from textcls.labels import LabelChange, label_change
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
 from textcls.server.models.registry import Generation
@@ -36,9 +37,6 @@ _MANIFEST: Final = "generation.json"
 _BEGUN: Final = "begun.json"
 _DRAINING: Final = "draining"
 _LOGGER: Final = logging.getLogger(__name__)
-_TICK_SECONDS: Final = 0.05
-# Labels of a change that a line of the log names.
-_NAMED: Final = 5
 
 
 class Change(NamedTuple):
@@ -49,7 +47,7 @@ class Change(NamedTuple):
     removed: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.model}: {_counted('added', self.added)}, {_counted('removed', self.removed)}"
+        return f"{self.model}: {LabelChange(self.added, self.removed)}"
 
 
 class ReloadResult(NamedTuple):
@@ -376,12 +374,7 @@ class GenerationStore:
 
     @contextmanager
     def _alone(self, seconds: float) -> Iterator[None]:
-        end = time.monotonic() + seconds
-        with (self.folder / "lock").open("w") as file:
-            while not shared_folder.try_lock(file.fileno()):
-                if time.monotonic() > end:
-                    raise SurroundingsError("Another exchange of the models is still under way: try later.")
-                time.sleep(_TICK_SECONDS)
+        with locked(self.folder / "lock", seconds, "Another exchange of the models is still under way: try later."):
             yield
 
 
@@ -439,21 +432,5 @@ class Reloader:
 def _changes(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> tuple[Change, ...]:
     """Return the models of both generations that have not the same set of labels."""
     had = {entry["name"]: entry["labels"] for entry in before}
-    found = []
-    for entry in after:
-        old, new = had.get(entry["name"], entry["labels"]), entry["labels"]
-        if set(old) != set(new):
-            added, removed = frozenset(new).difference(old), frozenset(old).difference(new)
-            found.append(
-                Change(
-                    entry["name"],
-                    tuple(label for label in new if label in added),
-                    tuple(label for label in old if label in removed),
-                )
-            )
-    return tuple(found)
-
-
-def _counted(what: str, labels: Sequence[str]) -> str:
-    named = "".join(f" {label!r}" for label in labels[:_NAMED])
-    return f"{len(labels):,} {what}{named}{' ...' if len(labels) > _NAMED else ''}"
+    found = ((entry["name"], label_change(had.get(entry["name"], entry["labels"]), entry["labels"])) for entry in after)
+    return tuple(Change(name, *change) for name, change in found if change is not None)
