@@ -1,8 +1,8 @@
 """The folder of a registry: what is in it, adding a version, and changing what is promoted.
 
 A version is a folder under its number, never changed after it is there: it is written under a hidden name, brought to
-the disk, and renamed. What is promoted stands in `registry.json`, which is replaced as a whole: a link would not survive
-a copy to a store. Who writes holds the lock of a hidden file.
+the disk, and renamed. What is promoted stands in `registry.json`, which is replaced as a whole: a link would not
+survive a copy to a store. Who writes holds the lock of a hidden file.
 """
 
 import errno

@@ -46,12 +46,8 @@ def _cells(version: Version | None) -> list[Text]:
         return []
     note = one_line(version.note or "")
     note = note if len(note) <= _NOTE else note[: _NOTE - 1] + "\u2026"
-    cells = (
-        version.created[:16].replace("T", " "),
-        _held_out(version),
-        f"{version.labels:,}",
-        f"{version.bytes / 1e6:.2f}",
-    )
+    published = version.created[:16].replace("T", " ")
+    cells = (published, _held_out(version), f"{version.labels:,}", f"{version.bytes / 1e6:.2f}")
     return [Text(cell) for cell in (*cells, one_line(version.by or ""), note)]
 
 

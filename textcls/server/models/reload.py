@@ -15,6 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -111,13 +112,13 @@ class GenerationStore:
                         f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: put "
                         "the right file in place, or restart the service."
                     )
-                shas = [entry["sha256"] for entry in before["models"]]
-                manifest = {"number": before["number"] + 1, "before": shas, **found}
+                manifest = {"number": before["number"] + 1, "before": _copies(before), **found}
                 shared_folder.write(self._manifest, json.dumps(manifest).encode())
             finally:
                 self._forget()
         for change in changes:
             _LOGGER.warning("The labels are others than before, of %s", change)
+        _tell_shadows(manifest["models"])
         return ReloadResult(manifest["number"], changes)
 
     def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
@@ -144,6 +145,11 @@ class GenerationStore:
             if entry is None:
                 raise NotFoundError(f"The model {name!r} is no longer served.")
             path, before = Path(entry["path"]), entry["sha256"]
+            if entry["published"]:
+                raise ArtifactError(
+                    f"{path} is a version of a registry, which never changes: teach a copy of it with textcls teach, "
+                    "and publish that."
+                )
             rewriting.check(path)
             data = rewriting.content(path, before, self._most_bytes)
             made = make(data, path, before)
@@ -224,7 +230,16 @@ class GenerationStore:
             SurroundingsError: the shared folder is gone.
         """
         with shared_folder.in_use(self.folder):
-            return sum(self._copy_of(entry).stat().st_size for entry in self._read()["models"])
+            return sum(self._copy_of(digest).stat().st_size for digest in _copies(self._read()))
+
+    def has_shadows(self) -> bool:
+        """Return whether a model of those that are written down has another that answers silently beside it.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            return any(_shadow_of(entry) is not None for entry in self._read()["models"])
 
     def stamp(self) -> tuple[int, int]:
         """Return what changes with each generation, at the price of one system call.
@@ -246,7 +261,8 @@ class GenerationStore:
             ArtifactError: a copy cannot be used.
             SurroundingsError: a copy cannot be read.
         """
-        known = tuple(known)
+        # One that was a shadow may be promoted, and the other way round.
+        known = [one for served in known for one in (served, served.shadow) if one is not None]
         with shared_folder.in_use(self.folder):
             while True:
                 manifest = json.loads(self._manifest.read_bytes())
@@ -285,11 +301,21 @@ class GenerationStore:
         return found
 
     def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
+        """Return a model with its shadow, of which those are taken from `known` that have been loaded."""
+        shadow, wanted = _shadow_of(entry), entry.get("shadow") or {}
+        return replace(
+            self._load_one(entry, known),
+            shadow=None if shadow is None else self._load_one(shadow, known),
+            published=entry["published"],
+            refused_shadow=registry.RefusedShadow(**wanted) if "problem" in wanted else None,
+        )
+
+    def _load_one(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
         name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
         for served in known:
             if served.name == name and served.is_of(digest, version, path):
                 return served
-        data = self._copy_of(entry).read_bytes()
+        data = self._copy_of(digest).read_bytes()
         return registry.serve(Classifier.from_bytes(data, path), name, version, digest)
 
     @property
@@ -316,10 +342,9 @@ class GenerationStore:
                 f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: leave it out "
                 "to teach new labels."
             )
-        shas = [entry["sha256"] for entry in manifest["models"]]
         number = manifest["number"] + 1
         rewritten = {"path": str(path), "sha256": digest}
-        return {**manifest, "number": number, "before": shas, "models": models, "rewritten": rewritten}
+        return {**manifest, "number": number, "before": _copies(manifest), "models": models, "rewritten": rewritten}
 
     def _check_size(self, manifest: dict[str, Any], after: dict[str, Any], size: int) -> None:
         """Refuse a file with which the service would need more memory than `memory.needed` says.
@@ -328,7 +353,7 @@ class GenerationStore:
             TooLargeError: it is too large.
         """
         changed = after["rewritten"]["sha256"]
-        old = [self._copy_of(entry).stat().st_size for entry in manifest["models"]]
+        old = [self._copy_of(entry["sha256"]).stat().st_size for entry in manifest["models"]]
         new = [size if entry["sha256"] == changed else had for entry, had in zip(after["models"], old, strict=True)]
         most = sum(entry["bytes"] for entry in manifest["models"]) + self._settings.max_taught_bytes
         if sum(new) > max(most, sum(old)):
@@ -358,8 +383,8 @@ class GenerationStore:
         rewriting.sweep(path)
         self._forget()
 
-    def _copy_of(self, entry: dict[str, Any]) -> Path:
-        return self.folder / f"{entry['sha256']}.onnx"
+    def _copy_of(self, digest: str) -> Path:
+        return self.folder / f"{digest}.onnx"
 
     def _forget(self) -> None:
         """Remove copies that neither this generation nor the one before names; a worker may still be reading that.
@@ -367,7 +392,7 @@ class GenerationStore:
         Also what was begun by a process that was killed.
         """
         manifest = self._read()
-        kept = {*manifest["before"], *(entry["sha256"] for entry in manifest["models"])}
+        kept = {*manifest["before"], *_copies(manifest)}
         for path in (*self.folder.glob("*.onnx"), *self.folder.glob(f"*{shared_folder.PART}")):
             if path.stem not in kept:
                 path.unlink(missing_ok=True)
@@ -427,6 +452,29 @@ class Reloader:
             # A refusal has been logged and counted.
             with suppress(TextclsError), counted(self._counts, self._store, audit.SIGNAL):
                 self._store.publish()
+
+
+def _shadow_of(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the manifest says of the shadow of a model; None if it has none that can be used."""
+    shadow: dict[str, Any] | None = entry.get("shadow")
+    return None if shadow is None or "problem" in shadow else shadow
+
+
+def _copies(manifest: dict[str, Any]) -> list[str]:
+    """Return the SHA-256 of every copy that a generation needs, those of shadows as well."""
+    entries = [one for entry in manifest["models"] for one in (entry, _shadow_of(entry)) if one is not None]
+    return [entry["sha256"] for entry in entries]
+
+
+def _tell_shadows(models: Sequence[dict[str, Any]]) -> None:
+    """Log which shadows are not asked, and which know other labels."""
+    for entry in models:
+        wanted, shadow = entry.get("shadow") or {}, _shadow_of(entry)
+        if "problem" in wanted:
+            _LOGGER.error("The shadow of %s, version %s, is not asked: %s", entry["name"], *wanted.values())
+        elif shadow is not None and (change := label_change(entry["labels"], shadow["labels"])) is not None:
+            said = "The shadow of %s, version %s, knows other labels: %s"
+            _LOGGER.warning(said, entry["name"], shadow["version"], change)
 
 
 def _changes(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> tuple[Change, ...]:
