@@ -112,6 +112,7 @@ class Shadowing:
         for name, shadow in shadows:
             for family in (metrics.SHADOW_TEXTS, metrics.SHADOW_DROPPED, metrics.SHADOW_ERRORS):
                 self._counts.add(family, name, shadow.version, by=0)
+        self._failures = 0
         # Their models would stay in memory for as long as the worker is busy.
         before, self._waiting, self._bytes = self._waiting, deque(), 0
         for waiting in before:

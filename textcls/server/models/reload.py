@@ -303,12 +303,14 @@ class GenerationStore:
     def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
         """Return a model with its shadow, of which those are taken from `known` that have been loaded."""
         shadow, wanted = _shadow_of(entry), entry.get("shadow") or {}
-        return replace(
-            self._load_one(entry, known),
+        one = self._load_one(entry, known)
+        served = replace(
+            one,
             shadow=None if shadow is None else self._load_one(shadow, known),
             published=entry["published"],
             refused_shadow=registry.RefusedShadow(**wanted) if "problem" in wanted else None,
         )
+        return one if served == one else served
 
     def _load_one(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
         name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
