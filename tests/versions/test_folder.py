@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from textcls import ArtifactError, InputError
 from textcls.server.models.registry import resolve
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
+from textcls.versions.record import Version
 
 # Publishing, and the process that does it is killed at the fsync of this number: each file and each folder has one.
 KILLED = f"""
@@ -166,3 +169,14 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         Registry.open(tmp_path)
     with pytest.raises(InputError, match="There is no folder"):
         Registry.open(tmp_path / "nothing")
+
+
+def test_what_another_has_published_meanwhile_is_not_added_again(registry: Path, model: Model) -> None:
+    content = model("tickets.onnx").read_bytes()
+    about = Version(
+        version=0, sha256=sha256(content).hexdigest(), bytes=len(content), created="", textcls="", labels=7, held_out={}
+    )
+    opened = Registry.make(registry, "tickets")
+    assert opened.add(content, {}, about) == (replace(about, version=1), True)
+    assert opened.add(content, {"README.md": b"another"}, about) == (replace(about, version=1), False)
+    assert names(registry / "1") == ["model.onnx", "version.json"]
