@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,15 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     (registry / "1" / "version.json").unlink()
     assert "it has no version.json" in fail(4, "versions", registry, "--promote", "1")
     assert "problem" in listed(registry)["versions"][0]  # type: ignore[index]
+
+
+def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, registry: Path) -> None:
+    succeed("publish", model("tickets.onnx"), registry, "--promote")
+    succeed("publish", model("new.onnx"), registry)
+    succeed("versions", registry, "--shadow", "2")
+    shutil.rmtree(registry / "1")
+    assert "Version 1 is promoted, and its folder is not there." in succeed("versions", registry)
+    assert "has no version 1; there are 2." in fail(3, "versions", registry, "--promote", "1")
 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence(model: Model, registry: Path, tmp_path: Path) -> None:
