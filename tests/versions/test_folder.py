@@ -171,6 +171,13 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         Registry.open(tmp_path / "nothing")
 
 
+def test_of_two_who_make_a_registry_at_once_the_second_is_told_its_name(registry: Path) -> None:
+    Registry.make(registry, "tickets")
+    assert Registry.make(registry, "tickets").state().name == "tickets"
+    with pytest.raises(InputError, match="is the registry of 'tickets', not of 'mails'"):
+        Registry.make(registry, "mails")
+
+
 def test_what_another_has_published_meanwhile_is_not_added_again(registry: Path, model: Model) -> None:
     content = model("tickets.onnx").read_bytes()
     about = Version(

@@ -120,7 +120,7 @@ class Registry:
         """Return the registry in `folder`, which is made, with this name, if there is none.
 
         Raises:
-            InputError: there is a folder of something else.
+            InputError: there is a folder of something else, or a registry of another name.
             SurroundingsError: it cannot be made.
         """
         with _told(folder):
@@ -130,6 +130,8 @@ class Registry:
             if not is_registry(folder):
                 check_new(folder)
                 registry._write(State(name))
+        if (found := registry.state().name) != name:
+            raise InputError(f"{folder} is the registry of {found!r}, not of {name!r}: name another folder.")
         return registry
 
     def state(self) -> State:
