@@ -235,7 +235,7 @@ LAYERS_OF_TEXTCLS = (
     ("evaluation", "clusters"),
     ("drift",),
     ("comparison", "reporting", "labelling"),
-    ("tuning",),
+    ("tuning", "versions"),
     ("display",),
     ("__init__",),
     ("server",),
