@@ -200,6 +200,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TextclsError",
         "TokenAttribution",
         "TooLargeError",
+        "TuneReport",
         "__version__",
         "audit_labels",
         "compare",
@@ -208,6 +209,7 @@ def test_public_names_stay_as_they_are() -> None:
         "read",
         "report",
         "train",
+        "tune",
     }
 
 
