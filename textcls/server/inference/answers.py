@@ -33,6 +33,7 @@ class Outcome(NamedTuple):
         abstains: whether the decision is `abstain`.
         tokens: how many were read.
         unknown: how many of these are unknown to the model.
+        label: the most probable one.
     """
 
     labels: Sequence[str]
@@ -40,6 +41,7 @@ class Outcome(NamedTuple):
     abstains: bool
     tokens: int
     unknown: int
+    label: str
 
 
 class Answer(NamedTuple):
@@ -226,7 +228,16 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)
-        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read, prediction.tokens_unknown))
+        outcomes.append(
+            Outcome(
+                labels,
+                result["score"],
+                abstains,
+                prediction.tokens_read,
+                prediction.tokens_unknown,
+                result["label"],
+            )
+        )
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
@@ -235,9 +246,10 @@ def outcome(prediction: Prediction) -> Outcome:
     """Return what there is to count."""
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
-    labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
+    label = prediction.label_names[best]
+    labels = prediction.assigned if prediction.several else (label,)
     abstains = prediction.decision == "abstain"
-    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown)
+    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, label)
 
 
 def encode(value: Any) -> bytes:
