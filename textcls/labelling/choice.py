@@ -4,8 +4,8 @@ Two things are worth a label: a text that the model is unsure of (the margin bet
 Decomain and Wrobel 2001), and one of a kind that it has not seen. A model of few labels is sure and unsure of the wrong
 texts. So its doubt decides about a share of the choice only: by how much it is better than guessing, by the mean of its
 best probabilities, as these are calibrated. Nor does it look at all texts: of very many the most doubtful are odd ones.
-It takes the most doubtful of `CANDIDATES` times as many random texts as are to be chosen. The rest is explored: texts in
-a random order, which is always the same, those last that are like one that is labelled or chosen.
+It takes the most doubtful of `CANDIDATES` times as many random texts as are to be chosen. The rest is explored: texts
+in a random order, which is always the same, those last that are like one that is labelled or chosen.
 
 Shapes: R texts, C labels, F width of a vector.
 """
