@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -132,25 +133,28 @@ def test_where_a_process_is_killed_the_other_ends_with_an_error_and_no_file_is_l
     command = [sys.executable, "-m", "textcls", "train", rows_path, *SMALL, "--epochs", "5000"]
     command += ["--output", tmp_path / "model.onnx"]
     environment = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    pair = [
-        subprocess.Popen(
-            [*map(str, command)],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
-    try:
-        assert pair[0].stderr is not None
-        while "epoch 1" not in pair[0].stderr.readline():
+    with ExitStack() as open_pipes:
+        pair = [
+            open_pipes.enter_context(
+                subprocess.Popen(
+                    [*map(str, command)],
+                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for rank in (0, 1)
+        ]
+        for process in pair:
+            open_pipes.callback(process.kill)
+        first, other = pair[0].stderr, pair[1 - killed].stderr
+        assert first is not None
+        assert other is not None
+        while "epoch 1" not in first.readline():
             assert pair[0].poll() is None
         pair[killed].send_signal(signal.SIGKILL)
-        _, said = pair[1 - killed].communicate()
-    finally:
-        for process in pair:
-            process.kill()
-            process.communicate()
+        said = other.read()
+        pair[1 - killed].wait()
     assert pair[1 - killed].returncode == 6
     assert "Error: Another process that shares the steps has ended" in said
     assert list(tmp_path.iterdir()) == []
