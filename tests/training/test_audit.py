@@ -5,7 +5,6 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -145,18 +144,15 @@ def test_suspects_are_dropped_on_request_and_what_that_does_is_said(tmp_path: Pa
     clean = write_rows(tmp_path / "clean.csv", [("text", "label"), *(row[:2] for row in left)])
     succeed("train", clean, *quick)
     assert textcls.Classifier.load(tmp_path / "clean.onnx").info.training["data_sha256"] == info.training["data_sha256"]
-    options: dict[str, Any] = {"epochs": 4, "dim": 8, "vectors": "none", "drop_suspects": True}
-    textcls.train(TEXTS, LABELS, tmp_path / "python.onnx", **options)
-    assert (tmp_path / "python.onnx").read_bytes() == (tmp_path / "tickets.onnx").read_bytes()
     with pytest.raises(ConfigError, match="these texts alone"):
-        textcls.train(TEXTS, LABELS, tmp_path / "python.onnx", from_state=tmp_path / "state", **options)
+        textcls.train(TEXTS, LABELS, tmp_path / "new.onnx", from_state=tmp_path / "state", drop_suspects=True)
 
 
-def test_dropping_is_judged_by_all_rows_and_says_which_side_has_more_right() -> None:
+def test_dropping_is_judged_by_rows_of_all_kinds_that_no_audit_has_seen() -> None:
     given = LabelledTexts(texts=TEXTS, labels=LABELS)
     left, found = drop_suspects(given, QUICK)
     assert (found.rows, found.dropped, len(left.texts)) == (len(TEXTS), len(WRONG), len(TEXTS) - len(WRONG))
-    # A wrong label is never answered by who has learned the word of its text, so all other rows at most are right.
+    # Nobody who has learned what the words mean answers a wrong label.
     assert found.accuracy.before <= found.accuracy.after == 1 - len(WRONG) / len(TEXTS)
     assert json.loads(json.dumps(found.to_json()))["accuracy"]["after"] == found.accuracy.after
 

@@ -69,7 +69,7 @@ def _dropped(console: Console, found: DroppedSuspects) -> None:
     interval = f"{100 * gain.difference:+.1f} points, 95% interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
     console.print(
         f"Dropped {found.dropped:,} of {plural(found.rows, 'row')}, whose label is probably wrong. Held-out accuracy "
-        f"on all rows: {percent(gain.before, 1)} if they are learned from, {percent(gain.after, 1)} if not "
+        f"on rows of all kinds: {percent(gain.before, 1)} with suspects learned from, {percent(gain.after, 1)} without "
         f"({interval}). What follows is measured without them, and looks better than it is.",
         soft_wrap=True,
         markup=False,

@@ -68,7 +68,6 @@ def answer(
     config: TrainConfig,
     *,
     weight_R: Float64 | None = None,
-    learned_R: Bools | None = None,
     told: Callable[[int], None] = lambda rows: None,
     engine: Engine = HERE,
 ) -> HeldOut:
@@ -79,16 +78,13 @@ def answer(
         names: their labels.
         config: of the trainings.
         weight_R: how much each row counts; None where each counts as `given` says.
-        learned_R: which rows are learned from; None for all. The others are answered as well.
         told: of how many rows were answered, a part at a time.
         engine: who trains.
     """
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
     part_R = part_of_rows(given, PARTS)
-    if learned_R is None:
-        learned_R = np.ones(len(label_R), np.bool_)
-    folds = [Fold(np.flatnonzero(learned_R & (part_R != i)), np.flatnonzero(part_R == i)) for i in range(PARTS)]
+    folds = [Fold(np.flatnonzero(part_R != part), np.flatnonzero(part_R == part)) for part in range(PARTS)]
     trials = [Trial(f"part {part + 1} of {PARTS}", config, part) for part in range(PARTS)]
     probability_RC, judged_R = np.zeros((len(label_R), len(names))), np.zeros(len(label_R), np.bool_)
     models: dict[int, Classifier] = {}
