@@ -219,5 +219,8 @@ def test_of_the_objectives_masked_words_alone_are_shared(monkeypatch: pytest.Mon
 
 
 def test_shards_and_dropout_are_refused_together() -> None:
-    with pytest.raises(ConfigError, match="Shards cannot be combined with dropout"):
-        chosen_impl(TrainConfig(model=ModelConfig(dropout=0.1), shards=2))
+    for mixing in ("none", "lambda"):
+        model = ModelConfig(dropout=0.1, mixing=mixing)
+        assert chosen_impl(TrainConfig(model=model)) == "reference"
+        with pytest.raises(ConfigError, match="Shards cannot be combined with dropout"):
+            chosen_impl(TrainConfig(model=model, shards=2))

@@ -187,7 +187,7 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
             f"Workers are for the compiled trainer, which {what} is not for; leave one of the two out, or share the "
             "steps among processes that torchrun starts."
         )
-    if config.step_shards > 1 and needed == "dropout":
+    if config.step_shards > 1 and config.model is not None and config.model.draws_while_training:
         raise ConfigError("Shards cannot be combined with dropout, which is drawn once a step; leave one of them out.")
     return "reference"
 
