@@ -130,9 +130,11 @@ def _full_metric(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
     return full
 
 
-def attention_constants(p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config) -> dict[str, Any]:
+def attention_constants(
+    p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config, causal: bool = False
+) -> dict[str, Any]:
     """Return what `forward_kernel` and `backward_kernel` are compiled with."""
-    blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide}
+    blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide, "CAUSAL": causal}
     return blocks | _variant(p, lengths, packed, config, config.block_m, config.block_n)
 
 
@@ -150,6 +152,7 @@ def forward(
     cu_lengths: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool,
 ) -> None:
     """Fill `out` and `lse`."""
     config = FORWARD[block_width(p.shape[-1])][p.element_size()]
@@ -163,7 +166,7 @@ def forward(
         *(p, _full_metric(p, metric), bounds, out, lse, _scratch(p, config)),
         *(*_strides(p), *_strides(out), 0 if packed else lse.stride(0), lse.stride(-2)),
         *(texts, rows, 1 / math.sqrt(p.shape[-1])),
-        **attention_constants(p, lengths, packed, config),
+        **attention_constants(p, lengths, packed, config, causal),
     )
 
 
@@ -176,6 +179,7 @@ def backward(
     out: torch.Tensor,
     lse: torch.Tensor,
     dp: torch.Tensor,
+    causal: bool,
 ) -> torch.Tensor:
     """Fill `dp` and return the gradient of the metric in its own shape and type."""
     config = BACKWARD[block_width(p.shape[-1])][p.element_size()]
@@ -196,7 +200,7 @@ def backward(
         *(p, _full_metric(p, metric), bounds, dout, lse, delta, dp, partial, _scratch(p, config)),
         *(*_strides(p), *_strides(dout), *_strides(dp), *by_row),
         *(texts, rows, 1 / math.sqrt(width), slots, slots_a_program),
-        **attention_constants(p, lengths, packed, config),
+        **attention_constants(p, lengths, packed, config, causal),
     )
     return _metric_gradient(partial, metric, width)
 

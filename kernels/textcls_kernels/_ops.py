@@ -1,6 +1,6 @@
 """The kernels as custom operators of PyTorch, so that `torch.compile` and `torch.export` pass through them.
 
-    textcls_kernels::metric_attention                 (p, metric, lengths?, cu_lengths?) -> (t, lse)
+    textcls_kernels::metric_attention                 (p, metric, lengths?, cu_lengths?, causal) -> (t, lse)
     textcls_kernels::metric_attention_backward        -> (dp, dmetric)
     textcls_kernels::seed_metric_attention            (seeds, p, metric, lengths?, cu_lengths?) -> (pooled, weight)
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
@@ -31,7 +31,11 @@ def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor 
 
 @torch.library.custom_op("textcls_kernels::metric_attention", mutates_args=())
 def metric_attention(
-    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The attended vectors t in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
@@ -39,13 +43,17 @@ def metric_attention(
     out = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
     lse = torch.full(_row_shape(p), float("inf"), device=p.device)
     if p.numel():
-        _launch.forward(p, metric, lengths, cu_lengths, out, lse)
+        _launch.forward(p, metric, lengths, cu_lengths, out, lse, causal)
     return out, lse
 
 
 @metric_attention.register_fake
 def _(
-    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | None,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
 
@@ -59,6 +67,7 @@ def metric_attention_backward(
     cu_lengths: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
@@ -66,7 +75,7 @@ def metric_attention_backward(
     dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
     if not p.numel():
         return dp, torch.zeros_like(metric, memory_format=torch.contiguous_format)
-    return dp, _launch.backward(dout, p, metric, lengths, cu_lengths, out, lse, dp)
+    return dp, _launch.backward(dout, p, metric, lengths, cu_lengths, out, lse, dp, causal)
 
 
 @metric_attention_backward.register_fake
@@ -78,18 +87,20 @@ def _(
     cu_lengths: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty_like(metric, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
-    ctx.save_for_backward(*inputs, *output)
+    *tensors, ctx.causal = inputs
+    ctx.save_for_backward(*tensors, *output)
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     p, metric, lengths, cu_lengths, out, lse = ctx.saved_tensors
-    dp, dmetric = metric_attention_backward(dout, p, metric, lengths, cu_lengths, out, lse)
-    return dp, dmetric, None, None
+    dp, dmetric = metric_attention_backward(dout, p, metric, lengths, cu_lengths, out, lse, ctx.causal)
+    return dp, dmetric, None, None, None
 
 
 metric_attention.register_autograd(_gradients, setup_context=_save)

@@ -2,6 +2,8 @@
 
     r_cd = sum_kl M_kl p_ck p_dl / sqrt(K);   s = softmax over valid d of r;   t_ck = sum_d s_cd p_dk
 
+All d of a text are valid for each of its c, or with `causal` those that are not after c.
+
 `impl` says what computes it, and is never changed behind the caller's back:
 
     "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
@@ -70,6 +72,7 @@ def metric_attention(
     lengths: torch.Tensor | None = None,
     cu_lengths: torch.Tensor | None = None,
     semidefinite: bool = False,
+    causal: bool = False,
     impl: Impl = "auto",
 ) -> torch.Tensor:
     """Return t, every position's mean of its text's positions under the metric; differentiable in p and metric.
@@ -81,6 +84,7 @@ def metric_attention(
         lengths: the valid positions of each text come first; [B], int32 or int64, 0 to N (clamped). None: all are.
         cu_lengths: 0 and the end of each text in T; [B + 1], int32 or int64, not decreasing.
         semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
+        causal: a position sees itself and those before it in its text; what comes later changes nothing.
         impl: "auto", "reference" or "triton"; see the module.
 
     Returns:
@@ -95,11 +99,11 @@ def metric_attention(
     chosen = _resolve(p, impl)
     metric = _product_with_transpose(metric) if semidefinite else metric
     if chosen == "triton":
-        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, cu_lengths)[0]
+        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, cu_lengths, causal)[0]
         return t
     if cu_lengths is not None:
-        return reference.packed_metric_attention(p, full_metric(metric), cu_lengths)
-    return reference.metric_attention(p, full_metric(metric), lengths)
+        return reference.packed_metric_attention(p, full_metric(metric), cu_lengths, causal)
+    return reference.metric_attention(p, full_metric(metric), lengths, causal)
 
 
 def seed_metric_attention(

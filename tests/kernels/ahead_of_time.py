@@ -68,7 +68,9 @@ def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> None:
         "kernel": kernel.__name__,
         "type": str(dtype).removeprefix("torch."),
         **{
-            name: constants[name] for name in ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "PACKED") if name in constants
+            name: constants[name]
+            for name in ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "PACKED", "CAUSAL")
+            if name in constants
         },
         **options,
         "registers": int(registers[1]),
@@ -86,8 +88,9 @@ def build_all(dtype: torch.dtype) -> None:
         size = p.element_size()
         for kernel, table in ((_triton.forward_kernel, _launch.FORWARD), (_triton.backward_kernel, _launch.BACKWARD)):
             config = table[width][size]
-            for is_packed in (True, False):  # the most masked variant, and the one without masks
-                build(kernel, _launch.attention_constants(p, None, is_packed, config), dtype)
+            # The two most masked variants, and the one without masks.
+            for is_packed, causal in ((True, False), (True, True), (False, False)):
+                build(kernel, _launch.attention_constants(p, None, is_packed, config, causal), dtype)
         seeds = torch.empty(1, 1, width, dtype=dtype)
         for kernel in (_triton.seed_forward_kernel, _triton.seed_backward_kernel):
             build(kernel, _launch.seed_constants(seeds, p, None, True), dtype)

@@ -23,7 +23,7 @@ def test_every_configuration_builds_for_sm_90_and_fits(dtype: str) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 4 * 6 + 4
+    assert len(rows) == 4 * 8 + 4
     for row in rows:
         print(row)  # noqa: T201 - shown where the test fails
         assert row["spilled"] == 0, row
