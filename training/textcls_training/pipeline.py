@@ -27,6 +27,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.device import resolve_device
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.held_out_summary import held_out_summary
@@ -147,6 +148,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     answered = distillation is not None and distillation.answered
     prepared = prepare(task, answered=answered)
     folder = None
+    _check_alike(task, prepared.resolved)
     if state is not None:
         _check_keepable(prepared.resolved)
         known = _identity(task, prepared.resolved, distillation)
@@ -163,7 +165,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
         outcome = distillation.run(task.given, task.valid, dataset, fitted, task.callback, stop, checkpoints)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
-    report, tables = _saved(task, prepared.names, outcome, len(fitted.learned.labels))
+    report, tables = here().by_first(lambda: _saved(task, prepared.names, outcome, len(fitted.learned.labels)))
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
         _keep(folder, task, prepared, fitted)
@@ -280,6 +282,13 @@ def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation |
     before = None if task.earlier is None else task.earlier.finished.sha256
     teacher = None if distillation is None else distillation.teacher_sha256
     return identity(task.given, task.valid, task.unlabelled, task.config, resolved, versions(), before, teacher)
+
+
+def _check_alike(task: Task, resolved: ResolvedConfig) -> None:
+    """Refuse processes that would not take the same steps."""
+    if here().number > 1:
+        for what, value in _identity(task, resolved, None).items():
+            here().agree(what, value)
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:

@@ -181,9 +181,14 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
         raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
     if config.impl != "reference" and needed is None:
         return "compiled"
-    if config.step_shards > 1:
-        what = needed or "impl reference"
-        raise ConfigError(f"Shards are for the compiled trainer, which {what} is not for; leave one of the two out.")
+    what = needed or "impl reference"
+    if config.workers is not None or config.engine == "ray":
+        raise ConfigError(
+            f"Workers are for the compiled trainer, which {what} is not for; leave one of the two out, or share the "
+            "steps among processes that torchrun starts."
+        )
+    if config.step_shards > 1 and config.model is not None and config.model.draws_while_training:
+        raise ConfigError("Shards cannot be combined with dropout, which is drawn once a step; leave one of them out.")
     return "reference"
 
 

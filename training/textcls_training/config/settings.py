@@ -191,7 +191,7 @@ class TrainConfig:
         None,
         "Parts of a step, whose gradients are computed apart and added up in one order: their number changes the "
         "model in its last digits, that of the workers does not.",
-        unset="1; 8 with workers",
+        unset="1; 8 with workers, or among the processes of torchrun",
     )
     workers: int | None = option(
         Integer(1),

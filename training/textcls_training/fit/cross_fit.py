@@ -16,6 +16,7 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
@@ -180,7 +181,8 @@ class CrossFit:
         """
         if self.config.impl == "compiled":
             _tell_of_compiling(callback)
-        if self.config.model.draws_while_training or not self.config.refit or self.config.engine == "ray":
+        elsewhere = self.config.engine == "ray" or here().number > 1
+        if self.config.model.draws_while_training or not self.config.refit or elsewhere:
             self._fit_one_after_the_other(callback)
         else:
             self._fit_in_two_threads(callback)
@@ -217,8 +219,8 @@ class CrossFit:
         return without
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
-        """Fit each split: two threads would draw dropout from the one generator of both, and each fit on a cluster
-        has all its workers.
+        """Fit each split: two threads would draw dropout from the one generator of both, each fit on a cluster has all
+        its workers, and processes that share steps have to take them in one order.
         """
         for i in range(len(self.splits)):
             self._fit_split(i, callback)

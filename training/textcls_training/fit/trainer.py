@@ -1,11 +1,16 @@
 """The reference trainer, in PyTorch: one fit of any model, and the steps that train it.
 
-Shapes: B texts of a batch, T tokens of the longest one, V views, C labels, D width, S seeds, R texts of a prediction.
+A step in shards (`ResolvedConfig.shards`) has the gradients of each shard computed apart, by this process or by several
+that share them (`textcls_training.fit.processes`). Tables and weights are moved by all of them, each its own.
+
+Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V views, C labels, D width, S seeds, R texts
+of a prediction.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -26,7 +31,18 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
 from textcls_training.fit.optim import dense_groups
+from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
+from textcls_training.fit.shards import shards_of
+from textcls_training.fit.shared_gradients import (
+    Layout,
+    SharedGradient,
+    arrays_of,
+    checksums,
+    gradient_of_shards,
+    padded,
+    taken,
+)
 from textcls_training.models import ops
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.embedding import Embedding, make_embedding
@@ -109,12 +125,18 @@ class ViewLearner:
         if given.x_BTD.grad is not None:
             self.embedding.update(given.batch, given.x_BTD.grad, rate)
 
+    def update_of_tokens(self, encoded: Any, text_B: Int64, grad_ND: Tensor, rate: float) -> None:
+        """Let the embedding learn from the gradient of the vectors of all tokens, text by text."""
+        batch = self.embedding.batch(encoded, text_B)
+        self.embedding.update(batch, padded(grad_ND, batch.mask_BT), rate)
+
 
 class Trainer(AnyTrainer):
     """One fit of any model, in PyTorch: the reference."""
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         super().__init__(dataset, classes, config, stop)
+        self.processes = here()
         with _DRAWING:
             torch.manual_seed(config.seed)
             self.learners = ViewLearner.every(dataset.corpus, classes, config)
@@ -163,7 +185,13 @@ class Trainer(AnyTrainer):
             loss = self._step(text_B)
             callback.step(len(text_B), loss)
             self.keep()
+        if self.processes.number > 1:
+            self.processes.agree("weights after an epoch", checksums(self._learned()))
         self.epochs = number
+
+    def _learned(self) -> list[NDArray[Any]]:
+        tables = [array for learner in self.learners for array in learner.embedding.arrays().values()]
+        return tables + [array for group in self.dense for array in arrays_of(group.params)]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name."""
@@ -185,18 +213,51 @@ class Trainer(AnyTrainer):
     def _step(self, text_B: Int64) -> float:
         """Learn from a batch; return the mean loss of a text and a view."""
         factor = rate_factor(self.step_number, self.steps, self.config.optim.warmup)
+        move = self._move if self.config.shards == 1 else self._move_in_shards
+        loss = move(text_B, self.config.optim.table_rate * factor)
+        for group in self.dense:
+            group.step(factor)
+        self.step_number += 1
+        mean = loss / (self.views * len(text_B))
+        if not math.isfinite(mean):
+            raise diverged(f" at step {self.step_number}: the loss is not finite")
+        return mean
+
+    def _move(self, text_B: Int64, rate: float) -> float:
+        """Move the tables, and give the dense weights the gradient of a batch; return its loss."""
         views = self._read(text_B)
         loss = self._loss(text_B, views)
         loss.backward()  # type: ignore[no-untyped-call]
         for learner, given in zip(self.learners, views, strict=True):
-            learner.update(given, self.config.optim.table_rate * factor)
-        for group in self.dense:
-            group.step(factor)
-        self.step_number += 1
-        mean = float(loss.detach()) / (len(views) * len(text_B))
-        if not math.isfinite(mean):
-            raise diverged(f" at step {self.step_number}: the loss is not finite")
-        return mean
+            learner.update(given, rate)
+        return float(loss.detach())
+
+    def _move_in_shards(self, text_B: Int64, rate: float) -> float:
+        """Do as `_move`, with the gradients of shards."""
+        shards = [shard_B for shard_B in shards_of(text_B, self.config.shards) if len(shard_B)]
+        learning = [view for view, learner in enumerate(self.learners) if learner.embedding.learns]
+        weights, lengths = self._classifier_weights(), self.dataset.corpus.lengths()
+        layout = Layout([(), *(weight.shape for weight in weights)], [self.config.model.dim] * len(learning))
+        tokens_K = [[int(lengths[shard_B].sum())] * len(learning) for shard_B in shards]
+        found = gradient_of_shards(layout, tokens_K, lambda k: self._gradient(shards[k]), self.processes)
+        loss, *gradients = found.total
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient.to(self.device)
+        for view, grad_ND in zip(learning, found.own, strict=True):
+            self.learners[view].update_of_tokens(self.encoded[view], text_B, grad_ND, rate)
+        return float(loss)
+
+    def _gradient(self, text_B: Int64) -> SharedGradient:
+        """Return the gradient of a shard: the loss and that of the classifiers; that of the tokens in each view."""
+        views = self._read(text_B)
+        loss = self._loss(text_B, views)
+        loss.backward()  # type: ignore[no-untyped-call]
+        tokens = [given.x_BTD.grad[given.mask_BT] for given in views if given.x_BTD.grad is not None]
+        return SharedGradient([loss, *taken(self._classifier_weights())], tokens)
+
+    def _classifier_weights(self) -> list[Tensor]:
+        """Return the dense weights but those of embeddings, whose `update` leaves their gradient."""
+        return [weight for learner in self.learners for weight in learner.classifier.parameters()]
 
     def _read(self, text_B: Int64) -> list[ViewBatch]:
         """Read a batch in each view; token vectors of embeddings that learn have a gradient."""
@@ -228,13 +289,21 @@ class Trainer(AnyTrainer):
         """
         corpus = encoded_V[0].corpus
         logits_VRC = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
+        batches = [*plain_batches(corpus.lengths(), batch_size)]
+        sizes = [len(text_B) * self.classes for text_B in batches]
         for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits_VRC, strict=True):
             learner.classifier.eval()
-            for text_B in plain_batches(corpus.lengths(), batch_size):
-                logits_RC[text_B] = learner.logits(learner.read(encoded, text_B)).cpu()
+            found = self.processes.shared(sizes, partial(self._logits, learner, encoded, batches))
+            for text_B, flat in zip(batches, found, strict=True):
+                logits_RC[text_B] = flat.view(len(text_B), self.classes)
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC
+
+    @staticmethod
+    def _logits(learner: ViewLearner, encoded: Any, batches: Sequence[Int64], number: int) -> Tensor:
+        """Return the logits of a view to the texts of a batch, laid end to end."""
+        return learner.logits(learner.read(encoded, batches[number])).flatten()
 
     @torch.no_grad()
     def pooled(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> list[Float32]:

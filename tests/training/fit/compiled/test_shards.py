@@ -18,8 +18,9 @@ from textcls_training.config.resolve import chosen_impl, default_optim
 from textcls_training.config.settings import SHARDS, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.fit.compiled.arrays import Dense, Gradient, Scratch, Table
-from textcls_training.fit.compiled.shards import Read, Threads, add_up, dealt, shards_of
+from textcls_training.fit.compiled.shards import Read, Threads, add_up
 from textcls_training.fit.compiled.trainer import CompiledTrainer
+from textcls_training.fit.shards import dealt, shards_of
 from textcls_training.pipeline import train
 from textcls_training.state.identity import identity
 
@@ -161,10 +162,12 @@ def test_shards_are_one_unless_there_are_workers_and_then_the_same_for_any_numbe
         TrainConfig(workers=9)
 
 
-def test_shards_are_refused_where_the_reference_trains() -> None:
+def test_workers_are_refused_where_the_reference_trains_and_shards_are_not() -> None:
     for told, what in (({"mixing": "gmlp"}, "mixing 'gmlp'"), ({"impl": "reference"}, "impl reference")):
-        with pytest.raises(ConfigError, match=f"^Shards are for the compiled trainer, which {what} is not for"):
-            chosen_impl(from_options({"shards": 2, **told}))
+        assert chosen_impl(from_options({"shards": 2, **told})) == "reference"
+        for workers in ({"workers": 1}, {"engine": "ray"}):
+            with pytest.raises(ConfigError, match=f"^Workers are for the compiled trainer, which {what} is not for"):
+                chosen_impl(from_options({**workers, **told}))
 
 
 def test_larger_steps_have_larger_rates_and_batch_size_is_no_second_word_on_rates() -> None:

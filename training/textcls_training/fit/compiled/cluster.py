@@ -18,7 +18,8 @@ from textcls.errors import SurroundingsError
 from textcls.jobs.cluster import connected, last_line
 from textcls_training.data.arrays import Int32, Int64
 from textcls_training.fit.compiled.arrays import Changed, Gradient
-from textcls_training.fit.compiled.shards import Read, ShardWorker, dealt
+from textcls_training.fit.compiled.shards import Read, ShardWorker
+from textcls_training.fit.shards import dealt
 
 # So many workers that die in the same step, one after the other, end the training.
 ATTEMPTS: Final = 3

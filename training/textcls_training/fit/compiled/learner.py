@@ -20,8 +20,9 @@ from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.feature_space import FeatureSpace, rows_in
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
-from textcls_training.fit.compiled.shards import Workers, add_up, shards_of
+from textcls_training.fit.compiled.shards import Workers, add_up
 from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches, update
+from textcls_training.fit.shards import shards_of
 from textcls_training.models.constants import VECTOR_LENGTH
 from textcls_training.models.ensemble import HashedView, VectorView, View
 from textcls_training.models.linear_classifier import LinearClassifier

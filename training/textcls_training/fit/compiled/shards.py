@@ -1,10 +1,9 @@
 """Data-parallel steps: the texts of a batch are dealt to shards, whose gradients are added in the order of the shards.
 
-How many shards there are is part of what is computed, who computes them is not: one worker and many, on this machine or
-on others, take the same steps to the last bit. Workers only compute gradients. Whoever trains adds them up, keeps what
-the optimizers know, moves rows and weights, and so holds at every moment all that a worker begins with.
+One worker and many, on this machine or on others, take the same steps to the last bit. Workers only compute gradients.
+Whoever trains adds them up, keeps what the optimizers know, moves rows and weights, and so holds at every moment all
+that a worker begins with.
 
-    shards_of       the texts of a batch -> those of each shard
     ShardWorker     the texts of shards -> their gradients
     Threads         workers on this machine, which read the table itself; `cluster` has those on others
     add_up          the gradients of shards -> that of the batch
@@ -21,6 +20,7 @@ import numpy as np
 from textcls_training.data.arrays import Int32, Int64
 from textcls_training.fit.compiled.arrays import Dense, Gradient, Scratch, Table, Targets, Texts
 from textcls_training.fit.compiled.step import add_rows, gradient_of
+from textcls_training.fit.shards import dealt
 
 
 class Read(NamedTuple):
@@ -51,11 +51,6 @@ class Workers(Protocol):
 
     def changed(self, row_P: Int32) -> None:
         """Take notice that these rows have changed, and the dense weights."""
-
-
-def shards_of(text_B: Int64, shards: int) -> list[Int64]:
-    """Deal the texts of a batch to shards, neighbours together; of a batch with fewer texts some get none."""
-    return np.array_split(text_B, shards)
 
 
 class ShardWorker:
@@ -101,12 +96,6 @@ class Threads:
 
     def changed(self, row_P: Int32) -> None:
         """Do nothing: they read what has changed."""
-
-
-def dealt(shards: Sequence[Int64], workers: int) -> list[Sequence[Int64]]:
-    """Deal shards to workers, neighbours together."""
-    ends = [len(shards) * (i + 1) // workers for i in range(workers)]
-    return [shards[first:last] for first, last in zip([0, *ends], ends, strict=False)]
 
 
 def add_up(gradients: Sequence[Gradient], table: Table, scratch: Scratch, total: Dense) -> tuple[float, int]:

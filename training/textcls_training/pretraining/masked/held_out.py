@@ -14,6 +14,7 @@ from torch import Tensor
 from textcls_training.data.arrays import Int32, Int64
 from textcls_training.data.batches import plain_batches
 from textcls_training.data.corpus import Corpus
+from textcls_training.pretraining.masked.masking import masked_tokens
 from textcls_training.pretraining.masked.softmax import word_log_probabilities
 from textcls_training.pretraining.masked.trainer import MaskedTrainer
 
@@ -115,7 +116,8 @@ class _Asked:
         rng = np.random.default_rng(SEED)
         self._trainer.model.eval()
         for text_B in plain_batches(self._corpus.lengths(), BATCH):
-            given = self._trainer.read(self._encoded, text_B, rng)
+            masked_N = masked_tokens(self._corpus.lengths()[text_B], self._trainer.config.mask_rate, rng)
+            given = self._trainer.read(self._encoded, text_B, masked_N)
             number_M = self._number_of_type[given.token_M]
             known = np.flatnonzero(number_M)
             h_KD = self._trainer.contexts(given)[torch.from_numpy(known).to(self._trainer.device)]

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import torch
+
 from textcls_training.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.processes import here
 from textcls_training.fit.threads import reproducible
 from textcls_training.pretraining.masked.held_out import HeldOutScores
 from textcls_training.pretraining.masked.report import MaskedReport
@@ -23,12 +27,29 @@ MOST_EPOCHS: Final = 20
 
 def run(texts: PretrainingTexts, output: Path, config: PretrainConfig, callback: Callback, stop: Stop) -> MaskedReport:
     """Learn vectors of words; see `textcls_training.pretraining.run.pretrain`."""
+    here().agree("texts", texts.sha256)
+    here().agree("options and versions", (config, torch.__version__, np.__version__))
     with reproducible(config.seed):
         trainer, seconds = train(texts, config, callback, stop)
-        held_out = HeldOutScores.of(trainer, Corpus.of(texts.held_out, config.max_tokens))
-        how = f"words masked in texts and guessed from the others, mixing {config.mixing}, {trainer.epochs} epochs"
-        words, row_VD = trainer.vocabulary.words, trainer.words.row_VD[1:]
-        written = save_vectors(output, words, row_VD, how, texts, config)
+        told = trainer, seconds, texts, output, config
+        return here().by_first(lambda: _written(*told, interrupted=stop.requested))
+
+
+def _written(
+    trainer: MaskedTrainer,
+    seconds: float,
+    texts: PretrainingTexts,
+    output: Path,
+    config: PretrainConfig,
+    *,
+    interrupted: bool,
+) -> MaskedReport:
+    """Write the vectors, and measure on held-out texts."""
+    held_out = HeldOutScores.of(trainer, Corpus.of(texts.held_out, config.max_tokens))
+    how = f"words masked in texts and guessed from the others, mixing {config.mixing}, {trainer.epochs} epochs"
+    how += f", {config.step_shards} shards" if config.step_shards > 1 else ""
+    words, row_VD = trainer.vocabulary.words, trainer.words.row_VD[1:]
+    written = save_vectors(output, words, row_VD, how, texts, config)
     return MaskedReport(
         written=written,
         mixing=config.mixing,
@@ -37,7 +58,7 @@ def run(texts: PretrainingTexts, output: Path, config: PretrainConfig, callback:
         tokens=trainer.tokens,
         seconds=seconds,
         held_out=held_out,
-        interrupted=stop.requested,
+        interrupted=interrupted,
     )
 
 

@@ -3,14 +3,18 @@
 Two tables learn, each by row-wise Adagrad: what words say as context, by their hashes, and what is expected of a
 context. The mixing layer between them learns by AdamW.
 
-Shapes: B texts, M masked tokens of a batch, S samples, D width.
+What is drawn is drawn for a whole batch. The gradients of its shards (`PretrainConfig.step_shards`) are computed apart,
+by this process or by several that share them (`textcls_training.fit.processes`).
+
+Shapes: B texts, N their tokens, end to end, M masked tokens of a batch, K of these known, S samples, D width.
 """
 
 import math
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.errors import ConfigError
@@ -25,7 +29,18 @@ from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import resolve_device
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.optim import AdamWGroup
+from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
+from textcls_training.fit.shards import shards_of
+from textcls_training.fit.shared_gradients import (
+    Layout,
+    SharedGradient,
+    arrays_of,
+    checksums,
+    gradient_of_shards,
+    padded,
+    taken,
+)
 from textcls_training.models.hashed_embedding import EmbeddingTable, HashedBatch, HashedEmbedding
 from textcls_training.pretraining.masked.masking import masked_tokens
 from textcls_training.pretraining.masked.model import MaskedModel
@@ -57,6 +72,25 @@ class MaskedBatch(NamedTuple):
     token_M: Int32
 
 
+class Question(NamedTuple):
+    """Some texts, and what is to be guessed in them.
+
+    Attributes:
+        text_B: their numbers.
+        masked_N: which of their tokens are masked.
+        target_M: the number of the word that each masked token was; 0 for one that has no vector.
+    """
+
+    text_B: Int64
+    masked_N: Bools
+    target_M: Int32
+
+    @property
+    def known_K(self) -> Int32:  # noqa: N802
+        """The words that are to be guessed."""
+        return self.target_M[self.target_M > 0]
+
+
 class MaskedTrainer:
     """A fresh model, and the steps that train it.
 
@@ -82,6 +116,7 @@ class MaskedTrainer:
         self._encoded, self._sampler = self.embedding.encode(corpus), WordSampler(vocabulary.count_V)
         self._steps = epochs * -(-len(corpus) // BATCH)
         self._step_number = self.epochs = self.tokens = 0
+        self.processes = here()
 
     def train_epoch(self, number: int, callback: Callback, stop: Stop) -> None:
         """Pass once over the texts, or until a stop is requested.
@@ -97,12 +132,16 @@ class MaskedTrainer:
             loss, tokens = self._step(text_B, rng), int(lengths[text_B].sum())
             self.tokens += tokens
             callback.step(tokens, loss)
+        if self.processes.number > 1:
+            self.processes.agree("weights after an epoch", checksums(self._learned()))
         self.epochs = number
 
-    def read(self, encoded: EncodedFeatures, text_B: Int64, rng: np.random.Generator) -> MaskedBatch:
-        """Mask tokens of texts, and read the vectors of all."""
+    def _learned(self) -> list[NDArray[Any]]:
+        return [self.embedding.table.row_VD, self.words.row_VD, *arrays_of(self.dense.params)]
+
+    def read(self, encoded: EncodedFeatures, text_B: Int64, masked_N: Bools) -> MaskedBatch:
+        """Read the vectors of all tokens of texts, of which `masked_N` are masked."""
         corpus = encoded.corpus
-        masked_N = masked_tokens(corpus.lengths()[text_B], self.config.mask_rate, rng)
         batch = self.embedding.batch(encoded, text_B)
         masked_BT: Bools = np.zeros(batch.mask_BT.shape, np.bool_)
         masked_BT[batch.mask_BT.numpy()] = masked_N
@@ -119,31 +158,58 @@ class MaskedTrainer:
         """Learn from a batch; return the mean loss of a masked token, None where no word is to be guessed."""
         factor = rate_factor(self._step_number, self._steps, OptimConfig().warmup)
         self._step_number += 1
-        given = self.read(self._encoded, text_B, rng)
-        target_M = self.vocabulary.number_of_type[given.token_M]
-        known_M = target_M > 0
-        if not known_M.any():
+        masked_N = masked_tokens(self.corpus.lengths()[text_B], self.config.mask_rate, rng)
+        known_K = self._question(text_B, masked_N).known_K
+        if not len(known_K):
             return None
-        given.x_BTD.requires_grad_()
-        h_MD = self.contexts(given)[torch.from_numpy(known_M).to(self.device)]
-        target_M = target_M[known_M]
         sample_S = self._sampler.draw(SAMPLES, rng)
-        words = _each_once(np.concatenate([target_M, sample_S]))
-        word_1XD, _ = self.words.read(words)
-        word_1XD.requires_grad_()
-        word_XD = word_1XD[0].to(self.device)
-        target_MD, sample_SD = word_XD[:-SAMPLES], word_XD[-SAMPLES:]
-        same_MS = torch.from_numpy(target_M[:, None] == sample_S).to(self.device)
-        loss = sampled_cross_entropy(h_MD, target_MD, sample_SD, same_MS)
-        loss.backward()  # type: ignore[no-untyped-call]
-        for table, read, x_BTD in ((self.embedding, given.read, given.x_BTD), (self.words, words, word_1XD)):
-            assert x_BTD.grad is not None
-            table.update(read, x_BTD.grad, TABLE_RATE * factor)
+        questions = self._in_shards(text_B, masked_N)
+        weights, dim = self.dense.params, self.config.dim
+        layout = Layout([(), *(weight.shape for weight in weights), (SAMPLES, dim)], [dim, dim])
+        rows_K = [(len(asked.masked_N), len(asked.known_K)) for asked in questions]
+        found = gradient_of_shards(layout, rows_K, lambda k: self._gradient(questions[k], sample_S), self.processes)
+        loss, *gradients, sample_SD = found.total
+        token_ND, target_KD = found.own
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient.to(self.device)
+        read = self.embedding.batch(self._encoded, text_B)
+        self.embedding.update(read, padded(token_ND, read.mask_BT), TABLE_RATE * factor)
+        words = _each_once(np.concatenate([known_K, sample_S]))
+        self.words.update(words, torch.cat([target_KD, sample_SD])[None], TABLE_RATE * factor)
         self.dense.step(factor)
-        mean = float(loss.detach()) / len(target_M)
+        mean = float(loss) / len(known_K)
         if not math.isfinite(mean):
             raise ConfigError(f"Training diverged at step {self._step_number}: the loss is not finite.")
         return mean
+
+    def _question(self, text_B: Int64, masked_N: Bools) -> Question:
+        token_N = self.corpus.token[self.corpus.places(text_B)]
+        return Question(text_B, masked_N, self.vocabulary.number_of_type[token_N[masked_N]])
+
+    def _in_shards(self, text_B: Int64, masked_N: Bools) -> list[Question]:
+        """Deal the texts of a batch to shards; none is without a text."""
+        shards = [shard_B for shard_B in shards_of(text_B, self.config.step_shards) if len(shard_B)]
+        ends = np.cumsum([self.corpus.lengths()[shard_B].sum() for shard_B in shards])
+        return [self._question(*each) for each in zip(shards, np.split(masked_N, ends[:-1]), strict=True)]
+
+    def _gradient(self, asked: Question, sample_S: Int32) -> SharedGradient:
+        """Return the gradient of some texts: the loss and that of the dense weights and the samples; that of the
+        tokens and of the words that are to be guessed.
+        """
+        given = self.read(self._encoded, asked.text_B, asked.masked_N)
+        given.x_BTD.requires_grad_()
+        h_KD = self.contexts(given)[torch.from_numpy(asked.target_M > 0).to(self.device)]
+        word_1XD, _ = self.words.read(_each_once(np.concatenate([asked.known_K, sample_S])))
+        word_1XD.requires_grad_()
+        word_XD = word_1XD[0].to(self.device)
+        same_KS = torch.from_numpy(asked.known_K[:, None] == sample_S).to(self.device)
+        loss = sampled_cross_entropy(h_KD, word_XD[:-SAMPLES], word_XD[-SAMPLES:], same_KS)
+        loss.backward()  # type: ignore[no-untyped-call]
+        assert given.x_BTD.grad is not None
+        assert word_1XD.grad is not None
+        target_KD, sample_SD = word_1XD.grad[0, :-SAMPLES], word_1XD.grad[0, -SAMPLES:]
+        total = [loss, *taken(self.dense.params), sample_SD]
+        return SharedGradient(total, [given.x_BTD.grad[given.read.mask_BT], target_KD])
 
 
 def _each_once(row_X: Int32) -> HashedBatch:
