@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from textcls_kernels import _triton
+from textcls_kernels.texts import TILE
 
 LAUNCHES: Counter[str] = Counter()
 
@@ -35,6 +36,14 @@ class Config(NamedTuple):
     wide: bool = False
 
 
+class Tiles(NamedTuple):
+    """The work of a kernel: the table's tiles where texts are packed, N or T, and how many slots there are."""
+
+    table: torch.Tensor | None
+    rows: int
+    slots: int
+
+
 # By BLOCK_K, then by bytes of a number.
 FORWARD: dict[int, dict[int, Config]] = {
     16: {2: Config(64, 64, 4, 3, 16), 4: Config(64, 64, 4, 2, 16)},
@@ -45,7 +54,7 @@ FORWARD: dict[int, dict[int, Config]] = {
 BACKWARD: dict[int, dict[int, Config]] = {
     16: {2: Config(64, 64, 4, 2, 16), 4: Config(64, 32, 4, 1, 16)},
     32: {2: Config(64, 32, 4, 2, 16), 4: Config(64, 32, 4, 2, 16, wide=True)},
-    64: {2: Config(64, 32, 4, 2, 32), 4: Config(32, 32, 8, 1, 16, wide=True)},
+    64: {2: Config(64, 32, 4, 1, 32), 4: Config(32, 32, 8, 1, 16, wide=True)},
     128: {2: Config(64, 32, 8, 2, 32, wide=True), 4: Config(32, 16, 8, 1, 16, wide=True)},
 }
 # block_m is not used: the seeds are one tile.
@@ -96,9 +105,16 @@ def _texts_and_rows(p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[i
     return (p.shape[0], p.shape[2]) if cu_lengths is None else (cu_lengths.shape[0] - 1, p.shape[0])
 
 
-def _slots(texts: int, rows: int, packed: bool, block: int) -> int:
-    """How many tiles there are at most; of a packed batch this is f(B), `_triton.py` says why."""
-    return rows // block + texts if packed else texts * -(-rows // block)
+def _tiles_of(p: torch.Tensor, table: torch.Tensor | None, counts: torch.Tensor | None, block: int) -> Tiles:
+    """The tiles of `block` rows in a batch."""
+    if table is None or counts is None:
+        return Tiles(None, p.shape[2], p.shape[0] * -(-p.shape[2] // block))
+    return Tiles(table, p.shape[0], int(counts[1, 0]) * (TILE // block))
+
+
+def _bounds(tiles: Tiles, lengths: torch.Tensor | None, unread: torch.Tensor) -> torch.Tensor:
+    """What tells a kernel where texts lie; any tensor where nothing has to."""
+    return tiles.table if tiles.table is not None else lengths if lengths is not None else unread
 
 
 def _launch(kernel: Any, grid: tuple[int, ...], p: torch.Tensor, *arguments: Any, **constants: Any) -> None:
@@ -133,7 +149,8 @@ def _full_metric(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
 def attention_constants(p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config) -> dict[str, Any]:
     """Return what `forward_kernel` and `backward_kernel` are compiled with."""
     blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide}
-    return blocks | _variant(p, lengths, packed, config, config.block_m, config.block_n)
+    constants = blocks | _variant(p, lengths, packed, config, config.block_m, config.block_n)
+    return constants | {"EVEN": constants["EVEN"] and not config.wide}  # without masks a wide kernel spills
 
 
 def seed_constants(seeds: torch.Tensor, p: torch.Tensor, lengths: torch.Tensor | None, packed: bool) -> dict[str, Any]:
@@ -147,22 +164,21 @@ def forward(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
 ) -> None:
     """Fill `out` and `lse`."""
     config = FORWARD[block_width(p.shape[-1])][p.element_size()]
-    texts, rows = _texts_and_rows(p, cu_lengths)
-    packed, heads = cu_lengths is not None, p.shape[1]
-    bounds = cu_lengths if packed else lengths if lengths is not None else lse
+    tiles, packed = _tiles_of(p, table, counts, config.block_m), table is not None
     _launch(
         _triton.forward_kernel,
-        (_slots(texts, rows, packed, config.block_m), heads),
+        (tiles.slots, p.shape[1]),
         p,
-        *(p, _full_metric(p, metric), bounds, out, lse, _scratch(p, config)),
+        *(p, _full_metric(p, metric), _bounds(tiles, lengths, lse), out, lse, _scratch(p, config)),
         *(*_strides(p), *_strides(out), 0 if packed else lse.stride(0), lse.stride(-2)),
-        *(texts, rows, 1 / math.sqrt(p.shape[-1])),
+        *(tiles.rows, 1 / math.sqrt(p.shape[-1])),
         **attention_constants(p, lengths, packed, config),
     )
 
@@ -172,30 +188,30 @@ def backward(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
     dp: torch.Tensor,
 ) -> torch.Tensor:
     """Fill `dp` and return the gradient of the metric in its own shape and type."""
     config = BACKWARD[block_width(p.shape[-1])][p.element_size()]
-    texts, rows = _texts_and_rows(p, cu_lengths)
-    packed, heads, width = cu_lengths is not None, p.shape[1], p.shape[-1]
-    bounds = cu_lengths if packed else lengths if lengths is not None else lse
+    tiles, packed = _tiles_of(p, table, counts, config.block_m), table is not None
+    heads, width = p.shape[1], p.shape[-1]
     by_row = (0 if packed else lse.stride(0), lse.stride(-2))
     delta = _delta(out, dout, lse)
-    slots = _slots(texts, rows, packed, config.block_m)
-    slots_a_program = max(1, slots * heads // PROGRAMS)
-    programs = -(-slots // slots_a_program)
+    slots_a_program = max(1, tiles.slots * heads // PROGRAMS)
+    programs = -(-tiles.slots // slots_a_program)
     block = block_width(width)
     partial = torch.empty(programs, heads, block, block, device=p.device)
     _launch(
         _triton.backward_kernel,
         (programs, heads),
         p,
-        *(p, _full_metric(p, metric), bounds, dout, lse, delta, dp, partial, _scratch(p, config)),
+        *(p, _full_metric(p, metric), _bounds(tiles, lengths, lse), out, dout, lse, delta, dp, partial),
+        *(_scratch(p, config),),
         *(*_strides(p), *_strides(dout), *_strides(dp), *by_row),
-        *(texts, rows, 1 / math.sqrt(width), slots, slots_a_program),
+        *(tiles.rows, 1 / math.sqrt(width), tiles.slots, slots_a_program),
         **attention_constants(p, lengths, packed, config),
     )
     return _metric_gradient(partial, metric, width)

@@ -1,15 +1,16 @@
 """The kernels as custom operators of PyTorch, so that `torch.compile` and `torch.export` pass through them.
 
-    textcls_kernels::metric_attention                 (p, metric, lengths?, cu_lengths?) -> (t, lse)
+    textcls_kernels::metric_attention                 (p, metric, lengths?, table?, counts?) -> (t, lse)
     textcls_kernels::metric_attention_backward        -> (dp, dmetric)
     textcls_kernels::seed_metric_attention            (seeds, p, metric, lengths?, cu_lengths?) -> (pooled, weight)
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
 or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
+`table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -31,21 +32,28 @@ def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor 
 
 @torch.library.custom_op("textcls_kernels::metric_attention", mutates_args=())
 def metric_attention(
-    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The attended vectors t in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
 
-    out = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
-    lse = torch.full(_row_shape(p), float("inf"), device=p.device)
+    out, lse = torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
     if p.numel():
-        _launch.forward(p, metric, lengths, cu_lengths, out, lse)
+        _launch.forward(p, metric, lengths, table, counts, out, lse)
     return out, lse
 
 
 @metric_attention.register_fake
 def _(
-    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tensor | None
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
 
@@ -56,17 +64,18 @@ def metric_attention_backward(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
 
-    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    dp = torch.empty_like(p)
     if not p.numel():
         return dp, torch.zeros_like(metric, memory_format=torch.contiguous_format)
-    return dp, _launch.backward(dout, p, metric, lengths, cu_lengths, out, lse, dp)
+    return dp, _launch.backward(dout, p, metric, lengths, table, counts, out, lse, dp)
 
 
 @metric_attention_backward.register_fake
@@ -75,7 +84,8 @@ def _(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -87,12 +97,19 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.T
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    p, metric, lengths, cu_lengths, out, lse = ctx.saved_tensors
-    dp, dmetric = metric_attention_backward(dout, p, metric, lengths, cu_lengths, out, lse)
-    return dp, dmetric, None, None
+    dp, dmetric = metric_attention_backward(dout, *ctx.saved_tensors)
+    return dp, dmetric, None, None, None
+
+
+def _refuse_second(ctx: Any, *_gradients: torch.Tensor) -> NoReturn:
+    raise RuntimeError(
+        "the kernels of metric attention have first derivatives alone, and a second one was asked for;"
+        " pass impl='reference', which has both"
+    )
 
 
 metric_attention.register_autograd(_gradients, setup_context=_save)
+metric_attention_backward.register_autograd(_refuse_second)
 
 
 @torch.library.custom_op("textcls_kernels::seed_metric_attention", mutates_args=())
@@ -140,7 +157,7 @@ def seed_metric_attention_backward(
     """Gradients of seeds, of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
 
-    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    dp = torch.empty_like(p)
     dq_BHSK = torch.zeros(dpooled.shape, device=p.device)
     if p.numel() and dpooled.numel():
         _launch.seed_backward(dpooled, dweight, seeds, p, metric, lengths, cu_lengths, weight, dp, dq_BHSK)
@@ -183,3 +200,4 @@ def _seed_gradients(ctx: Any, dpooled: torch.Tensor, dweight: torch.Tensor) -> t
 
 
 seed_metric_attention.register_autograd(_seed_gradients, setup_context=_seed_save)
+seed_metric_attention_backward.register_autograd(_refuse_second)

@@ -30,7 +30,7 @@ WIDTHS = (16, 32, 64, 128)
 POINTER = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32"}
 # Pointers whose type is not p's, integers, and the strides that are 1 for contiguous tensors.
 FLOAT32 = ("lse", "delta", "partial", "scratch", "weight", "dweight", "dq", "dmetric")
-INTEGERS = ("N", "S", "num_texts", "slots", "slots_a_program", "programs")
+INTEGERS = ("N", "S", "slots", "slots_a_program", "programs")
 UNIT_STRIDES = ("p_k", "m_c", "o_k", "d_k", "g_k", "s_k", "y_k", "x_n")
 
 
@@ -48,7 +48,7 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
             signature[name] = "i32"
         else:
             stride = re.fullmatch("[a-z]_[a-z]", name)
-            signature[name] = "i32" if stride else "*i64" if name == "bounds" else POINTER[dtype]
+            signature[name] = "i32" if stride else "*i32" if name == "bounds" else POINTER[dtype]
             if name in FLOAT32:
                 signature[name] = "*fp32"
             attributes[(place,)] = [["tt.divisibility", 16]]
