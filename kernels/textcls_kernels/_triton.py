@@ -346,26 +346,29 @@ def backward_kernel(
 @triton.jit(do_not_specialize=["programs"])
 def metric_gradient_kernel(
     partial, dmetric, programs, K: tl.constexpr, BLOCK_K: tl.constexpr, PACKED_METRIC: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, EDGE: tl.constexpr,
 ):  # fmt: skip
-    """Gradient dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (blocks of K x K, heads)."""
+    """Gradient dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (squares of K x K, heads)."""
     head, heads = tl.program_id(1), tl.num_programs(1)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row, column = place // K, place % K
-    acc = tl.zeros([ROWS, BLOCK], tl.float32)
+    squares = (K + EDGE - 1) // EDGE
+    place = tl.arange(0, EDGE * EDGE)
+    row = tl.program_id(0) // squares * EDGE + place // EDGE
+    column = tl.program_id(0) % squares * EDGE + place % EDGE
+    inside = (row < K) & (column < K)
+    acc = tl.zeros([ROWS, EDGE * EDGE], tl.float32)
     for first in range(0, programs, ROWS):
         program = first + tl.arange(0, ROWS)
         base = partial + ((program.to(tl.int64) * heads + head) * BLOCK_K * BLOCK_K)[:, None]
-        mask = (program[:, None] < programs) & (row[None, :] < K)
+        mask = (program[:, None] < programs) & inside[None, :]
         acc += tl.load(base + (row * BLOCK_K + column)[None, :], mask=mask, other=0.0)
         acc += tl.load(base + (column * BLOCK_K + row)[None, :], mask=mask, other=0.0)
     total = tl.sum(acc, 0) * 0.25
     if PACKED_METRIC:  # a number off the diagonal stands in two places of M
         number = row * K - row * (row - 1) // 2 + column - row
         total = tl.where(row == column, total, 2 * total).to(dmetric.dtype.element_ty)
-        tl.store(dmetric + head * (K * (K + 1) // 2) + number, total, mask=(row <= column) & (row < K))
+        tl.store(dmetric + head * (K * (K + 1) // 2) + number, total, mask=(row <= column) & inside)
     else:
-        tl.store(dmetric + head * K * K + place, total.to(dmetric.dtype.element_ty), mask=row < K)
+        tl.store(dmetric + head * K * K + row * K + column, total.to(dmetric.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["N", "S"])

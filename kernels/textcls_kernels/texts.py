@@ -35,7 +35,7 @@ class PackedTexts(NamedTuple):
     """int32 [T // 64 + B + B, 3], where p lies: a text's first row in p, its length, and the first row of a tile in it;
     first the tiles of 64 rows and unused zeros, in the last B rows the texts themselves; both longest text first."""
     counts: torch.Tensor
-    """int64 [2, 6] on the CPU: how many texts, and how many of their tiles, belong to texts longer than `LIMITS`."""
+    """int64 [2, 5] on the CPU: how many texts, and how many of their tiles, belong to texts longer than `LIMITS`."""
     rows: int
     """T."""
 
