@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from textcls_kernels import _short, _triton
+from textcls_kernels._shapes import ShortConfig, block_width, short_block, short_configs
 from textcls_kernels.texts import LIMITS, TILE
 
 LAUNCHES: Counter[str] = Counter()
@@ -66,28 +67,6 @@ SEED: dict[int, dict[int, Config]] = {
 }
 
 
-class ShortConfig(NamedTuple):
-    """Resources of the kernels for short texts (`_short.py`), likewise chosen to build without spills."""
-
-    forward_warps: int
-    backward_warps: int
-    loop: bool
-
-
-# By whether 16-bit products of 64 rows and more are one instruction of several warps (compute capabilities 9 and 10),
-# then by BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
-_NARROW = {32: ShortConfig(4, 4, True), 64: ShortConfig(4, 4, True), 128: ShortConfig(8, 8, False)}
-SHORT: dict[bool, dict[tuple[int, int], dict[int, ShortConfig]]] = {
-    True: {
-        (16, 2): _NARROW,
-        (32, 2): _NARROW,
-        (64, 2): _NARROW,
-        (128, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(8, 8, False)},
-        (16, 4): {64: ShortConfig(8, 8, False)},
-        (32, 4): {64: ShortConfig(8, 8, False)},
-    },
-    False: {(width, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(4, 8, False)} for width in (16, 32, 64)},
-}
 # Programs of a looping kernel, all heads together: some for every processor, and few sums of dM.
 SHORT_PROGRAMS = 1024
 # Bytes that the sums of dM may take while a backward runs; beyond, programs take turns.
@@ -103,20 +82,14 @@ class ShortWork(NamedTuple):
     texts: int
 
 
-def short_configs(device: torch.device, width: int, size: int) -> dict[int, ShortConfig]:
-    """Return the configurations for short texts by BLOCK_N; none where the kernels for tiles have to do."""
-    wide_products = device.type != "cuda" or torch.cuda.get_device_capability(device)[0] in (9, 10)
-    return SHORT[wide_products].get((block_width(width), size), {})
-
-
 def _short_work(
     p: torch.Tensor, table: torch.Tensor | None, counts: torch.Tensor | None
 ) -> tuple[list[ShortWork], int]:
     """What the kernels for short texts take of a batch, and the longest text that they take, 0 if none."""
     configs = short_configs(p.device, p.shape[-1], p.element_size())
     if table is None or counts is None:
-        fitting = [block for block in configs if block >= p.shape[2]]
-        return ([ShortWork(fitting[0], configs[fitting[0]], 0, p.shape[0])], fitting[0]) if fitting else ([], 0)
+        block = short_block(p)
+        return ([ShortWork(block, configs[block], 0, p.shape[0])], block) if block else ([], 0)
     longer = dict(zip(LIMITS, counts[0].tolist(), strict=True))
     work, below, base = [], 0, table.shape[0] - longer[-1]
     for block, config in configs.items():
@@ -125,11 +98,6 @@ def _short_work(
             work.append(ShortWork(block, config, base + longer[block], texts))
         below = block
     return work, below
-
-
-def block_width(width: int) -> int:
-    """Return BLOCK_K: K rounded up to a power of two, and no less than the tensor cores' 16."""
-    return max(16, 1 << (width - 1).bit_length())
 
 
 def _strides(tensor: torch.Tensor) -> tuple[int, int, int, int]:

@@ -6,20 +6,23 @@
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
-or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
-`table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
+or full. Saved for the backward: p, metric and, but for short texts, t and lse (float32); of the seed attention seeds,
+p, metric and weight. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
 from typing import Any, NoReturn
 
 import torch
 
+from textcls_kernels._shapes import short_block
 from textcls_kernels.packing import full_metric, pack_metric, symmetric
 
 
-def _row_shape(p: torch.Tensor) -> list[int]:
-    """Shape of one number a position and head: [B, H, N], or [H, T] when packed."""
-    return [*p.shape[:3]] if p.dim() == 4 else [p.shape[1], p.shape[0]]
+def _lse_shape(p: torch.Tensor) -> list[int]:
+    """[B, H, N], or [H, T] when packed; [0] where the kernels for short texts leave no trace."""
+    if p.dim() == 3:
+        return [p.shape[1], p.shape[0]]
+    return [0] if short_block(p) else [*p.shape[:3]]
 
 
 def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[list[int], list[int]]:
@@ -38,10 +41,10 @@ def metric_attention(
     table: torch.Tensor | None,
     counts: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The attended vectors t in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
+    """The attended vectors t in p's shape and type; lse float32, +inf at padding, not written for short texts."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
 
-    out, lse = torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
+    out, lse = torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
     if p.numel():
         _launch.forward(p, metric, lengths, table, counts, out, lse)
     return out, lse
@@ -55,7 +58,7 @@ def _(
     table: torch.Tensor | None,
     counts: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
+    return torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
 
 
 @torch.library.custom_op("textcls_kernels::metric_attention_backward", mutates_args=())
@@ -93,7 +96,8 @@ def _(
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
-    ctx.save_for_backward(*inputs, *output)
+    out, lse = output
+    ctx.save_for_backward(*inputs, out if lse.numel() else lse, lse)  # without lse, t is not read either
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

@@ -41,7 +41,7 @@ def assert_within_budget(inputs: Tensors, magnitude: float = 0, **options: torch
 
 @TYPES
 @pytest.mark.parametrize(
-    ("positions", "width"), product((1, 2, 17, 63, 64, 65, 127, 128), (16, 32, 64, 128)), ids=lambda number: str(number)
+    ("positions", "width"), [*product((1, 2, 17, 63, 64, 65, 127, 128), (16, 32, 64, 128))], ids=str
 )
 def test_short_texts_keep_to_the_error_budget(positions: int, width: int, dtype: torch.dtype) -> None:
     heads = (1, 3, 4)[(positions + width // 16) % 3]
