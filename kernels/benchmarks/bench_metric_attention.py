@@ -233,7 +233,9 @@ def varlen(case: Case, texts: PackedTexts) -> Function:
 
         q = torch.einsum("thk,hkl->thl", p, symmetric(full_metric(metric)))
         longest = max(case.lengths)
-        return varlen_attn(q, p, p, texts.cu_lengths, texts.cu_lengths, longest, longest)
+        out = varlen_attn(q, p, p, texts.cu_lengths, texts.cu_lengths, longest, longest)
+        assert isinstance(out, torch.Tensor)
+        return out
 
     return run
 

@@ -177,9 +177,11 @@ def _full_metric(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
     return full
 
 
-def attention_constants(p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config) -> dict[str, Any]:
+def attention_constants(
+    p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config, causal: bool = False
+) -> dict[str, Any]:
     """Return what `forward_kernel` and `backward_kernel` are compiled with."""
-    blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide}
+    blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide, "CAUSAL": causal}
     constants = blocks | _variant(p, lengths, packed, config, config.block_m, config.block_n)
     return constants | {"EVEN": constants["EVEN"] and not config.wide}  # without masks a wide kernel spills
 
@@ -199,11 +201,12 @@ def forward(
     counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool,
 ) -> None:
     """Fill `out`, and `lse` where `backward` will read it."""
     work, limit = _short_work(p, table, counts)
     for share in work:
-        _short_forward(p, metric, lengths, table, out, share)
+        _short_forward(p, metric, lengths, table, out, share, causal)
     config = FORWARD[block_width(p.shape[-1])][p.element_size()]
     tiles, packed = _tiles_of(p, table, counts, config.block_m, limit), table is not None
     if not tiles.slots:
@@ -215,7 +218,7 @@ def forward(
         *(p, _full_metric(p, metric), _bounds(tiles, lengths, lse), out, lse, _scratch(p, config)),
         *(*_strides(p), *_strides(out), 0 if packed else lse.stride(0), lse.stride(-2)),
         *(tiles.rows, 1 / math.sqrt(p.shape[-1])),
-        **attention_constants(p, lengths, packed, config),
+        **attention_constants(p, lengths, packed, config, causal),
     )
 
 
@@ -229,6 +232,7 @@ def backward(
     out: torch.Tensor,
     lse: torch.Tensor,
     dp: torch.Tensor,
+    causal: bool,
 ) -> torch.Tensor:
     """Fill `dp` and return the gradient of the metric in its own shape and type."""
     work, limit = _short_work(p, table, counts)
@@ -240,10 +244,10 @@ def backward(
     partial = torch.empty(sum(programs), heads, block, block, device=p.device)
     place = 0
     for share, number in zip(work, programs, strict=False):
-        _short_backward(dout, p, metric, lengths, table, dp, partial, share, place, number)
+        _short_backward(dout, p, metric, lengths, table, dp, partial, share, place, number, causal)
         place += number
     if tiles.slots:
-        _long_backward(dout, p, metric, lengths, tiles, out, lse, dp, partial[place:], slots_a_program)
+        _long_backward(dout, p, metric, lengths, tiles, out, lse, dp, partial[place:], slots_a_program, causal)
     return _metric_gradient(partial, metric, p.shape[-1])
 
 
@@ -258,6 +262,7 @@ def _long_backward(
     dp: torch.Tensor,
     partial: torch.Tensor,
     slots_a_program: int,
+    causal: bool,
 ) -> None:
     """Fill `dp` at the tiles, and `partial` with their part of the metric's gradient."""
     config = BACKWARD[block_width(p.shape[-1])][p.element_size()]
@@ -271,18 +276,24 @@ def _long_backward(
         *(partial, _scratch(p, config)),
         *(*_strides(p), *_strides(dout), *_strides(dp), *by_row),
         *(tiles.rows, 1 / math.sqrt(p.shape[-1]), tiles.slots, slots_a_program),
-        **attention_constants(p, lengths, packed, config),
+        **attention_constants(p, lengths, packed, config, causal),
     )
 
 
 def short_constants(
-    p: torch.Tensor, metric: torch.Tensor, lengths: torch.Tensor | None, packed: bool, block: int, warps: int
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    packed: bool,
+    block: int,
+    warps: int,
+    causal: bool = False,
 ) -> dict[str, Any]:
     """Return what the kernels for short texts are compiled with."""
     constants = _variant(p, lengths, packed, Config(0, block, warps, 1, 0), block)
     del constants["CHUNK"]
     metrics = {"PREPARED": constants["BLOCK_K"] == 128, "PACKED_METRIC": metric.dim() == 2}
-    return constants | metrics | {"BLOCK_N": block}
+    return constants | metrics | {"BLOCK_N": block, "CAUSAL": causal}
 
 
 def _short_metric(p: torch.Tensor, metric: torch.Tensor) -> tuple[torch.Tensor, int, int, int]:
@@ -298,6 +309,7 @@ def _short_forward(
     table: torch.Tensor | None,
     out: torch.Tensor,
     work: ShortWork,
+    causal: bool,
 ) -> None:
     """Fill `out` at the texts of a size class."""
     packed, heads = table is not None, p.shape[1]
@@ -309,7 +321,7 @@ def _short_forward(
         p,
         *(p, given, bounds, out, *_strides(p), *_strides(out), *by_metric),
         *(p.shape[0] if packed else p.shape[2], 1 / math.sqrt(p.shape[-1]), work.first, work.texts),
-        **short_constants(p, metric, lengths, packed, work.block, work.config.forward_warps),
+        **short_constants(p, metric, lengths, packed, work.block, work.config.forward_warps, causal),
     )
 
 
@@ -330,12 +342,14 @@ def _short_backward(
     work: ShortWork,
     first_partial: int,
     programs: int,
+    causal: bool,
 ) -> None:
     """Fill `dp` at the texts of a size class, and `programs` places of `partial` with their part of dM."""
     packed, config = table is not None, work.config
     bounds = table if table is not None else lengths if lengths is not None else dp
     given, *by_metric = _short_metric(p, metric)
-    constants = short_constants(p, metric, lengths, packed, work.block, config.backward_warps) | {"LOOP": config.loop}
+    constants = short_constants(p, metric, lengths, packed, work.block, config.backward_warps, causal)
+    constants["LOOP"] = config.loop
     at_once = work.texts if config.loop else programs
     for done in range(0, work.texts, at_once):
         texts = min(at_once, work.texts - done)

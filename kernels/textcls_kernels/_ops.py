@@ -1,6 +1,6 @@
 """The kernels as custom operators of PyTorch, so that `torch.compile` and `torch.export` pass through them.
 
-    textcls_kernels::metric_attention                 (p, metric, lengths?, table?, counts?) -> (t, lse)
+    textcls_kernels::metric_attention                 (p, metric, lengths?, table?, counts?, causal) -> (t, lse)
     textcls_kernels::metric_attention_backward        -> (dp, dmetric)
     textcls_kernels::seed_metric_attention            (seeds, p, metric, lengths?, cu_lengths?) -> (pooled, weight)
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
@@ -40,13 +40,14 @@ def metric_attention(
     lengths: torch.Tensor | None,
     table: torch.Tensor | None,
     counts: torch.Tensor | None,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The attended vectors t in p's shape and type; lse float32, +inf at padding, not written for short texts."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
 
     out, lse = torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
     if p.numel():
-        _launch.forward(p, metric, lengths, table, counts, out, lse)
+        _launch.forward(p, metric, lengths, table, counts, out, lse, causal)
     return out, lse
 
 
@@ -57,6 +58,7 @@ def _(
     lengths: torch.Tensor | None,
     table: torch.Tensor | None,
     counts: torch.Tensor | None,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
 
@@ -71,6 +73,7 @@ def metric_attention_backward(
     counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
@@ -78,7 +81,7 @@ def metric_attention_backward(
     dp = torch.empty_like(p)
     if not p.numel():
         return dp, torch.zeros_like(metric, memory_format=torch.contiguous_format)
-    return dp, _launch.backward(dout, p, metric, lengths, table, counts, out, lse, dp)
+    return dp, _launch.backward(dout, p, metric, lengths, table, counts, out, lse, dp, causal)
 
 
 @metric_attention_backward.register_fake
@@ -91,18 +94,20 @@ def _(
     counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
+    causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty_like(metric, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+    *tensors, ctx.causal = inputs
     out, lse = output
-    ctx.save_for_backward(*inputs, out if lse.numel() else lse, lse)  # without lse, t is not read either
+    ctx.save_for_backward(*tensors, out if lse.numel() else lse, lse)  # without lse, t is not read either
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    dp, dmetric = metric_attention_backward(dout, *ctx.saved_tensors)
-    return dp, dmetric, None, None, None
+    dp, dmetric = metric_attention_backward(dout, *ctx.saved_tensors, ctx.causal)
+    return dp, dmetric, None, None, None, None
 
 
 def _refuse_second(ctx: Any, *_gradients: torch.Tensor) -> NoReturn:

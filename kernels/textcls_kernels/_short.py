@@ -21,7 +21,8 @@ p and the metric as given, for the softmax is made again from r; and a step is t
 One-term q, in the 16-bit types: r_ij and r_ji come from one r here, and rows of S sum to 1, whatever q was rounded to.
 What is left of that rounding is an error of r of |r| 2^-9 (bfloat16) and less, which matters where |r| is large. Each
 text decides that for itself from what it has at hand: where the largest r of some row is beyond LOUD either way, q's
-second term is added, one product more. The backward finds the same from the same r. The host is not asked.
+second term is added, one product more. The backward finds the same from the same r. The host is not asked. CAUSAL, what
+comes later must not change what was before, not even in this: there q always has two terms.
 
 Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is the texts' part of the table of
 `texts.py`, and slots are its rows, so that a launch may take the texts of one size class.
@@ -67,18 +68,38 @@ def _text(bounds, slot, N, RAGGED: tl.constexpr, PACKED: tl.constexpr):
 
 
 @triton.jit
-def _softmax(p_i, metric_KK, rows, length, scale, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr):
+def _second_term(p_i, metric_KK, scale, HALF: tl.constexpr, PRECISION: tl.constexpr):
+    """What r gets from the second term of q. q is made again: kept for what is rare, it would cost registers."""
+    _, low = _two_terms(_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF), p_i.dtype)
+    return _dot(low, tl.trans(p_i), PRECISION)
+
+
+@triton.jit
+def _softmax(
+    p_i,
+    metric_KK,
+    rows,
+    length,
+    scale,
+    EVEN: tl.constexpr,
+    HALF: tl.constexpr,
+    PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     """exp(r - the largest of its row), and the sums of rows. Rows that are no positions have p = 0 and r = 0."""
     q = (_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF)).to(p_i.dtype)
     r = _dot(q, tl.trans(p_i), PRECISION)
-    if not EVEN:
+    if CAUSAL:  # of a row inside the text, which alone is kept, also those beyond it
+        r = tl.where(rows[None, :] <= rows[:, None], r, NEVER)
+    elif not EVEN:
         r = tl.where(rows[None, :] < length, r, NEVER)
     top = tl.max(r, 1)
-    if HALF:  # noqa: SIM102 - one is decided when the kernel is built, the other when it runs
+    if HALF and CAUSAL:
+        r += _second_term(p_i, metric_KK, scale, HALF, PRECISION)
+        top = tl.max(r, 1)
+    elif HALF:
         if tl.max(tl.where(rows < length, tl.abs(top), 0.0), 0) > LOUD * LOG2E:
-            # q is made again, here where it is rare, so that it need not be kept elsewhere.
-            _, low = _two_terms(_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF), p_i.dtype)
-            r += _dot(low, tl.trans(p_i), PRECISION)
+            r += _second_term(p_i, metric_KK, scale, HALF, PRECISION)
             top = tl.max(r, 1)
     s = _exp(r - top[:, None], HALF)
     return s, tl.sum(s, 1)
@@ -88,12 +109,12 @@ def _softmax(p_i, metric_KK, rows, length, scale, EVEN: tl.constexpr, HALF: tl.c
 def _text_backward(p, metric_KK, bounds, dout, dp, slot, rows, head,
                    p_b, p_h, p_n, p_k, d_b, d_h, d_n, d_k, g_b, g_h, g_n, g_k, N, scale,
                    K: tl.constexpr, BLOCK_K: tl.constexpr, RAGGED: tl.constexpr, PACKED: tl.constexpr,
-                   EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr):  # fmt: skip
+                   EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr, CAUSAL: tl.constexpr):  # fmt: skip
     """Store dp of a text and head; return its p^T G."""
     text, start, length, limit = _text(bounds, slot, N, RAGGED, PACKED)
     p_i = _load(p + text * p_b + head * p_h + start * p_n, rows, length, p_n, p_k, K, BLOCK_K, EVEN)
     dt_i = _load(dout + text * d_b + head * d_h + start * d_n, rows, length, d_n, d_k, K, BLOCK_K, EVEN)
-    s, total = _softmax(p_i, metric_KK, rows, length, scale, EVEN, HALF, PRECISION)
+    s, total = _softmax(p_i, metric_KK, rows, length, scale, EVEN, HALF, PRECISION, CAUSAL)
     # A is made from S as it was rounded, so that one S is kept and rows of A sum to 0 all the same.
     s_low = (s / total[:, None]).to(p_i.dtype)
     s = s_low.to(tl.float32)
@@ -116,6 +137,7 @@ def short_forward_kernel(
     N, scale, first, texts,
     K: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PREPARED: tl.constexpr, PACKED_METRIC: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """T of every num_programs-th of the `texts` texts from slot `first` on, of one head; grid (programs, heads)."""
     head = tl.program_id(1).to(tl.int64)
@@ -124,7 +146,7 @@ def short_forward_kernel(
     for slot in range(first + tl.program_id(0), first + texts, tl.num_programs(0)):
         text, start, length, limit = _text(bounds, slot, N, RAGGED, PACKED)
         p_i = _load(p + text * p_b + head * p_h + start * p_n, rows, length, p_n, p_k, K, BLOCK_K, EVEN)
-        s, total = _softmax(p_i, metric_KK, rows, length, scale, EVEN, HALF, PRECISION)
+        s, total = _softmax(p_i, metric_KK, rows, length, scale, EVEN, HALF, PRECISION, CAUSAL)
         t = _dot(s.to(p_i.dtype), p_i, PRECISION) / total[:, None]
         if not EVEN:
             t = tl.where(rows[:, None] < length, t, 0.0)
@@ -138,7 +160,7 @@ def short_backward_kernel(
     N, scale, first, texts, first_partial, again,
     K: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PREPARED: tl.constexpr, PACKED_METRIC: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
-    LOOP: tl.constexpr,
+    CAUSAL: tl.constexpr, LOOP: tl.constexpr,
 ):  # fmt: skip
     """Gradient dp of the same texts, and their p^T G in partial[first_partial + program, head].
 
@@ -155,11 +177,11 @@ def short_backward_kernel(
         for slot in range(first + tl.program_id(0), first + texts, tl.num_programs(0)):
             dmetric += _text_backward(p, metric_KK, bounds, dout, dp, slot, rows, head,
                                       p_b, p_h, p_n, p_k, d_b, d_h, d_n, d_k, g_b, g_h, g_n, g_k,
-                                      N, scale, K, BLOCK_K, RAGGED, PACKED, EVEN, HALF, PRECISION)  # fmt: skip
+                                      N, scale, K, BLOCK_K, RAGGED, PACKED, EVEN, HALF, PRECISION, CAUSAL)  # fmt: skip
         tl.store(partial, dmetric)
     else:
         own = _text_backward(p, metric_KK, bounds, dout, dp, first + tl.program_id(0), rows, head,
                              p_b, p_h, p_n, p_k, d_b, d_h, d_n, d_k, g_b, g_h, g_n, g_k,
-                             N, scale, K, BLOCK_K, RAGGED, PACKED, EVEN, HALF, PRECISION)  # fmt: skip
+                             N, scale, K, BLOCK_K, RAGGED, PACKED, EVEN, HALF, PRECISION, CAUSAL)  # fmt: skip
         before = tl.load(partial, mask=row + column < again * (2 * BLOCK_K), other=0.0)  # all of it, or nothing
         tl.store(partial, before + own)

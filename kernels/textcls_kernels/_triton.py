@@ -24,6 +24,9 @@ by, e, is known only when the pass is over: R lacked -S e_i - S' e_j. In dM = 1/
 symmetric part counts, both terms come to -sum_i e_i p_i^T t_i / 2: what -2 e_i t_i in G_i makes up for, without a
 second pass. In dp that makes up for the term of i and, where the softmax is near one-hot, for that of j.
 
+CAUSAL: i sees j where j <= i, so that S = 0 for the j after i and S' = 0 for those before it. The forward stops at the
+diagonal; the backward visits all tiles, those before i for S and those after it for S', and saves no product.
+
 Saved by the forward: p, the metric as given, t, lse. A position of no text has lse = +inf: S = S' = 0 there, not NaN.
 
 Types: p, t and their gradients in the caller's; r, the softmax, D, D', R, G, V, lse, delta and dM's sums in float32.
@@ -182,7 +185,7 @@ def forward_kernel(
     N, scale,
     K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHUNK: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
-    WIDE: tl.constexpr,
+    WIDE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """T and lse of one tile of one head; grid (slots, heads)."""
     head = tl.program_id(1).to(tl.int64)
@@ -208,7 +211,8 @@ def forward_kernel(
     top = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, BLOCK_K], tl.float32)
-    for first_key in range(0, length, BLOCK_N):
+    end = tl.minimum(length, first + BLOCK_M) if CAUSAL else length
+    for first_key in range(0, end, BLOCK_N):
         keys = first_key + tl.arange(0, BLOCK_N)
         if WIDE:
             r = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
@@ -219,9 +223,11 @@ def forward_kernel(
         p_j = _load(p, keys, length, p_n, p_k, K, BLOCK_K, EVEN)
         if not WIDE:
             r = _scores(high, low, p_j, PRECISION, HALF)
-        if not EVEN:
+        if CAUSAL:  # of a row inside the text, which alone is kept, also those beyond it
+            r = tl.where(keys[None, :] <= rows[:, None], r, float("-inf"))
+        elif not EVEN:
             r = tl.where(keys[None, :] < length, r, float("-inf"))
-        new_top = tl.maximum(top, tl.max(r, 1))  # finite: every tile visited holds a valid key
+        new_top = tl.maximum(top, tl.max(r, 1))  # finite: the first tile holds a key that every row sees
         s = _exp(r - new_top[:, None], HALF)
         shrink = _exp(top - new_top, HALF)
         total = total * shrink + tl.sum(s, 1)
@@ -258,7 +264,7 @@ def backward_kernel(
     N, scale, slots, slots_a_program,
     K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHUNK: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
-    WIDE: tl.constexpr,
+    WIDE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """Gradient dp of some tiles of a head; their p_i^T G_i summed in partial[program, head]; grid (programs, heads)."""
     head = tl.program_id(1).to(tl.int64)
@@ -311,11 +317,17 @@ def backward_kernel(
                 d_back = _dot(p_i, tl.trans(dt_j), PRECISION)
             lse_j = tl.load(lse_t + keys, mask=keys < length, other=float("inf"))
             delta_j = tl.load(delta_t + keys, mask=keys < length, other=0.0)
-            s = _exp(r - lse_i[:, None], HALF)
-            s_back = _exp(r - lse_j[None, :], HALF)
-            if not EVEN:  # r = 0 beyond the text, and exp2(0 - lse) may overflow where r is far below 0
-                s = tl.where(keys[None, :] < length, s, 0.0)
-                s_back = tl.where(rows[:, None] < length, s_back, 0.0)
+            if CAUSAL:  # a pair is in S or in S', on the diagonal in both alike: one exponential; 0 where lse is inf
+                seen, seeing = keys[None, :] <= rows[:, None], rows[:, None] <= keys[None, :]
+                s = _exp(r - tl.where(seen, lse_i[:, None], lse_j[None, :]), HALF)
+                s_back = tl.where(seeing, s, 0.0)
+                s = tl.where(seen, s, 0.0)
+            else:
+                s = _exp(r - lse_i[:, None], HALF)
+                s_back = _exp(r - lse_j[None, :], HALF)
+                if not EVEN:  # r = 0 beyond the text, and exp2(0 - lse) may overflow where r is far below 0
+                    s = tl.where(keys[None, :] < length, s, 0.0)
+                    s_back = tl.where(rows[:, None] < length, s_back, 0.0)
             v += _dot(s_back.to(p_j.dtype), dt_j, PRECISION)
             own = s * (d - delta_i[:, None])
             gap += tl.sum(own, 1)

@@ -2,6 +2,8 @@
 
     r_cd = sum_kl M_kl p_ck p_dl / sqrt(K);   s = softmax over valid d of r;   t_ck = sum_d s_cd p_dk
 
+All d of a text are valid for each of its c, or with `causal` those that are not after c.
+
 `impl` says what computes it, and is never changed behind the caller's back:
 
     "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
@@ -87,6 +89,7 @@ def metric_attention(
     lengths: torch.Tensor | None = None,
     cu_lengths: torch.Tensor | PackedTexts | None = None,
     semidefinite: bool = False,
+    causal: bool = False,
     impl: Impl = "auto",
 ) -> torch.Tensor:
     """Return t, every position's mean of its text's positions under the metric; differentiable in p and metric.
@@ -99,6 +102,7 @@ def metric_attention(
         cu_lengths: 0 and the end of each text, the last at T; [B + 1], int32 or int64. Its values are checked, for
             which a GPU is waited for; `packed_texts` does that once for all layers, and its answer is taken here.
         semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
+        causal: a position sees itself and those before it in its text; what comes later changes nothing.
         impl: "auto", "reference" or "triton"; see the module.
 
     Returns:
@@ -115,11 +119,11 @@ def metric_attention(
     metric = _product_with_transpose(metric) if semidefinite else metric
     if chosen == "triton":
         packed = (None, None) if texts is None else (texts.table, texts.counts)
-        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, *packed)[0]
+        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, *packed, causal)[0]
         return t
     if texts is not None:
-        return reference.packed_metric_attention(p, full_metric(metric), texts.cu_lengths)
-    return reference.metric_attention(p, full_metric(metric), lengths)
+        return reference.packed_metric_attention(p, full_metric(metric), texts.cu_lengths, causal)
+    return reference.metric_attention(p, full_metric(metric), lengths, causal)
 
 
 def seed_metric_attention(

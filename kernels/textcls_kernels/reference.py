@@ -4,6 +4,8 @@
     s_c: = softmax over the valid d of r_cd     0 where c or d is not valid
     t_ck = sum_d s_cd p_dk                      keys and values are the same tensor
 
+Causal attention is the same over d <= c: what a position gets does not hang on what comes after it.
+
 The seed attention is the same with learned vectors in the place of p_c. Gradients are autograd's.
 
 Source: NLP MetaFormer, "CUDA Kernel of the Metric Tensor Attention", whose first equation this is. Its packed
@@ -31,6 +33,11 @@ def _masked_softmax(r: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor
     return r.masked_fill(~valid, torch.finfo(r.dtype).min).softmax(-1).masked_fill(~valid, 0)
 
 
+def _not_after(place_N: torch.Tensor) -> torch.Tensor:
+    """Which positions d are not after c, [C, D]."""
+    return place_N[:, None] >= place_N[None, :]
+
+
 def text_of_position(cu_lengths: torch.Tensor, positions: int) -> torch.Tensor:
     """Return the text of each of `positions` packed positions, int64 [T]; B for those after the last text."""
     place_T = torch.arange(positions, device=cu_lengths.device, dtype=cu_lengths.dtype)
@@ -38,7 +45,7 @@ def text_of_position(cu_lengths: torch.Tensor, positions: int) -> torch.Tensor:
 
 
 def metric_attention(
-    p_BHNK: torch.Tensor, metric_HKK: torch.Tensor, lengths_B: torch.Tensor | None = None
+    p_BHNK: torch.Tensor, metric_HKK: torch.Tensor, lengths_B: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     """Metric attention of a padded batch.
 
@@ -46,27 +53,33 @@ def metric_attention(
         p_BHNK: [B, H, N, K], floating. Padded positions are never read, not even NaN.
         metric_HKK: [H, K, K], floating; its symmetric part counts.
         lengths_B: valid positions of each text, [B], or None: all.
+        causal: a position sees itself and those before it alone.
 
     Returns:
         [B, H, N, K] in p's type; 0 at padded positions.
     """
-    pair_BHCD = None
+    place_N = torch.arange(p_BHNK.shape[2], device=p_BHNK.device)
+    pair_BHCD = _not_after(place_N) if causal else None
     if lengths_B is not None:
-        valid_BN = torch.arange(p_BHNK.shape[2], device=p_BHNK.device) < lengths_B[:, None]
+        valid_BN = place_N < lengths_B[:, None]
         p_BHNK = p_BHNK.masked_fill(~valid_BN[:, None, :, None], 0)
-        pair_BHCD = (valid_BN[:, :, None] & valid_BN[:, None, :])[:, None]
+        both_BHCD = (valid_BN[:, :, None] & valid_BN[:, None, :])[:, None]
+        pair_BHCD = both_BHCD if pair_BHCD is None else both_BHCD & pair_BHCD
     q_BHNK = p_BHNK @ symmetric(metric_HKK).to(p_BHNK.dtype)
     r_BHCD = q_BHNK @ p_BHNK.mT / math.sqrt(p_BHNK.shape[-1])
     return _masked_softmax(r_BHCD, pair_BHCD) @ p_BHNK
 
 
-def packed_metric_attention(p_THK: torch.Tensor, metric_HKK: torch.Tensor, cu_lengths: torch.Tensor) -> torch.Tensor:
+def packed_metric_attention(
+    p_THK: torch.Tensor, metric_HKK: torch.Tensor, cu_lengths: torch.Tensor, causal: bool = False
+) -> torch.Tensor:
     """Metric attention of texts laid end to end: a position sees the positions of its own text.
 
     Args:
         p_THK: [T, H, K], floating.
         metric_HKK: [H, K, K], floating; its symmetric part counts.
         cu_lengths: 0 and the end of each text, [B + 1]. Positions after the last text belong to none.
+        causal: a position sees itself and those before it alone.
 
     Returns:
         [T, H, K] in p's type; 0 at positions of no text.
@@ -75,6 +88,8 @@ def packed_metric_attention(p_THK: torch.Tensor, metric_HKK: torch.Tensor, cu_le
     inside_T = text_T < cu_lengths.shape[0] - 1
     p_HTK = p_THK.masked_fill(~inside_T[:, None, None], 0).transpose(0, 1)
     pair_CD = (text_T[:, None] == text_T[None, :]) & inside_T
+    if causal:
+        pair_CD = pair_CD & _not_after(torch.arange(len(text_T), device=text_T.device))
     r_HCD = p_HTK @ symmetric(metric_HKK).to(p_THK.dtype) @ p_HTK.mT / math.sqrt(p_THK.shape[-1])
     return (_masked_softmax(r_HCD, pair_CD) @ p_HTK).transpose(0, 1)
 

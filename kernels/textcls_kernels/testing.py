@@ -91,6 +91,7 @@ def fused_pytorch(
     metric: torch.Tensor,
     lengths: torch.Tensor | None = None,
     cu_lengths: torch.Tensor | None = None,
+    causal: bool = False,
 ) -> torch.Tensor:
     """Metric attention by `scaled_dot_product_attention` with q = p M and k = v = p, text by text.
 
@@ -98,7 +99,7 @@ def fused_pytorch(
     the sum of S D over a row, whose roundings then do not cancel. In float32 that alone doubles the error of gradients.
     """
     metric_HKK = symmetric(full_metric(metric))
-    done = [_fused(p_HNK @ metric_HKK, p_HNK) for p_HNK in _texts(p, lengths, cu_lengths)]
+    done = [_fused(p_HNK @ metric_HKK, p_HNK, causal) for p_HNK in _texts(p, lengths, cu_lengths)]
     if cu_lengths is None:
         return torch.stack([pad(t_HNK, (0, 0, 0, p.shape[2] - t_HNK.shape[1])) for t_HNK in done])
     t_THK = torch.cat([t_HNK.transpose(0, 1) for t_HNK in done])
@@ -128,11 +129,12 @@ def _texts(p: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: torch.Tens
     return [p_HNK[:, :number] for p_HNK, number in zip(p, numbers, strict=True)]
 
 
-def _fused(q_HNK: torch.Tensor, p_HNK: torch.Tensor) -> torch.Tensor:
+def _fused(q_HNK: torch.Tensor, p_HNK: torch.Tensor, causal: bool = False) -> torch.Tensor:
     if not p_HNK.shape[1]:
         return q_HNK * 0
     p_HNK = p_HNK.contiguous()  # other strides make PyTorch fall back to its unfused form
-    return scaled_dot_product_attention(q_HNK.contiguous()[None], p_HNK[None], p_HNK[None])[0]
+    q_BHNK, p_BHNK = q_HNK.contiguous()[None], p_HNK[None]
+    return scaled_dot_product_attention(q_BHNK, p_BHNK, p_BHNK, is_causal=causal)[0]
 
 
 def values_and_gradients(

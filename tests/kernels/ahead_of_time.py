@@ -70,7 +70,7 @@ def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype, architectu
     spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log.getvalue())
     assert registers is not None
     assert spills is not None
-    told = ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "PACKED", "LOOP")
+    told = ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
     return {
         "kernel": kernel.__name__,
         "architecture": architecture,
@@ -92,8 +92,9 @@ def build_all(dtype: torch.dtype) -> Iterator[dict[str, Any]]:
         size = p.element_size()
         for kernel, table in ((_triton.forward_kernel, _launch.FORWARD), (_triton.backward_kernel, _launch.BACKWARD)):
             config = table[width][size]
-            for is_packed in (True, False):  # the most masked variant, and the one without masks
-                yield build(kernel, _launch.attention_constants(p, None, is_packed, config), dtype)
+            # The two most masked variants, and the one without masks.
+            for is_packed, causal in ((True, False), (True, True), (False, False)):
+                yield build(kernel, _launch.attention_constants(p, None, is_packed, config, causal), dtype)
         seeds = torch.empty(1, 1, width, dtype=dtype)
         for kernel in (_triton.seed_forward_kernel, _triton.seed_backward_kernel):
             yield build(kernel, _launch.seed_constants(seeds, p, None, True), dtype)
@@ -118,10 +119,12 @@ def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any
             continue
         p, metric = torch.empty(1, 1, 64, width, dtype=dtype), torch.empty(1, width * (width + 1) // 2)
         for block, config in configs.items():
-            for packed in (True, False) if block == max(configs) and architecture == 90 else (True,):
+            all_three = block == max(configs) and architecture == 90
+            variants = ((True, False), (True, True), (False, False)) if all_three else ((True, False),)
+            for packed, causal in variants:
                 p = torch.empty(1, 1, block, width, dtype=dtype)
                 forward, backward = (
-                    _launch.short_constants(p, metric, None, packed, block, warps)
+                    _launch.short_constants(p, metric, None, packed, block, warps, causal)
                     for warps in (config.forward_warps, config.backward_warps)
                 )
                 yield build(_short.short_forward_kernel, forward, dtype, architecture)
@@ -135,7 +138,19 @@ def print_table() -> None:
         "EVEN is the variant without masks, LOOP a program that goes through several texts; registers are a thread's,"
     )
     print("shared memory a block's, in bytes; the last three columns count products in the program text.\n")
-    columns = ["kernel", "architecture", "type", "K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "LOOP", "num_warps"]
+    columns = [
+        "kernel",
+        "architecture",
+        "type",
+        "K",
+        "BLOCK_M",
+        "BLOCK_N",
+        "WIDE",
+        "EVEN",
+        "CAUSAL",
+        "LOOP",
+        "num_warps",
+    ]
     columns += ["num_stages", "registers", "spilled", "shared", "wgmma", "mma", "tcgen05"]
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for dtype in TYPES:

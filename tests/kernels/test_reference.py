@@ -10,6 +10,7 @@ from textcls_kernels import metric_attention, pack_metric, seed_metric_attention
 from textcls_kernels.testing import make_inputs, values_and_gradients
 
 F64 = torch.float64
+CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 
 
 def scores_by_sums(p_NK: torch.Tensor, packed_L: torch.Tensor, source: bool = False) -> torch.Tensor:
@@ -31,20 +32,22 @@ def scores_by_sums(p_NK: torch.Tensor, packed_L: torch.Tensor, source: bool = Fa
     return torch.tensor(rows, dtype=F64) / math.sqrt(width)
 
 
-def attention_by_sums(p_NK: torch.Tensor, packed_L: torch.Tensor) -> torch.Tensor:
+def attention_by_sums(p_NK: torch.Tensor, packed_L: torch.Tensor, causal: bool = False) -> torch.Tensor:
     score = scores_by_sums(p_NK, packed_L).exp()
+    score = score.tril() if causal else score
     return (score / score.sum(1, keepdim=True)) @ p_NK
 
 
 def one_pass_gradients(
-    p_NK: torch.Tensor, metric_KK: torch.Tensor, dout_NK: torch.Tensor
+    p_NK: torch.Tensor, metric_KK: torch.Tensor, dout_NK: torch.Tensor, causal: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The backward that the kernel computes, without its tiles: both softmaxes from one symmetric r."""
     root = math.sqrt(p_NK.shape[1])
     r = p_NK @ metric_KK @ p_NK.mT / root
-    lse = r.logsumexp(1)
-    delta = (dout_NK * (r.softmax(1) @ p_NK)).sum(1)
+    lse = r.exp().tril().sum(1).log() if causal else r.logsumexp(1)
     s, s_transposed = (r - lse[:, None]).exp(), (r - lse[None, :]).exp()
+    s, s_transposed = (s.tril(), s_transposed.triu()) if causal else (s, s_transposed)
+    delta = (dout_NK * (s @ p_NK)).sum(1)
     big_r = s * (dout_NK @ p_NK.mT - delta[:, None]) + s_transposed * (p_NK @ dout_NK.mT - delta[None, :])
     g = big_r @ p_NK / root
     dmetric = p_NK.mT @ g / 2
@@ -55,13 +58,14 @@ def lengths_of(*numbers: int) -> torch.Tensor:
     return torch.tensor(numbers)
 
 
-def test_twin_equals_explicit_sums_over_packed_numbers() -> None:
+@CAUSAL
+def test_twin_equals_explicit_sums_over_packed_numbers(causal: bool) -> None:
     p, packed = make_inputs((2, 2, 5, 8), F64)
-    result = metric_attention(p, packed)
+    result = metric_attention(p, packed, causal=causal)
     for text in range(2):
         for head in range(2):
             torch.testing.assert_close(
-                result[text, head], attention_by_sums(p[text, head], packed[head]), rtol=1e-12, atol=1e-12
+                result[text, head], attention_by_sums(p[text, head], packed[head], causal), rtol=1e-12, atol=1e-12
             )
 
 
@@ -76,35 +80,38 @@ def test_packed_expansion_of_the_source_is_wrong_and_the_cross_terms_right_it() 
     assert ((wrong - true).abs() > 1e-3)[~torch.eye(4, dtype=torch.bool)].all()
 
 
-def test_one_pass_backward_equals_autograd() -> None:
+@CAUSAL
+def test_one_pass_backward_equals_autograd(causal: bool) -> None:
     p, packed = make_inputs((1, 1, 7, 8), F64)
     metric = unpack_metric(packed)
     upstream = torch.randn(1, 1, 7, 8, dtype=F64, generator=torch.Generator().manual_seed(3))
     leaves = (p.requires_grad_(), metric.requires_grad_())
-    dp, dmetric = torch.autograd.grad(metric_attention(*leaves), leaves, upstream)
-    got_dp, got_dmetric = one_pass_gradients(p[0, 0].detach(), metric[0].detach(), upstream[0, 0])
+    dp, dmetric = torch.autograd.grad(metric_attention(*leaves, causal=causal), leaves, upstream)
+    got_dp, got_dmetric = one_pass_gradients(p[0, 0].detach(), metric[0].detach(), upstream[0, 0], causal)
     torch.testing.assert_close(got_dp, dp[0, 0], rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(got_dmetric, dmetric[0], rtol=1e-12, atol=1e-12)
 
 
+@CAUSAL
 @pytest.mark.parametrize("semidefinite", [False, True], ids=["metric", "L-LT"])
 @pytest.mark.parametrize("full", [False, True], ids=["packed-metric", "full-metric"])
-def test_gradients_equal_finite_differences(full: bool, semidefinite: bool) -> None:
+def test_gradients_equal_finite_differences(full: bool, semidefinite: bool, causal: bool) -> None:
     p, metric = make_inputs((3, 2, 4, 8), F64)
     metric = unpack_metric(metric) + torch.rand(2, 8, 8, dtype=F64) if full else metric
 
     def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-        return metric_attention(p, metric, lengths=lengths_of(4, 1, 0), semidefinite=semidefinite)
+        return metric_attention(p, metric, lengths=lengths_of(4, 1, 0), semidefinite=semidefinite, causal=causal)
 
     assert torch.autograd.gradcheck(run, (p.requires_grad_(), metric.requires_grad_()), fast_mode=True)
 
 
-def test_packed_batch_gradients_equal_finite_differences() -> None:
+@CAUSAL
+def test_packed_batch_gradients_equal_finite_differences(causal: bool) -> None:
     p = make_inputs((1, 6, 2, 8), F64)[0]  # read as [T, H, K] below
     cu = lengths_of(0, 3, 3, 6)
 
     def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-        return metric_attention(p, metric, cu_lengths=cu)
+        return metric_attention(p, metric, cu_lengths=cu, causal=causal)
 
     leaves = (p[0].clone().requires_grad_(), make_inputs((1, 2, 1, 8), F64)[1].requires_grad_())
     assert torch.autograd.gradcheck(run, leaves, fast_mode=True)
@@ -124,6 +131,20 @@ def test_seed_gradients_equal_finite_differences(packed_batch: bool) -> None:
 
     leaves = (seeds.requires_grad_(), p.detach().requires_grad_(), metric.requires_grad_())
     assert torch.autograd.gradcheck(run, leaves, fast_mode=True)
+
+
+def test_causal_position_gets_what_it_would_get_if_its_text_ended_there() -> None:
+    p, metric = make_inputs((1, 2, 9, 8), F64)
+    alone = torch.stack([metric_attention(p[:, :, : c + 1], metric)[:, :, -1] for c in range(9)], 2)
+    torch.testing.assert_close(metric_attention(p, metric, causal=True), alone)
+    ragged = metric_attention(p, metric, lengths=lengths_of(6), causal=True)
+    torch.testing.assert_close(ragged[:, :, :6], alone[:, :, :6])
+    assert not ragged[:, :, 6:].any()
+    ends = [0, 4, 4, 9]
+    packed = metric_attention(p[0].transpose(0, 1), metric, cu_lengths=torch.tensor(ends), causal=True)
+    for start, end in pairwise(ends):
+        text = metric_attention(p[:, :, start:end], metric, causal=True)
+        torch.testing.assert_close(packed[start:end], text[0].transpose(0, 1))
 
 
 def test_packed_texts_equal_texts_alone() -> None:

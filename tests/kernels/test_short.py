@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def on_device(*tensors: torch.Tensor) -> Tensors:
     return tuple(tensor.to(DEVICE) for tensor in tensors)
 
 
-def assert_within_budget(inputs: Tensors, magnitude: float = 0, **options: torch.Tensor) -> None:
+def assert_within_budget(inputs: Tensors, magnitude: float = 0, **options: Any) -> None:
     exact = values_and_gradients(partial(TWIN, **options), tuple(tensor.double() for tensor in inputs))
     pytorch = [values_and_gradients(partial(twin, **options), inputs) for twin in (TWIN, fused_pytorch)]
     got = values_and_gradients(partial(KERNEL, **options), inputs)
@@ -52,12 +53,24 @@ def test_short_texts_keep_to_the_error_budget(positions: int, width: int, dtype:
 
 
 @TYPES
-@pytest.mark.parametrize("width", [24, 64])
-@pytest.mark.parametrize("longest", [30, 61, 128])
-def test_ragged_short_texts_keep_to_the_error_budget(longest: int, width: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize(("longest", "width"), [(30, 64), (61, 24), (128, 24), (128, 64)])
+def test_ragged_short_texts_keep_to_the_error_budget(
+    longest: int, width: int, causal: bool, dtype: torch.dtype
+) -> None:
     inputs = on_device(*make_inputs((5, 3, longest, width), dtype))
     lengths = torch.tensor([longest, 0, 1, longest // 2, 17], device=DEVICE)
-    assert_within_budget(inputs, lengths=lengths)
+    assert_within_budget(inputs, lengths=lengths, causal=causal)
+
+
+@pytest.mark.parametrize("scale", [1, 20], ids=["quiet", "loud"])
+def test_what_comes_later_changes_no_bit_before_it(scale: float) -> None:
+    # However loud it is: in a causal text no decision is made from all of its scores.
+    p, metric = on_device(*make_inputs((1, 2, 60, 32), torch.float16))
+    changed = p.clone()
+    changed[:, :, 30:] = scale * (3 - p[:, :, 30:])
+    outs = [metric_attention(it, metric, causal=True, impl="triton")[:, :, :30] for it in (p, changed)]
+    assert torch.equal(*outs)
 
 
 @TYPES
