@@ -97,7 +97,7 @@ def _softmax(
     if HALF and CAUSAL:
         r += _second_term(p_i, metric_KK, scale, HALF, PRECISION)
         top = tl.max(r, 1)
-    elif HALF:
+    elif HALF:  # noqa: SIM102 - one is decided when the kernel is built, the other when it runs
         if tl.max(tl.where(rows < length, tl.abs(top), 0.0), 0) > LOUD * LOG2E:
             r += _second_term(p_i, metric_KK, scale, HALF, PRECISION)
             top = tl.max(r, 1)

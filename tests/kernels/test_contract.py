@@ -163,9 +163,13 @@ def test_public_names_are_those_of_the_readme() -> None:
 
 
 def test_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    block = (ROOT / "kernels" / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    text = (ROOT / "kernels" / "README.md").read_text()
+    first, by_sdpa = (block.split("```")[0] for block in text.split("```python\n")[1:])
     names: dict[str, Any] = {}
-    exec(block, names)
+    exec(first, names)
+    exec(by_sdpa.replace("@torch.compile\n", ""), names)
+    whole = metric_attention(names["p"], names["metric"])
+    torch.testing.assert_close(names["by_sdpa"](names["p"], names["metric"]), whole)
     assert (names["t"].shape, names["pooled"].shape, names["weight"].shape) == (
         (2, 4, 10, 32),
         (2, 4, 1, 32),
