@@ -199,7 +199,7 @@ def test_packed_texts_equal_padded_texts(causal: bool) -> None:
     packed_out = run(packed, metric, cu_lengths=cu)
     flat = torch.cat([padded_out[text, :, : int(n)].transpose(0, 1) for text, n in enumerate(lengths)])
     assert torch.equal(flat[:130], packed_out[:130])  # tile by tile in both
-    torch.testing.assert_close(flat, packed_out, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(flat, packed_out, rtol=1e-5, atol=1e-5)
 
 
 @TYPES
