@@ -235,6 +235,7 @@ LAYERS_OF_TEXTCLS = (
     ("evaluation", "clusters"),
     ("drift",),
     ("comparison", "reporting", "labelling"),
+    ("tuning",),
     ("display",),
     ("__init__",),
     ("server",),

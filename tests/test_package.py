@@ -199,6 +199,7 @@ def test_public_names_stay_as_they_are() -> None:
         "TextclsError",
         "TokenAttribution",
         "TooLargeError",
+        "TuneReport",
         "__version__",
         "audit_labels",
         "compare",
@@ -207,6 +208,7 @@ def test_public_names_stay_as_they_are() -> None:
         "read",
         "report",
         "train",
+        "tune",
     }
 
 

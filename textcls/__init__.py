@@ -28,6 +28,7 @@ from textcls.prediction import LabelScore, Prediction
 from textcls.reading import read
 from textcls.reporting.report import ModelReport, report
 from textcls.training import audit_labels, train
+from textcls.tuning import TuneReport, tune
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,7 @@ __all__ = [
     "TextclsError",
     "TokenAttribution",
     "TooLargeError",
+    "TuneReport",
     "__version__",
     "audit_labels",
     "compare",
@@ -59,4 +61,5 @@ __all__ = [
     "read",
     "report",
     "train",
+    "tune",
 ]

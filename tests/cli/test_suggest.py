@@ -22,7 +22,7 @@ def test_the_rows_keep_their_columns_and_get_what_the_model_thinks(
     said = succeed("suggest", model_path, texts, "-n", "3", "-o", output)
     assert said.startswith("3 rows of 5 -> ")
     rows = read_rows(output)
-    assert list(rows[0]) == ["id", "text", "suggested_label", "probability", "doubt"]
+    assert list(rows[0]) == ["id", "text", "suggested_label", "score", "doubt"]
     assert all(TEXTS[int(row["id"])] == row["text"] for row in rows)
     assert float(rows[0]["doubt"]) == max(float(row["doubt"]) for row in rows)
 

@@ -42,7 +42,7 @@ class Suggestion:
         """Return what is added to the row in a file."""
         if self.label is None or self.score is None or self.doubt is None:
             return {}
-        return {"suggested_label": self.label, "probability": round(self.score, 4), "doubt": round(self.doubt, 4)}
+        return {"suggested_label": self.label, "score": round(self.score, 4), "doubt": round(self.doubt, 4)}
 
 
 @dataclass(frozen=True, slots=True)

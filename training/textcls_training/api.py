@@ -11,6 +11,8 @@ from textcls.errors import ConfigError, InputError
 from textcls.label_sets import LabelSet, of_python, weight
 from textcls.text_columns import and_, text_of_row
 from textcls_training import pipeline
+from textcls_training.audit import dropping
+from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
@@ -33,6 +35,7 @@ def train(
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
+    drop_suspects: bool = False,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
@@ -57,14 +60,17 @@ def train(
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
-    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
+    told: dict[str, Any] = {"valid": validation, "unlabelled": more, "state": kept, "from_state": earlier}
+    if drop_suspects:
+        if earlier is not None:
+            raise ConfigError("drop_suspects audits these texts alone, not those of from_state; leave one of them out.")
+        given, told["dropped"] = dropping.drop_suspects(given, config)
+    pipeline.train(given, Path(output), config, **told)
     return Classifier.load(output)
 
 
 def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
     """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
-    from textcls_training.audit.run import audit
-
     return audit(labelled_texts(texts, labels, "texts"), from_options(options))
 
 

@@ -39,7 +39,7 @@ from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
 from textcls_training.state.folder import StateFolder, opened
 from textcls_training.state.identity import identity
-from textcls_training.training_report import HeldOut, TrainReport
+from textcls_training.training_report import DroppedSuspects, HeldOut, TrainReport
 
 
 class TrainingRun(NamedTuple):
@@ -71,9 +71,10 @@ def train(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
+    dropped: DroppedSuspects | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
+    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state, "dropped": dropped}
     return run(given, output, config, valid=valid, unlabelled=unlabelled, **told).report
 
 
@@ -88,6 +89,7 @@ def run(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
+    dropped: DroppedSuspects | None = None,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -108,6 +110,7 @@ def run(
             same call goes on from there, to the same bytes.
         from_state: such a folder of a training that has finished, to which `given` are new rows; see
             `textcls_training.continuing`.
+        dropped: rows that `given` is without; told by the report and by the file.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
@@ -119,7 +122,7 @@ def run(
         ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
-    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None)
+    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None, dropped)
     if from_state is not None:
         task = _continued(task, state, from_state)
     with ExitStack() as opened_files:
@@ -165,7 +168,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     if folder is not None and not outcome.fitted.selected.interrupted:
         _keep(folder, task, prepared, fitted)
         clock.lap("keeping")
-    report = replace(report, seconds=clock.seconds)
+    report = replace(report, seconds=clock.seconds, dropped=task.dropped)
     return TrainingRun(report, outcome.fitted.model, tables, outcome.fitted.selected, prepared.part)
 
 

@@ -25,12 +25,18 @@ from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import fuses_metric_scores
 from textcls_training.fit.interrupt import Stop
 from textcls_training.state.rehearsal import NO_PART
+from textcls_training.training_report import DroppedSuspects
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
 
 class Task(NamedTuple):
-    """What a run was told, as of `run`; `earlier` is what it goes on from, whose rows are then part of `given`."""
+    """What a run was told, as of `run`.
+
+    Attributes:
+        earlier: what it goes on from, whose rows are then part of `given`.
+        dropped: the rows that are no longer part of it, and why.
+    """
 
     given: LabelledTexts
     output: Path
@@ -40,6 +46,7 @@ class Task(NamedTuple):
     callback: Callback
     stop: Stop
     earlier: Continuation | None
+    dropped: DroppedSuspects | None
 
     @property
     def learned(self) -> Continuation | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from textcls.comparison.paired import Difference
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
@@ -54,6 +55,25 @@ class HeldOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedSuspects:
+    """Rows that a training has left out because their label is probably wrong.
+
+    Attributes:
+        rows: how many there were.
+        dropped: how many were left out.
+        accuracy: of held-out answers to all rows, with the suspects learned from and without.
+    """
+
+    rows: int
+    dropped: int
+    accuracy: Difference
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {"accuracy": self.accuracy.as_json()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainReport:
     """What training found out.
 
@@ -79,6 +99,7 @@ class TrainReport:
         interrupted: whether somebody has ended the training early.
         seconds: how long each step took.
         distillation: what unlabelled texts have brought; None without any.
+        dropped: what it does that rows with a doubtful label were left out; None where none were to be.
     """
 
     rows: int
@@ -97,6 +118,7 @@ class TrainReport:
     interrupted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
+    dropped: DroppedSuspects | None = None
 
     @classmethod
     def of(
@@ -135,7 +157,8 @@ class TrainReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data, whose names stay from version to version."""
         distilled = None if self.distillation is None else self.distillation.to_json()
-        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled}
+        dropped = None if self.dropped is None else self.dropped.to_json()
+        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled, "dropped": dropped}
         return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import textcls
 from tests.command_line import fail, run, succeed, write_rows
 from textcls.comparison.paired import Difference
 from textcls.display.terminal.progress import Progress
@@ -19,10 +20,10 @@ from textcls.jobs import HERE, Crew, Engine
 
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
+from textcls.tuning import TriedOptions, TuneReport  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
-from textcls_training.tuning.report import TriedOptions, TuneReport  # noqa: E402
 from textcls_training.tuning.run import Settings, tune  # noqa: E402
 from textcls_training.tuning.space import Multiple, OneOf, options_of, usual_values  # noqa: E402
 
@@ -326,3 +327,18 @@ def test_what_mattered_is_shown_by_bars_and_on_a_page_by_pictures(report: TuneRe
     assert page.count("<svg") == 2
     assert page.count("<circle") == 2 * (3 + 1)
     assert "&lt;rows&gt;" in page
+
+
+def test_python_tunes_as_the_command_does_and_train_takes_what_it_recommends(
+    found: TuneReport, table: Path, tmp_path: Path
+) -> None:
+    budget: dict[str, Any] = {"trials": 6, "folds": 2, "rounds": 1}
+    again = textcls.tune(ROWS.texts, ROWS.labels, **budget, **TOLD)
+    assert (again.options, again.tried, again.accuracy) == (found.options, found.tried, found.accuracy)
+    textcls.train(ROWS.texts, ROWS.labels, tmp_path / "model.onnx", **again.recommended)
+    with pytest.raises(ConfigError, match="trials is 0; it must be at least 1"):
+        textcls.tune(ROWS.texts, ROWS.labels, trials=0)
+    with pytest.raises(ConfigError, match="measure is 'f1'; it must be one of accuracy, macro_f1"):
+        textcls.tune(ROWS.texts, ROWS.labels, measure="f1")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="labels"):
+        textcls.tune(ROWS.texts, "a")

@@ -7,7 +7,7 @@ first one doubts. Suspects are those of the mean of both: what one round gets wr
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from textcls.jobs import HERE, Engine
 from textcls_training.audit import held_out, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
@@ -43,22 +44,47 @@ def audit(
         ConfigError: rows have several labels.
         InputError: nothing can be learned from the rows.
     """
+    answered = answered_twice(given, config or TrainConfig(), callback, engine)
+    label_R, found = answered.label_R, answered.both
+    found_S = suspects.find(found.probability_RC, label_R, found.judged_R)
+    doubt = suspects.doubt(found.probability_RC, label_R, found.judged_R).tolist()
+    rows = _described(given, answered.names, found, found_S)
+    return LabelAudit(len(label_R), int(found.judged_R.sum()), rows, doubt)
+
+
+class AnsweredTwice(NamedTuple):
+    """Held-out answers of two rounds.
+
+    Attributes:
+        names: the labels.
+        label_R: the number of each row's label.
+        first: of models that have learned from all rows alike.
+        both: the mean of these and of models that have learned next to nothing from doubted rows.
+    """
+
+    names: Sequence[str]
+    label_R: Int64
+    first: HeldOut
+    both: HeldOut
+
+
+def answered_twice(
+    given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY, engine: Engine = HERE
+) -> AnsweredTwice:
+    """Return what models that have not seen a row say of it. Arguments and errors as of `audit`."""
     if given.label_sets is not None:
         raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
-    config, names = config or TrainConfig(), given.label_names()
+    names = given.label_names()
     if len(names) > 1 and sum(count > 1 for count in Counter(given.labels).values()) < 2:
         raise InputError("Labels cannot be audited: fewer than two of them have more than one row; add examples.")
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
     callback.phase("round 1 of 2", len(label_R))
-    before = held_out.answer(given, names, config, told=callback.step, engine=engine)
-    weight_R = suspects.weights(before.probability_RC, label_R)
+    first = held_out.answer(given, names, config, told=callback.step, engine=engine)
+    weight_R = suspects.weights(first.probability_RC, label_R)
     callback.phase("round 2 of 2", len(label_R))
-    found = held_out.answer(given, names, config, weight_R=weight_R, told=callback.step, engine=engine)
-    found = both(before, found)
-    found_S = suspects.find(found.probability_RC, label_R, found.judged_R)
-    doubt = suspects.doubt(found.probability_RC, label_R, found.judged_R).tolist()
-    return LabelAudit(len(label_R), int(found.judged_R.sum()), _described(given, names, found, found_S), doubt)
+    second = held_out.answer(given, names, config, weight_R=weight_R, told=callback.step, engine=engine)
+    return AnsweredTwice(names, label_R, first, both(first, second))
 
 
 def both(first: HeldOut, second: HeldOut) -> HeldOut:

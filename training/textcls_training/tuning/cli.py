@@ -30,13 +30,13 @@ from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
+from textcls.tuning import TRIALS
 from textcls_training.cli import labelled_texts_of
 from textcls_training.cli_options import OF_ONE_TRAINING, train_options
 from textcls_training.config.settings import OPTIONS
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
 
-TRIALS: Final = 24
 _OUTPUT: Final = Path("textcls.toml")
 # What rows that are labelled alone do not have, and what is of one model rather than of rows.
 _LEFT_OUT: Final = (

@@ -25,12 +25,12 @@ from textcls.display.terminal.progress import Progress
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.evaluation import metrics
 from textcls.jobs import HERE, Crew, Engine, Failed
+from textcls.tuning import TRIALS, TriedOptions, TuneReport
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.trials import Fold, Trained, Trial, Trials, folds_of, results
 from textcls_training.tuning import storage
-from textcls_training.tuning.report import TriedOptions, TuneReport
 from textcls_training.tuning.search import Job, Proposal, Search
 from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
 
@@ -57,7 +57,7 @@ class Settings:
         told: options of training that are given.
     """
 
-    trials: int | None = 24
+    trials: int | None = TRIALS
     seconds: float | None = None
     folds: int = 3
     rounds: int | None = None

@@ -8,7 +8,7 @@ from typing import Any, Final
 from textcls._util.atomic_write import atomic_write
 from textcls.display.text import percent
 from textcls.errors import ConfigError
-from textcls_training.tuning.report import TuneReport
+from textcls.tuning import TuneReport
 
 _FIRST_LINE: Final = "# Written by textcls tune."
 

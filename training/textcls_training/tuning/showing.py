@@ -12,7 +12,7 @@ from textcls.comparison.paired import Difference
 from textcls.display.html.fragments import bar, document, fragment, shown
 from textcls.display.text import percent, plural
 from textcls.evaluation.intervals import CONFIDENCE
-from textcls_training.tuning.report import TriedOptions, TuneReport
+from textcls.tuning import TriedOptions, TuneReport
 
 BAR: Final = 24
 # What options that are no numbers are by default.

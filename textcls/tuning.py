@@ -1,12 +1,17 @@
-"""What tuning has found."""
+"""Options of training that suit given rows, from Python: what `textcls tune` finds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
+from textcls._util import optional_dependencies
 from textcls.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
 
+TUNE: Final = "textcls_training.tuning.api:tune"
+# Proposals of each search where neither their number nor a time is given.
+TRIALS: Final = 24
 State = Literal["judged", "left", "failed"]
 
 
@@ -95,3 +100,45 @@ class TuneReport:
         found |= {"accuracy": self.accuracy.as_json(), "macro_f1": self.macro_f1.as_json()}
         found |= {"is_better": self.is_better, "recommended": self.recommended, "confidence": CONFIDENCE}
         return found | {"tried": [asdict(one) for one in self.tried]}
+
+
+def tune(
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    trials: int | None = None,
+    seconds: float | None = None,
+    measure: Literal["accuracy", "macro_f1"] = "accuracy",
+    folds: int = 3,
+    rounds: int | None = None,
+    storage: str | Path | None = None,
+    workers: int = 1,
+    **options: Any,
+) -> TuneReport:
+    """Return options of `textcls.train` that suit these rows, and what rows unknown to the choice say of it.
+
+    `textcls.train(texts, labels, "model.onnx", **textcls.tune(texts, labels).recommended)` trains with them.
+
+    Args:
+        texts: the texts.
+        labels: the label of each.
+        trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
+        seconds: after this time no further trials begin; the first four are always judged.
+        measure: what is to become better.
+        folds: that judge a trial.
+        rounds: in how many parts rows are held out, in turn, to judge a choice made without them; 3 by default, 1 from
+            10,000 rows on.
+        storage: the file that keeps what was measured, from which the same call goes on; none by default.
+        workers: how many processes work; the result is the same.
+        options: of the trainings, as those of `train`; these stay as they are.
+
+    Raises:
+        MissingExtraError: the packages for tuning are not installed.
+        InputError: the rows are too few, or nothing can be learned from them; or `storage` is no such file.
+        ConfigError: texts have several labels, there is no such option or value, or `storage` is of other rows.
+        SurroundingsError: `storage` cannot be written.
+    """
+    found = optional_dependencies.load(TUNE, "textcls.tune", "tune")
+    how = {"trials": trials, "seconds": seconds, "measure": measure, "folds": folds, "rounds": rounds}
+    report: TuneReport = found(texts, labels, **how, storage=storage, workers=workers, told=options)
+    return report

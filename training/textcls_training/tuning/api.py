@@ -1,0 +1,43 @@
+"""Tuning from Python. `textcls.tune` leads here."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
+
+from rich.console import Console
+
+from textcls.display.terminal.progress import progress_on
+from textcls.errors import ConfigError
+from textcls.jobs import engine
+from textcls.sequences import require_sequence
+from textcls.tuning import TRIALS, TuneReport
+from textcls_training.api import labelled_texts
+from textcls_training.tuning import run
+from textcls_training.tuning.run import Measure, Settings
+
+
+def tune(
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    trials: int | None,
+    seconds: float | None,
+    storage: str | Path | None,
+    workers: int,
+    **how: Any,
+) -> TuneReport:
+    """Look for options: what `textcls.tune` says, whose errors it raises; `how` are fields of `Settings`."""
+    for given, what in ((texts, "texts"), (labels, "labels")):
+        require_sequence(given, what)
+    for name, number, least in (("trials", trials, 1), ("folds", how["folds"], 2), ("rounds", how["rounds"], 1)):
+        if number is not None and number < least:
+            raise ConfigError(f"{name} is {number}; it must be at least {least}.")
+    if how["measure"] not in get_args(Measure):
+        raise ConfigError(f"measure is {how['measure']!r}; it must be one of {', '.join(get_args(Measure))}.")
+    settings = Settings(trials=trials or (None if seconds is not None else TRIALS), seconds=seconds, **how)
+    with TemporaryDirectory(prefix="textcls-tune-") as folder:
+        path = Path(folder) / "trials.journal" if storage is None else Path(storage)
+        rows = labelled_texts(texts, labels, "texts")
+        with progress_on(Console(stderr=True, quiet=True), "trials", transient=True) as progress:
+            return run.tune(rows, settings, path, progress, engine("local", workers))
