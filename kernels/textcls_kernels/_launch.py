@@ -56,7 +56,7 @@ BACKWARD: dict[int, dict[int, Config]] = {
     16: {2: Config(64, 64, 4, 2, 16), 4: Config(64, 32, 4, 1, 16)},
     32: {2: Config(64, 32, 4, 2, 16), 4: Config(64, 16, 4, 2, 16, wide=True)},
     64: {2: Config(64, 32, 4, 1, 32), 4: Config(32, 32, 8, 1, 16, wide=True)},
-    128: {2: Config(64, 32, 8, 2, 32, wide=True), 4: Config(32, 16, 8, 1, 16, wide=True)},
+    128: {2: Config(64, 32, 8, 2, 16, wide=True), 4: Config(32, 16, 8, 1, 16, wide=True)},
 }
 # block_m is not used: the seeds are one tile.
 SEED: dict[int, dict[int, Config]] = {

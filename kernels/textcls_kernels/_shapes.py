@@ -21,26 +21,27 @@ class ShortConfig(NamedTuple):
     loop: bool
 
 
-# By whether 16-bit products of 64 rows and more are one instruction of several warps (compute capabilities 9 and 10),
-# then by BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
+# By compute capability, 8 for all that have no products of 64 rows and more in one instruction of several warps; then by
+# BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
 _NARROW = {32: ShortConfig(4, 4, True), 64: ShortConfig(4, 4, True), 128: ShortConfig(8, 8, False)}
-SHORT: dict[bool, dict[tuple[int, int], dict[int, ShortConfig]]] = {
-    True: {
-        (16, 2): _NARROW,
-        (32, 2): _NARROW,
-        (64, 2): _NARROW,
-        (128, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(8, 8, False)},
-        (16, 4): {64: ShortConfig(8, 8, False)},
-        (32, 4): {64: ShortConfig(8, 8, False)},
-    },
-    False: {(width, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(4, 8, False)} for width in (16, 32, 64)},
+_WIDE_PRODUCTS = {
+    (16, 2): {64: _NARROW[64], 128: _NARROW[128]},  # of 32 positions, bfloat16 spills with Triton 3.6
+    (32, 2): _NARROW,
+    (64, 2): _NARROW,
+    (128, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(8, 8, False)},
+    (16, 4): {64: ShortConfig(8, 8, False)},
+}
+SHORT: dict[int, dict[tuple[int, int], dict[int, ShortConfig]]] = {
+    9: _WIDE_PRODUCTS | {(32, 4): {64: ShortConfig(8, 8, False)}},
+    10: _WIDE_PRODUCTS,
+    8: {(width, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(4, 8, False)} for width in (16, 32, 64)},
 }
 
 
 def short_configs(device: torch.device, width: int, size: int) -> dict[int, ShortConfig]:
     """Return the configurations for short texts by BLOCK_N; none where the kernels for tiles have to do."""
-    wide_products = device.type != "cuda" or torch.cuda.get_device_capability(device)[0] in (9, 10)
-    return SHORT[wide_products].get((block_width(width), size), {})
+    capability = torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 9
+    return SHORT.get(capability, SHORT[8]).get((block_width(width), size), {})
 
 
 def short_block(p: torch.Tensor) -> int:

@@ -113,7 +113,7 @@ def build_all(dtype: torch.dtype) -> Iterator[dict[str, Any]]:
 
 def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any]]:
     """The kernels for short texts, masked, and where there are most registers in use, without masks."""
-    table = _shapes.SHORT[architecture // 10 in (9, 10)]
+    table = _shapes.SHORT[architecture // 10]
     for (width, size), configs in table.items():
         if size != dtype.itemsize:
             continue

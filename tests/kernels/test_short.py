@@ -46,9 +46,11 @@ def assert_within_budget(inputs: Tensors, magnitude: float = 0, **options: Any) 
 )
 def test_short_texts_keep_to_the_error_budget(positions: int, width: int, dtype: torch.dtype) -> None:
     heads = (1, 3, 4)[(positions + width // 16) % 3]
-    spread = 0.3 if width < 128 else 0.1
+    spread = 0.3 if width < 64 else 0.1  # scores of about the same size at every width
     # Of one position no score has a gradient: sums of products that cancel.
     magnitude = 8 if positions == 1 else 0
+    if dtype == torch.float32 and width > 32:  # for the tiles, whose S = exp(r - lse) has the rounding of an r of 20
+        magnitude = 64
     assert_within_budget(on_device(*make_inputs((2, heads, positions, width), dtype, spread=spread)), magnitude)
 
 
