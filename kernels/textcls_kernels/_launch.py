@@ -53,7 +53,7 @@ FORWARD: dict[int, dict[int, Config]] = {
     128: {2: Config(64, 64, 4, 2, 32), 4: Config(64, 32, 8, 1, 16, wide=True)},
 }
 BACKWARD: dict[int, dict[int, Config]] = {
-    16: {2: Config(64, 64, 4, 2, 16), 4: Config(64, 32, 4, 1, 16)},
+    16: {2: Config(64, 64, 4, 2, 16), 4: Config(64, 16, 4, 1, 16)},
     32: {2: Config(64, 32, 4, 2, 16), 4: Config(64, 16, 4, 2, 16, wide=True)},
     64: {2: Config(64, 32, 4, 1, 32), 4: Config(32, 32, 8, 1, 16, wide=True)},
     128: {2: Config(64, 32, 8, 2, 16, wide=True), 4: Config(32, 16, 8, 1, 16, wide=True)},

@@ -21,7 +21,7 @@ class ShortConfig(NamedTuple):
     loop: bool
 
 
-# By compute capability, 8 for all that have no products of 64 rows and more in one instruction of several warps; then by
+# By compute capability, 8 for all without products of 64 rows in one instruction of several warps; then by
 # BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
 _NARROW = {32: ShortConfig(4, 4, True), 64: ShortConfig(4, 4, True), 128: ShortConfig(8, 8, False)}
 _WIDE_PRODUCTS = {
