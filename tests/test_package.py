@@ -37,6 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         shutil.copytree(package, inside, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("weights.bin", "__init__.py.orig", "notes.md"):
             (inside / name).touch()
+    shutil.copytree(ROOT / "kernels" / "examples", copy / "kernels" / "examples")  # beside a package, and not shipped
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

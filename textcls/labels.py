@@ -1,8 +1,10 @@
-"""Labels by their names: which names can be labels, and the number of one, or a word on which may be meant."""
+"""Labels by their names: which names can be labels, the number of one, or a word on which may be meant, and in what two
+models differ.
+"""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from textcls.errors import ConfigError
 
@@ -12,6 +14,8 @@ MOST_LABELS: Final = 100_000
 MOST_SEVERAL: Final = 10_000
 LABEL_CHARACTERS: Final = 1000
 ALL_CHARACTERS: Final = 10_000_000
+# Labels of a change that a sentence names.
+_NAMED: Final = 5
 _JOINING: Final = str.maketrans("", "", "_-")
 
 
@@ -71,3 +75,28 @@ def label_number(labels: Sequence[str], label: str) -> int:
     near = get_close_matches(label.lower(), spelt, 1)
     meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
     raise ConfigError(f"The model has no label {label!r}{meant}; its labels are {', '.join(labels)}.")
+
+
+class LabelChange(NamedTuple):
+    """How the labels of two models differ, each in the order of the one that has it."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{_counted('added', self.added)}, {_counted('removed', self.removed)}"
+
+
+def label_change(before: Sequence[str], after: Sequence[str]) -> LabelChange | None:
+    """Return how the labels of two models differ; None if they are the same, in whatever order."""
+    added, removed = frozenset(after).difference(before), frozenset(before).difference(after)
+    if not added and not removed:
+        return None
+    return LabelChange(
+        tuple(label for label in after if label in added), tuple(label for label in before if label in removed)
+    )
+
+
+def _counted(what: str, labels: Sequence[str]) -> str:
+    named = "".join(f" {label!r}" for label in labels[:_NAMED])
+    return f"{len(labels):,} {what}{named}{' ...' if len(labels) > _NAMED else ''}"

@@ -14,7 +14,14 @@ from tests.command_line import fail, run, succeed
 from textcls.cli import COMMANDS, main
 
 # What stands behind a command in its example, where that is no file of tickets.
-FIRST_WORD = {"demo": "", "vectors": "import", "clusters": "topics", "compare": "old.", "fetch": "s3:"}
+FIRST_WORD = {
+    "demo": "",
+    "vectors": "import",
+    "clusters": "topics",
+    "compare": "old.",
+    "fetch": "s3:",
+    "versions": "registry",
+}
 
 
 @pytest.mark.parametrize(

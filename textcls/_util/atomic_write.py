@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryFile
@@ -118,3 +118,14 @@ def atomic_write(
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in `folder` be on disk as the content of its files is: they then outlive a crash of the machine."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # Some file systems know no such thing of a folder; then there is nothing more to be done.
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -35,6 +35,8 @@ SECTIONS: Final = {
         "predict": "textcls.cli.predict:predict",
         "explain": "textcls.cli.explain:explain",
         "serve": "textcls.cli.serve:serve",
+        "publish": "textcls.cli.publish:publish",
+        "versions": "textcls.cli.versions:versions",
         "fetch": "textcls.cli.fetch:fetch",
         "web": "textcls.cli.web:web",
     },

@@ -30,7 +30,7 @@ from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.formats import FORMATS
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
-from textcls.data.storage import RemoteFile, is_url
+from textcls.data.storage import RemoteFile, is_url, without_secrets
 from textcls.data.targets import as_usual
 from textcls.errors import ConfigError, InputError
 from textcls.jobs import ENGINES
@@ -420,3 +420,23 @@ def once(paths: Sequence[Readable]) -> None:
     """
     if list(paths).count(STANDARD) > 1:
         raise ConfigError("Standard input can be read only once; give - a single time.")
+
+
+class _Folder(click.Path):
+    """A folder of this machine, which a registry is."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path; refuse a URL in one sentence."""
+        if isinstance(value, str) and is_url(value):
+            self.fail(
+                f"{without_secrets(value)} is a URL, and a registry is a folder of this machine or of a volume that it "
+                "mounts: stores cannot rename a folder at once; copy it there with their own tools.",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
+registry_argument = click.argument("registry", type=_Folder(path_type=Path))

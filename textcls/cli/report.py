@@ -20,12 +20,8 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.data.memory import Readable
-from textcls.data.source import name_of
-from textcls.display.html.fragments import document, made_of
-from textcls.display.html.report import report_fragments
-from textcls.display.markdown.card import model_card
-from textcls.display.markdown.report import report_markdown
 from textcls.display.plain_data import json_line
+from textcls.display.report_files import BESIDE, FORMATS, report_file
 from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
 from textcls.errors import ConfigError
@@ -33,12 +29,8 @@ from textcls.evaluation import metrics
 from textcls.reporting import report as reporting
 from textcls.reporting import tracking
 from textcls.reporting.abstention import Costs
-from textcls.reporting.report import ModelReport
 
-FORMATS: Final = ("html", "markdown", "card", "json")
 _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
-
-_LOGGED: Final = {"report.html": "html", "README.md": "card", "report.json": "json"}
 
 
 @click.command(epilog="Example: textcls report tickets.onnx heldout.csv --output report.html")
@@ -120,11 +112,11 @@ def report(
         found = reporting.report(classifier, read(), columns=columns, costs=Costs(error_cost, abstention_cost))
     reading.say_skipped()
     if tracked:
-        files = {name: _written(form, model, data, found) for name, form in _LOGGED.items()}
+        files = {name: report_file(form, model, data, found) for name, form in BESIDE.items()}
         reading.say([f"Logged to MLflow as run {tracking.log(found, files)}."])
     if output is not None:
         with atomic_write(output) as file:
-            file.write(_written(kind, model, data, found).encode())
+            file.write(report_file(kind, model, data, found).encode())
         click.echo(f"{found.rows:,} rows -> {output}")
     elif as_json:
         click.echo(json_line(found.as_json()))
@@ -146,15 +138,3 @@ def _format(output: Path | None, asked: str | None, *, as_json: bool) -> str:
             f"The name {output} does not tell a format; end it in .html, .md or .json, or add --output-format."
         )
     return found
-
-
-def _written(kind: str, model: Path, data: tuple[Readable, ...], found: ModelReport) -> str:
-    """Return what stands in the file."""
-    title, rows = f"Report on {model.stem}", " and ".join(map(name_of, data))
-    if kind == "html":
-        return document(title, *report_fragments(title, found), about=f"{made_of(model)}, on {rows}")
-    if kind == "markdown":
-        return report_markdown(title, found, f"{made_of(model)}, on {rows}")
-    if kind == "card":
-        return model_card(model.stem, found, " and ".join(Path(name_of(one)).stem for one in data))
-    return json_line(found.as_json()) + "\n"

@@ -55,8 +55,9 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 def serve(models: tuple[str, ...], **given: Any) -> None:
     """Serve MODEL over HTTP, with a page to try it on, until Ctrl-C or SIGTERM.
 
-    MODEL is a file, NAME=FILE, NAME@VERSION=FILE, or a folder of *.onnx; several are served by their names. Each
-    option can also be set by an environment variable, such as TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reloads the files.
+    MODEL is a file, NAME=FILE, NAME@VERSION=FILE, a folder of *.onnx, or a registry of textcls publish, of which the
+    promoted version answers; several are served by their names. Each option can also be set by an environment variable,
+    such as TEXTCLS_SERVE_MAX_INPUTS. SIGUSR1 reloads the files.
     """
     with signals.kept():
         with optional_dependencies.needed_by("textcls serve"):

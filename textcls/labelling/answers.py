@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
+from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for, sync_folder
 from textcls.errors import InputError, SurroundingsError
 from textcls.labels import label_problem
 
@@ -136,7 +136,7 @@ class AnswersFile:
         kept = list(answers)
         with atomic_write(self.path) as file:
             file.write(b"".join(answer.line(several=self.several) for answer in kept))
-        _sync_folder(self.path)
+        sync_folder(self.path.resolve().parent)
         before, self._file = self._file, self._opened()
         before.close()
         self.answers, self._size = kept, self.path.stat().st_size
@@ -159,7 +159,7 @@ class AnswersFile:
             raise SurroundingsError(
                 f"Another process is labelling into {self.path}; use its page (two people may), or another --output."
             ) from error
-        _sync_folder(self.path)
+        sync_folder(self.path.resolve().parent)
         return file
 
     def _read(self) -> list[Answer]:
@@ -196,15 +196,6 @@ class AnswersFile:
     def _begin_again(self, size: int) -> None:
         os.ftruncate(self._file.fileno(), size)
         os.fsync(self._file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a name that is new in a folder outlive a crash of the machine."""
-    folder = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def labels_of(answers: Sequence[Answer]) -> list[str]:

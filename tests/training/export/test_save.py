@@ -355,3 +355,13 @@ def test_the_check_before_writing_reads_awkward_texts() -> None:
     joined = "".join(saving.PARITY_TEXTS)
     assert "\u200d" in joined
     assert "\u6771" in joined
+
+
+def test_the_sum_of_a_long_text_may_round_as_much_as_it_is_large_and_a_short_one_may_not() -> None:
+    logit_NC = np.array([[-57.6, 40.0], [-1.0, 2.0]], np.float32)
+    for name, error in (("logits", 9e-4), ("probabilities", 3.5e-4)):
+        long, short = (logit_NC + np.float32(error) * np.array(which, np.float32) for which in ([[1], [0]], [[0], [1]]))
+        assert saving.disagreement(name, logit_NC, long, logit_NC) < saving.TOLERANCE
+        assert saving.disagreement(name, logit_NC, short, logit_NC) > saving.TOLERANCE
+    attention_NT, padded_NT = np.array([[0.5], [0.25]]), np.array([[0.5, 0.0], [0.25, 2e-4]])
+    assert saving.disagreement("attention", attention_NT, padded_NT, logit_NC) > saving.TOLERANCE

@@ -4,12 +4,13 @@ The form of the facts: https://huggingface.co/docs/hub/model-cards
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textcls.display.markdown.report import sections
 from textcls.display.markdown.tables import escaped, name
-from textcls.display.text import plural
-from textcls.reporting.report import ModelReport
+from textcls.display.text import percent, plural
+from textcls.reporting.report import ModelFile, ModelReport
 
 
 def model_card(title: str, found: ModelReport, data: str) -> str:
@@ -20,16 +21,47 @@ def model_card(title: str, found: ModelReport, data: str) -> str:
         found: the report.
         data: how the rows of the report are called.
     """
+    facts = {"metrics": ["accuracy", "f1"], "model-index": [{"name": title, "results": [_results(found, data)]}]}
+    measured = (
+        f"All below was measured on {plural(found.rows, 'row')} of {escaped(data)}; on texts of another time or source "
+        "it will be less accurate, and too sure of itself."
+    )
+    return _card(title, facts, [*_what(found.model, measured), "## Results", "", *sections(found)])
+
+
+def file_card(title: str, file: ModelFile) -> str:
+    """Return the card of a model of which there is no report: what its file says of itself.
+
+    Args:
+        title: how the model is called.
+        file: the model.
+    """
+    training = file.info.training
+    rows, figures = training.get("held_out_rows"), _held_out(training)
+    said = "Its file tells of no rows that were held out in its training."
+    if figures:
+        on = f" on {plural(rows, 'row')}" if isinstance(rows, int) else ""
+        said = f"In its training, held-out rows were answered with {figures}{on}."
+    return _card(title, {}, _what(file, f"{said} On texts of another time or source it will be less accurate."))
+
+
+def _held_out(training: Mapping[str, Any]) -> str:
+    """Return the figures of held-out rows, as a sentence lists them."""
+    names = {"held_out_accuracy": "accuracy", "held_out_micro_f1": "micro-F1", "held_out_macro_f1": "macro-F1"}
+    found = {what: training.get(name) for name, what in names.items()}
+    return ", ".join(f"{what} {percent(value)}" for what, value in found.items() if isinstance(value, float | int))
+
+
+def _card(title: str, more: Mapping[str, Any], body: Sequence[str]) -> str:
     facts = {
         "library_name": "textcls",
         "pipeline_tag": "text-classification",
         "tags": ["textcls", "onnx", "text-classification"],
-        "metrics": ["accuracy", "f1"],
-        "model-index": [{"name": title, "results": [_results(found, data)]}],
+        **more,
     }
     # JSON is YAML, too, and needs no package that writes it.
     head = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
-    return "\n".join(["---", *head, "---", "", f"# {escaped(title)}", "", *_what(found, data), *sections(found)]) + "\n"
+    return "\n".join(["---", *head, "---", "", f"# {escaped(title)}", "", *body]).rstrip("\n") + "\n"
 
 
 def _results(found: ModelReport, data: str) -> dict[str, Any]:
@@ -45,12 +77,16 @@ def _results(found: ModelReport, data: str) -> dict[str, Any]:
     }
 
 
-def _what(found: ModelReport, data: str) -> list[str]:
-    info, file = found.model.info, found.model
+def _what(file: ModelFile, measured: str) -> list[str]:
+    """Return what the model is and how to ask it; `measured` says how good it is, and on what."""
+    info = file.info
     labels = ", ".join(name(label) for label in info.labels)
     rows = info.training.get("rows")
     trained = f", trained on {plural(rows, 'row')}" if isinstance(rows, int) else ""
     text = info.example or "my card was charged twice"
+    given = json.dumps(text, ensure_ascii=False)
+    # Of several labels a text an answer has those that are assigned.
+    said = "answer.assigned" if info.several else "answer.label, answer.score"
     return [
         f"A text classifier of {plural(len(info.labels), 'label')}{trained}: {labels}. One ONNX file of "
         f"{file.bytes / 1e6:.2f} MB (SHA-256 `{file.sha256}`) that answers raw text with calibrated scores, and says "
@@ -60,14 +96,10 @@ def _what(found: ModelReport, data: str) -> list[str]:
         "from textcls import Classifier",
         "",
         f"classifier = Classifier.load({json.dumps(file.name)})",
-        f"answer = classifier.predict({json.dumps(text, ensure_ascii=False)}, explain=True)",
-        "print(answer.label, answer.score)",
+        f"answer = classifier.predict({given}, explain=True)",
+        f"print({said})",
         "```",
         "",
-        "It answers with these labels and no other, and knows the words of its training rows. All below was measured "
-        f"on {plural(found.rows, 'row')} of {escaped(data)}; on texts of another time or source it will be less "
-        "accurate, and too sure of itself.",
-        "",
-        "## Results",
+        f"It answers with these labels and no other, and knows the words of its training rows. {measured}",
         "",
     ]

@@ -12,7 +12,7 @@ from textcls.errors import TextclsError, http_status
 from textcls.server import problems
 from textcls.server.admission import auth
 from textcls.server.admission.budget import FOR_BODIES, UNCOUNTED, Share
-from textcls.server.inference.answers import Answer, RequestReader
+from textcls.server.inference.answers import Answer, Request, RequestReader
 from textcls.server.monitoring import audit, logs
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Access, Headers, Names, Reply, RequestContext, Route
@@ -63,6 +63,8 @@ class Exchange:
         self.before_the_end: Callable[[], None] = lambda: None
         self.counted = False
         self._share = Share(service.budget)
+        # What a shadow is asked as well, once the answer is on its way.
+        self._shadowed: Request | None = None
 
     async def handle(self) -> None:
         """Answer.
@@ -80,6 +82,8 @@ class Exchange:
             except Exception as error:
                 reply = self._refuse(error)
             await self._reply(reply)
+            if self._shadowed is not None and self.answer is not None:
+                self.service.shadowing.offer(self._shadowed, self.answer)
         finally:
             self._share.close()
 
@@ -89,7 +93,7 @@ class Exchange:
         content_type = self.headers.get(b"content-type", b"")
         received = Received(service.generation, service.settings, await self._read(), content_type, read, share)
         self.answer = answer = await service.answer(received)
-        self.texts = received.texts
+        self.texts, self._shadowed = received.texts, received.shadowed
         if len(answer.body) > UNCOUNTED:
             share.hold(len(answer.body))
         return Reply(200, answer.body, answer.kind, [answer.served.header, *answer.headers])

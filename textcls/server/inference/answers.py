@@ -32,12 +32,14 @@ class Outcome(NamedTuple):
         score: the probability of the most probable one.
         abstains: whether the decision is `abstain`.
         tokens: how many were read.
+        label: the most probable one.
     """
 
     labels: Sequence[str]
     score: float
     abstains: bool
     tokens: int
+    label: str
 
 
 class Answer(NamedTuple):
@@ -224,7 +226,7 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)
-        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read))
+        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read, result["label"]))
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
@@ -233,8 +235,9 @@ def outcome(prediction: Prediction) -> Outcome:
     """Return what there is to count."""
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
-    labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
-    return Outcome(labels, score, prediction.decision == "abstain", prediction.tokens_read)
+    label = prediction.label_names[best]
+    labels = prediction.assigned if prediction.several else (label,)
+    return Outcome(labels, score, prediction.decision == "abstain", prediction.tokens_read, label)
 
 
 def encode(value: Any) -> bytes:

@@ -29,6 +29,8 @@ from textcls.server.models import file_stamps, registry, rewriting
 from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
+from textcls.versions.folder import check_content
+from textcls.versions.shadow import shadow_problem
 
 # What the process may need to start and to end beside its work.
 _GRACE_SECONDS: Final = 5
@@ -87,21 +89,43 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
         now(str(source.path))
         if request.settings.teaching:
             rewriting.sweep(source.path)
-        models.append(_copy(source, request))
+        models.append(_with_shadow(source, request))
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
 
-def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
+def _with_shadow(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
+    """Return what the manifest says of a model, and of the one that is to answer silently beside it.
+
+    That one may be damaged: it costs nobody an answer, so it is left out, and the manifest says why.
+
+    Raises:
+        ArtifactError: the model cannot be used.
+        SurroundingsError: there is no room for the copies.
+    """
+    classifier, entry = _copy(source, request)
+    if source.shadow is None:
+        return entry
+    try:
+        shadow, found = _copy(source.shadow, request)
+        problem = shadow_problem(classifier.info, shadow.info)
+    except TextclsError as error:
+        problem = str(error)
+    return {**entry, "shadow": found if problem is None else {"version": source.shadow.version, "problem": problem}}
+
+
+def _copy(source: ModelSource, request: LoadRequest) -> tuple[Classifier, dict[str, Any]]:
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
-    labels = Classifier.from_bytes(data, source.path).labels
+    if source.published:
+        check_content(source.path.parent, data)
+    classifier = Classifier.from_bytes(data, source.path)
     digest = sha256(data).hexdigest()
     copy = request.folder / f"{digest}.onnx"
     if not copy.exists():
         shared_folder.write(copy, data)
-    return {
-        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path), "labels": labels,
-        "bytes": len(data),
+    return classifier, {
+        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path),
+        "labels": classifier.labels, "bytes": len(data), "published": source.published,
     }  # fmt: skip
 
 

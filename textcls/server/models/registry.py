@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
 from textcls import artifact
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, ConfigError, NotFoundError
+from textcls.versions import folder as versions
+from textcls.versions.folder import Registry
+from textcls.versions.record import NAME
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
 
 
@@ -29,11 +31,22 @@ class ModelSource:
         name: by which requests choose it.
         version: as the operator calls it; None for the beginning of the file's hash.
         path: the file.
+        published: whether it is a version of a registry, whose hash is known and which never changes.
+        shadow: where the model comes from that answers silently beside it; None for none.
     """
 
     name: str
     version: str | None
     path: Path
+    published: bool = False
+    shadow: "ModelSource | None" = None
+
+
+class RefusedShadow(NamedTuple):
+    """A version that is to answer silently beside a model and cannot: its number, and why, in a sentence."""
+
+    version: str
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,9 @@ class Served:
         classifier: the model.
         head: how its answers begin, as JSON.
         header: name and value of the header that says who answered.
+        shadow: the model that answers silently beside it; None for none.
+        published: whether it is a version of a registry, which never changes.
+        refused_shadow: the one that is wanted and cannot be used; None if it can, or none is wanted.
     """
 
     name: str
@@ -55,6 +71,9 @@ class Served:
     classifier: Classifier
     head: bytes
     header: tuple[bytes, bytes]
+    shadow: "Served | None" = None
+    published: bool = False
+    refused_shadow: "RefusedShadow | None" = None
 
     def is_of(self, digest: str, version: str | None, path: Path) -> bool:
         """Say whether this is the model of a file with this SHA-256, by this version and in this place."""
@@ -88,20 +107,20 @@ class Generation:
 
 
 def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
-    """Say which models `arguments` mean: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, or a folder of such files.
+    """Say which models `arguments` mean: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, folders of such files, registries.
 
     Raises:
-        ArtifactError: a folder holds no model.
+        ArtifactError: a folder holds no model, or a registry is damaged or has none that is promoted.
         ConfigError: two models have one name, or a name is no name.
     """
     found = [source for argument in arguments for source in _expand(argument)]
     for source in found:
-        if not _NAME.fullmatch(source.name):
+        if not NAME.fullmatch(source.name):
             raise ConfigError(
                 f"{source.path} cannot be served as {source.name!r}: names are up to 64 letters, digits, '.', '_' and "
                 "'-'; give it one, as in tickets=model.onnx."
             )
-        if source.version is not None and not _NAME.fullmatch(source.version):
+        if source.version is not None and not NAME.fullmatch(source.version):
             raise ConfigError(f"{source.version!r} is not a version: use up to 64 letters, digits, '.', '_' and '-'.")
     names = [source.name for source in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -113,6 +132,8 @@ def _expand(argument: str) -> list[ModelSource]:
     whole = Path(argument)
     match = None if whole.exists() else _NAMED.fullmatch(argument)
     name, version, path = (match["name"], match["version"], Path(match["path"])) if match else (None, None, whole)
+    if versions.is_registry(path):
+        return [_promoted(path, name, version)]
     if name is not None:
         return [ModelSource(name, version, path)]
     if not path.is_dir():
@@ -121,6 +142,30 @@ def _expand(argument: str) -> list[ModelSource]:
     if not files:
         raise ArtifactError(f"The folder {path} contains no model (*.onnx).")
     return [_of_stem(file) for file in files]
+
+
+def _promoted(folder: Path, name: str | None, version: str | None) -> ModelSource:
+    """Return the promoted version of a registry, and its shadow. They are read later, where files can do no harm.
+
+    Raises:
+        ArtifactError: none is promoted, or the registry is damaged.
+        ConfigError: it was given a version.
+    """
+    if version is not None:
+        raise ConfigError(
+            f"{folder} is a registry, which says by itself which version answers: write {name}={folder}, or name the "
+            f"file of one, {name}@{version}={folder}/{version}/{versions.MODEL}."
+        )
+    registry = Registry(folder)
+    state = registry.state()
+    if state.promoted is None:
+        raise ArtifactError(f"No version of {folder} is promoted: textcls versions {folder} --promote 1 does that.")
+    name = name or state.name
+    shadow = None
+    if state.shadow is not None and state.shadow != state.promoted:
+        shadow = ModelSource(name, str(state.shadow), registry.path_of(state.shadow) / versions.MODEL, published=True)
+    path = registry.path_of(state.promoted) / versions.MODEL
+    return ModelSource(name, str(state.promoted), path, published=True, shadow=shadow)
 
 
 def _of_stem(path: Path) -> ModelSource:

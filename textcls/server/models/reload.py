@@ -13,16 +13,18 @@ import json
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls import artifact
+from textcls._util.file_lock import locked
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
+from textcls.labels import LabelChange, label_change
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
 from textcls.server.models.registry import Generation
@@ -36,9 +38,6 @@ _MANIFEST: Final = "generation.json"
 _BEGUN: Final = "begun.json"
 _DRAINING: Final = "draining"
 _LOGGER: Final = logging.getLogger(__name__)
-_TICK_SECONDS: Final = 0.05
-# Labels of a change that a line of the log names.
-_NAMED: Final = 5
 
 
 class Change(NamedTuple):
@@ -49,7 +48,7 @@ class Change(NamedTuple):
     removed: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.model}: {_counted('added', self.added)}, {_counted('removed', self.removed)}"
+        return f"{self.model}: {LabelChange(self.added, self.removed)}"
 
 
 class ReloadResult(NamedTuple):
@@ -113,13 +112,13 @@ class GenerationStore:
                         f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: put "
                         "the right file in place, or restart the service."
                     )
-                shas = [entry["sha256"] for entry in before["models"]]
-                manifest = {"number": before["number"] + 1, "before": shas, **found}
+                manifest = {"number": before["number"] + 1, "before": _copies(before), **found}
                 shared_folder.write(self._manifest, json.dumps(manifest).encode())
             finally:
                 self._forget()
         for change in changes:
             _LOGGER.warning("The labels are others than before, of %s", change)
+        _tell_shadows(manifest["models"])
         return ReloadResult(manifest["number"], changes)
 
     def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
@@ -146,6 +145,11 @@ class GenerationStore:
             if entry is None:
                 raise NotFoundError(f"The model {name!r} is no longer served.")
             path, before = Path(entry["path"]), entry["sha256"]
+            if entry["published"]:
+                raise ArtifactError(
+                    f"{path} is a version of a registry, which never changes: teach a copy of it with textcls teach, "
+                    "and publish that."
+                )
             rewriting.check(path)
             data = rewriting.content(path, before, self._most_bytes)
             made = make(data, path, before)
@@ -226,7 +230,16 @@ class GenerationStore:
             SurroundingsError: the shared folder is gone.
         """
         with shared_folder.in_use(self.folder):
-            return sum(self._copy_of(entry).stat().st_size for entry in self._read()["models"])
+            return sum(self._copy_of(digest).stat().st_size for digest in _copies(self._read()))
+
+    def has_shadows(self) -> bool:
+        """Return whether a model of those that are written down has another that answers silently beside it.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            return any(_shadow_of(entry) is not None for entry in self._read()["models"])
 
     def stamp(self) -> tuple[int, int]:
         """Return what changes with each generation, at the price of one system call.
@@ -248,7 +261,8 @@ class GenerationStore:
             ArtifactError: a copy cannot be used.
             SurroundingsError: a copy cannot be read.
         """
-        known = tuple(known)
+        # One that was a shadow may be promoted, and the other way round.
+        known = [one for served in known for one in (served, served.shadow) if one is not None]
         with shared_folder.in_use(self.folder):
             while True:
                 manifest = json.loads(self._manifest.read_bytes())
@@ -287,11 +301,23 @@ class GenerationStore:
         return found
 
     def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
+        """Return a model with its shadow, of which those are taken from `known` that have been loaded."""
+        shadow, wanted = _shadow_of(entry), entry.get("shadow") or {}
+        one = self._load_one(entry, known)
+        served = replace(
+            one,
+            shadow=None if shadow is None else self._load_one(shadow, known),
+            published=entry["published"],
+            refused_shadow=registry.RefusedShadow(**wanted) if "problem" in wanted else None,
+        )
+        return one if served == one else served
+
+    def _load_one(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
         name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
         for served in known:
             if served.name == name and served.is_of(digest, version, path):
                 return served
-        data = self._copy_of(entry).read_bytes()
+        data = self._copy_of(digest).read_bytes()
         return registry.serve(Classifier.from_bytes(data, path), name, version, digest)
 
     @property
@@ -318,10 +344,9 @@ class GenerationStore:
                 f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: leave it out "
                 "to teach new labels."
             )
-        shas = [entry["sha256"] for entry in manifest["models"]]
         number = manifest["number"] + 1
         rewritten = {"path": str(path), "sha256": digest}
-        return {**manifest, "number": number, "before": shas, "models": models, "rewritten": rewritten}
+        return {**manifest, "number": number, "before": _copies(manifest), "models": models, "rewritten": rewritten}
 
     def _check_size(self, manifest: dict[str, Any], after: dict[str, Any], size: int) -> None:
         """Refuse a file with which the service would need more memory than `memory.needed` says.
@@ -330,7 +355,7 @@ class GenerationStore:
             TooLargeError: it is too large.
         """
         changed = after["rewritten"]["sha256"]
-        old = [self._copy_of(entry).stat().st_size for entry in manifest["models"]]
+        old = [self._copy_of(entry["sha256"]).stat().st_size for entry in manifest["models"]]
         new = [size if entry["sha256"] == changed else had for entry, had in zip(after["models"], old, strict=True)]
         most = sum(entry["bytes"] for entry in manifest["models"]) + self._settings.max_taught_bytes
         if sum(new) > max(most, sum(old)):
@@ -360,8 +385,8 @@ class GenerationStore:
         rewriting.sweep(path)
         self._forget()
 
-    def _copy_of(self, entry: dict[str, Any]) -> Path:
-        return self.folder / f"{entry['sha256']}.onnx"
+    def _copy_of(self, digest: str) -> Path:
+        return self.folder / f"{digest}.onnx"
 
     def _forget(self) -> None:
         """Remove copies that neither this generation nor the one before names; a worker may still be reading that.
@@ -369,19 +394,14 @@ class GenerationStore:
         Also what was begun by a process that was killed.
         """
         manifest = self._read()
-        kept = {*manifest["before"], *(entry["sha256"] for entry in manifest["models"])}
+        kept = {*manifest["before"], *_copies(manifest)}
         for path in (*self.folder.glob("*.onnx"), *self.folder.glob(f"*{shared_folder.PART}")):
             if path.stem not in kept:
                 path.unlink(missing_ok=True)
 
     @contextmanager
     def _alone(self, seconds: float) -> Iterator[None]:
-        end = time.monotonic() + seconds
-        with (self.folder / "lock").open("w") as file:
-            while not shared_folder.try_lock(file.fileno()):
-                if time.monotonic() > end:
-                    raise SurroundingsError("Another exchange of the models is still under way: try later.")
-                time.sleep(_TICK_SECONDS)
+        with locked(self.folder / "lock", seconds, "Another exchange of the models is still under way: try later."):
             yield
 
 
@@ -436,24 +456,31 @@ class Reloader:
                 self._store.publish()
 
 
+def _shadow_of(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the manifest says of the shadow of a model; None if it has none that can be used."""
+    shadow: dict[str, Any] | None = entry.get("shadow")
+    return None if shadow is None or "problem" in shadow else shadow
+
+
+def _copies(manifest: dict[str, Any]) -> list[str]:
+    """Return the SHA-256 of every copy that a generation needs, those of shadows as well."""
+    entries = [one for entry in manifest["models"] for one in (entry, _shadow_of(entry)) if one is not None]
+    return [entry["sha256"] for entry in entries]
+
+
+def _tell_shadows(models: Sequence[dict[str, Any]]) -> None:
+    """Log which shadows are not asked, and which know other labels."""
+    for entry in models:
+        wanted, shadow = entry.get("shadow") or {}, _shadow_of(entry)
+        if "problem" in wanted:
+            _LOGGER.error("The shadow of %s, version %s, is not asked: %s", entry["name"], *wanted.values())
+        elif shadow is not None and (change := label_change(entry["labels"], shadow["labels"])) is not None:
+            said = "The shadow of %s, version %s, knows other labels: %s"
+            _LOGGER.warning(said, entry["name"], shadow["version"], change)
+
+
 def _changes(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> tuple[Change, ...]:
     """Return the models of both generations that have not the same set of labels."""
     had = {entry["name"]: entry["labels"] for entry in before}
-    found = []
-    for entry in after:
-        old, new = had.get(entry["name"], entry["labels"]), entry["labels"]
-        if set(old) != set(new):
-            added, removed = frozenset(new).difference(old), frozenset(old).difference(new)
-            found.append(
-                Change(
-                    entry["name"],
-                    tuple(label for label in new if label in added),
-                    tuple(label for label in old if label in removed),
-                )
-            )
-    return tuple(found)
-
-
-def _counted(what: str, labels: Sequence[str]) -> str:
-    named = "".join(f" {label!r}" for label in labels[:_NAMED])
-    return f"{len(labels):,} {what}{named}{' ...' if len(labels) > _NAMED else ''}"
+    found = ((entry["name"], label_change(had.get(entry["name"], entry["labels"]), entry["labels"])) for entry in after)
+    return tuple(Change(name, *change) for name, change in found if change is not None)

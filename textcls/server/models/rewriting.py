@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from textcls import artifact
-from textcls._util.atomic_write import atomic_write, check_output_path
+from textcls._util.atomic_write import atomic_write, check_output_path, sync_folder
+from textcls._util.file_lock import try_lock
 from textcls.errors import ArtifactError, SurroundingsError
-from textcls.server.system import shared_folder
 
 # What the files beside models are called that are being written here.
 _KIND: Final = "teaching-"
@@ -85,7 +85,7 @@ def replace(path: Path, data: bytes, digest: str, most: int) -> None:
             os.fsync(file.fileno())
             # Once more, and last: it took some time to come here.
             content(path, digest, most)
-        _sync(path.resolve().parent)
+        sync_folder(path.resolve().parent)
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
 
@@ -94,16 +94,5 @@ def sweep(path: Path) -> None:
     """Remove what those have left beside a model file that were killed while they wrote it."""
     for beside in path.resolve().parent.glob(f".textcls-{_KIND}*"):
         with suppress(OSError), beside.open("rb") as file:  # gone meanwhile, or another user's
-            if shared_folder.try_lock(file.fileno()):
+            if try_lock(file.fileno()):
                 beside.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Let the new name of a file be on disk as its content is."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        # Some file systems know no such thing of a folder; then there is nothing more to be done.
-        with suppress(OSError):
-            os.fsync(handle)
-    finally:
-        os.close(handle)

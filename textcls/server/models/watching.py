@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
+from textcls._util.file_lock import try_lock
 from textcls.server.models import loading
 from textcls.server.models.file_stamps import Stamps
 from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring.audit import WATCH, Caller
 from textcls.server.problems import RefusalError
-from textcls.server.system import shared_folder
 
 _LOGGER: Final = logging.getLogger(__name__)
 _HANGS_SECONDS: Final = 30.0
@@ -38,7 +38,7 @@ async def follow(store: GenerationStore, seconds: float, reload: Callable[[Calle
         while True:
             await asyncio.sleep(seconds)
             # Held as long as the process lives; then another worker takes over.
-            if not shared_folder.try_lock(file.fileno()):
+            if not try_lock(file.fileno()):
                 continue
             found = await _looked_up(store.files)
             if found == await _looked_up(store.published_files):

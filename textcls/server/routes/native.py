@@ -8,7 +8,7 @@ from textcls.server.models.registry import Served
 from textcls.server.monitoring import metrics
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Headers, Reply, RequestContext
-from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
+from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded, ShadowCard
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,7 +50,11 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
     )
     if info.example is not None:
         card.example = info.example
-    if teaching and info.prototypes is not None:
+    if served.shadow is not None:
+        card.shadow = ShadowCard(version=served.shadow.version, sha256=served.shadow.sha256)
+    elif served.refused_shadow is not None:
+        card.shadow = ShadowCard(**served.refused_shadow._asdict())
+    if teaching and info.prototypes is not None and not served.published:
         card.teachable = True
     if info.scale is not None and info.shift is not None and info.thresholds is not None:
         card.scale = dict(zip(info.labels, info.scale, strict=True))

@@ -93,12 +93,3 @@ def in_use(folder: Path) -> Iterator[None]:
             f"{os.strerror(error.errno or 0)}; restart the service, and let nothing clear that folder while it "
             "runs."
         ) from error
-
-
-def try_lock(file: int) -> bool:
-    """Take the lock of an open file unless another has it; say whether it was taken."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -5,11 +5,12 @@ Before anything is written, the answers of the trained model and of ONNX Runtime
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Union
+from typing import TYPE_CHECKING, Any, Final, Union
 
 import numpy as np
 import onnx
 import onnxruntime
+from numpy.typing import NDArray
 from onnx import helper
 
 from textcls import artifact
@@ -126,12 +127,30 @@ def check_parity(content: bytes, tables: Tables, head: ScoringHead, types: Seque
     expected = head.answers(*head.inputs(tables, Corpus.of(texts, max_tokens)))
     if not all(np.isfinite(ours).all() for ours in expected):
         raise ConfigError("Training diverged: answers are not finite, so nothing was written; lower the learning rate.")
+    logit_NC = expected[OUTPUTS.index("logits")]
     for name, ours, theirs in zip(OUTPUTS, expected, found, strict=True):
-        padded = np.zeros_like(theirs)
-        padded[tuple(slice(n) for n in ours.shape)] = ours
-        error = np.abs(padded - theirs).max() / (1 + np.abs(padded).max())
+        error = disagreement(name, ours, theirs, logit_NC)
         if not error < TOLERANCE:
             raise ArtifactError(
                 f"Training and ONNX Runtime disagree on {name!r} by {error:.1e}, more than {TOLERANCE}; nothing was "
                 "written. This is a defect of textcls or of the versions installed."
             )
+
+
+def disagreement(name: str, ours: NDArray[Any], theirs: NDArray[Any], logit_NC: NDArray[Any]) -> float:
+    """Return how far two sides are apart in an output, by the size of what it is rounded with.
+
+    A logit is the sum of a number a token, and rounds as such a sum does; a probability moves with its logits.
+
+    Args:
+        name: of the output.
+        ours: of each text; of tokens, those of the longest text.
+        theirs: likewise, padded.
+        logit_NC: the logits of N texts.
+    """
+    padded = np.zeros_like(theirs)
+    padded[tuple(slice(n) for n in ours.shape)] = ours
+    apart_N = np.abs(padded - theirs).reshape(len(theirs), -1).max(1)
+    if name in ("probabilities", "logits"):
+        return float((apart_N / (1 + np.abs(logit_NC).max(1))).max())
+    return float(apart_N.max() / (1 + np.abs(padded).max()))

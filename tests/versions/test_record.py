@@ -1,0 +1,103 @@
+"""What a registry says of itself: promoted, before, shadow, and what is no registry."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcls import InputError
+from textcls.versions.record import Promotion, State, Version
+
+EMPTY = State("tickets")
+# A promotion of a version, or 0 for a roll-back.
+STEPS = st.lists(st.integers(0, 5), max_size=20)
+
+
+def played(steps: list[int]) -> tuple[State, list[int]]:
+    """The state after some steps, and what stands: a stack, of which a roll-back takes the last."""
+    state, standing = EMPTY, list[int]()
+    for step in steps:
+        if step:
+            state = state.promote(step, "2026-11-22T00:00:00Z", None)
+            if not standing or standing[-1] != step:
+                standing.append(step)
+        elif len(standing) > 1:
+            state = state.roll_back("2026-11-22T00:00:00Z", "Ann")
+            standing.pop()
+        else:
+            with pytest.raises(InputError, match=r"Nothing (is|was) promoted"):
+                state.roll_back("", None)
+    return state, standing
+
+
+@given(STEPS)
+def test_each_roll_back_goes_one_promotion_further_back(steps: list[int]) -> None:
+    state, standing = played(steps)
+    assert state.promoted == (standing[-1] if standing else None)
+    assert state.before == (standing[-2] if len(standing) > 1 else None)
+
+
+@given(STEPS, st.none() | st.integers(6, 9))
+def test_a_state_is_what_was_written(steps: list[int], shadow: int | None) -> None:
+    state = played(steps)[0]
+    if state.promoted is not None:
+        state = state.with_shadow(shadow)
+    assert State.from_json(state.to_json()) == state
+
+
+def test_what_is_promoted_is_no_longer_the_shadow_and_another_shadow_stays() -> None:
+    state = EMPTY.promote(1, "", None).with_shadow(2)
+    assert state.promote(2, "", None).shadow is None
+    assert state.promote(3, "", None).shadow == 2
+    back = state.promote(2, "", None).with_shadow(1).roll_back("", None)
+    assert (back.promoted, back.shadow) == (1, None)
+
+
+def test_a_version_that_is_promoted_already_leaves_no_second_entry() -> None:
+    state = EMPTY.promote(1, "", "Ann")
+    assert state.promote(1, "", "Bob") is state
+
+
+def test_a_shadow_needs_another_version_beside_which_it_answers() -> None:
+    with pytest.raises(InputError, match="there is none yet: promote one first"):
+        EMPTY.with_shadow(1)
+    with pytest.raises(InputError, match="Version 1 is promoted, and a shadow is another one"):
+        EMPTY.promote(1, "", None).with_shadow(1)
+    assert EMPTY.with_shadow(None) == EMPTY
+
+
+GOOD = {"registry_format": 1, "name": "tickets", "shadow": None, "history": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"registry_format": 2}, "it is of a newer format"),
+        ({"registry_format": "1"}, "registry_format is not a number"),
+        ({"name": "a b"}, "its name is none"),
+        ({"name": None}, "name is not a text"),
+        ({"shadow": -1}, "shadow is not a number"),
+        ({"history": {}}, "there is no history"),
+        ({"history": [[]]}, "it is not an object"),
+        ({"history": [{"version": 1}]}, "time is not a text"),
+        ({"history": [{"version": 1, "time": "", "rolled_back_from": 2}]}, "rolls back what was never promoted"),
+    ],
+)
+def test_what_is_no_state_is_refused(change: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        State.from_json({**GOOD, **change})
+
+
+def test_a_version_is_what_was_written_and_has_a_hash() -> None:
+    version = Version(
+        version=3, sha256="a" * 64, bytes=5, created="now", textcls="0.1.0", labels=2, held_out={}, note="x\ny"
+    )
+    assert Version.from_json(version.to_json()) == version
+    assert "by" not in version.to_json()
+    with pytest.raises(ValueError, match="sha256 is no SHA-256"):
+        Version.from_json({**version.to_json(), "sha256": "abc"})
+    kept = Version.from_json({**version.to_json(), "held_out": {"held_out_accuracy": 0.5, "else": 1, "x": "y"}})
+    assert kept.held_out == {"held_out_accuracy": 0.5}
+
+
+def test_an_entry_of_the_history_says_who_only_if_somebody_did() -> None:
+    assert Promotion(1, "now").to_json() == {"version": 1, "time": "now"}

@@ -1,0 +1,39 @@
+"""A report as the content of a file: a page, Markdown, a model card or JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from textcls.data.memory import Readable
+from textcls.data.source import name_of
+from textcls.display.html.fragments import document, made_of
+from textcls.display.html.report import report_fragments
+from textcls.display.markdown.card import model_card
+from textcls.display.markdown.report import report_markdown
+from textcls.display.plain_data import json_line
+from textcls.reporting.report import ModelReport
+
+FORMATS: Final = ("html", "markdown", "card", "json")
+# Those that lie beside a model, by their names.
+BESIDE: Final = {"report.html": "html", "README.md": "card", "report.json": "json"}
+
+
+def report_file(kind: str, model: Path, data: Sequence[Readable], found: ModelReport, name: str = "") -> str:
+    """Return what stands in the file.
+
+    Args:
+        kind: of `FORMATS`.
+        model: the file of the model.
+        data: of which rows the report is.
+        found: the report.
+        name: how the model is called; by default as its file.
+    """
+    name = name or model.stem
+    title, rows = f"Report on {name}", " and ".join(map(name_of, data))
+    if kind == "html":
+        return document(title, *report_fragments(title, found), about=f"{made_of(model)}, on {rows}")
+    if kind == "markdown":
+        return report_markdown(title, found, f"{made_of(model)}, on {rows}")
+    if kind == "card":
+        return model_card(name, found, " and ".join(Path(name_of(one)).stem for one in data))
+    return json_line(found.as_json()) + "\n"

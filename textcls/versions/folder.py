@@ -1,0 +1,378 @@
+"""The folder of a registry: what is in it, adding a version, and changing what is promoted.
+
+A version is a folder under its number, never changed after it is there: it is written under a hidden name, brought to
+the disk, and renamed. What is promoted stands in `registry.json`, which is replaced as a whole: a link would not
+survive a copy to a store. Who writes holds the lock of a hidden file.
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final
+
+from textcls import artifact
+from textcls._util.atomic_write import atomic_write, sync_folder
+from textcls._util.file_lock import locked
+from textcls.classifier import Classifier
+from textcls.errors import ArtifactError, InputError, NotFoundError, SurroundingsError
+from textcls.versions.record import Change, State, Version
+
+REGISTRY: Final = "registry.json"
+VERSION: Final = "version.json"
+MODEL: Final = "model.onnx"
+_LOCK: Final = ".lock"
+# Versions that are being written.
+_PART: Final = ".textcls-publish-"
+_LOCK_SECONDS: Final = 60.0
+# The history of a promotion each night for a hundred years has 4 MB.
+_MOST_BYTES: Final = 16_000_000
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+_ADVICE: Final = "free some space there, and publish again"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A version, or what is wrong with it.
+
+    Attributes:
+        number: of the version.
+        version: what it says of itself.
+        problem: why it cannot be used, in a sentence.
+    """
+
+    number: int
+    version: Version | None
+    problem: str | None = None
+
+
+def is_registry(folder: Path) -> bool:
+    """Say whether `folder` is a registry."""
+    return (folder / REGISTRY).is_file()
+
+
+def read_version(folder: Path) -> Version:
+    """Return what the version in `folder` says of itself.
+
+    Raises:
+        ArtifactError: it is damaged.
+    """
+    try:
+        return Version.from_json(_read_json(folder / VERSION))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{folder} is not a version of a registry: it has no {VERSION}.") from error
+    except ValueError as error:
+        raise ArtifactError(f"{folder / VERSION} is damaged ({error}); publish the model again.") from error
+
+
+def check_content(folder: Path, content: bytes) -> None:
+    """Refuse the content of a model file that is not what was published.
+
+    Args:
+        folder: of the version.
+        content: of its model file.
+
+    Raises:
+        ArtifactError: it is something else, or the version is damaged.
+    """
+    expected, found = read_version(folder).sha256, sha256(content).hexdigest()
+    if found != expected:
+        raise ArtifactError(
+            f"{folder / MODEL} has the SHA-256 {found}, and {expected} was published: it is damaged or was changed; "
+            "promote another version, and publish this one again."
+        )
+
+
+class Registry:
+    """A folder of versions.
+
+    Attributes:
+        folder: where it is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, folder: Path) -> "Registry":
+        """Return the registry in `folder`.
+
+        Raises:
+            InputError: there is none.
+        """
+        if not folder.is_dir():
+            raise InputError(f"There is no folder {folder}; textcls publish MODEL {folder} makes a registry there.")
+        if not is_registry(folder):
+            raise InputError(f"{folder} is not a registry: it has no {REGISTRY}; textcls publish makes one.")
+        return cls(folder)
+
+    @classmethod
+    def make(cls, folder: Path, name: str) -> "Registry":
+        """Return the registry in `folder`, which is made, with this name, if there is none.
+
+        Raises:
+            InputError: there is a folder of something else, or a registry of another name.
+            SurroundingsError: it cannot be made.
+        """
+        with _told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        registry = cls(folder)
+        with registry._alone():
+            if not is_registry(folder):
+                check_new(folder)
+                registry._write(State(name))
+        if (found := registry.state().name) != name:
+            raise InputError(f"{folder} is the registry of {found!r}, not of {name!r}: name another folder.")
+        return registry
+
+    def state(self) -> State:
+        """Return the name, and what is and was promoted.
+
+        Raises:
+            ArtifactError: it is damaged.
+            InputError: it is gone.
+        """
+        path = self.folder / REGISTRY
+        try:
+            return State.from_json(_read_json(path))
+        except FileNotFoundError as error:
+            raise InputError(f"{self.folder} is not a registry: it has no {REGISTRY}.") from error
+        except ValueError as error:
+            raise ArtifactError(f"{path} is damaged ({error}); restore it from a copy.") from error
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all versions, rising.
+
+        Raises:
+            SurroundingsError: the folder cannot be read.
+        """
+        with _told(self.folder, "read"):
+            return sorted(int(path.name) for path in self.folder.iterdir() if _NUMBER.fullmatch(path.name))
+
+    def versions(self) -> list[Listed]:
+        """Return all versions, rising; content is not read, but whether it is there.
+
+        Raises:
+            SurroundingsError: the folder cannot be read.
+        """
+        return [self._listed(number) for number in self.numbers()]
+
+    def path_of(self, number: int) -> Path:
+        """Return the folder of a version."""
+        return self.folder / str(number)
+
+    def version(self, number: int) -> Version:
+        """Return what a version says of itself.
+
+        Raises:
+            NotFoundError: there is no such version.
+            ArtifactError: it is damaged.
+        """
+        if not self.path_of(number).is_dir():
+            there = self.numbers()
+            known = f"there are {_listing(there)}" if there else "there is none"
+            raise NotFoundError(f"{self.folder} has no version {number}; {known}.")
+        return read_version(self.path_of(number))
+
+    def load(self, number: int) -> Classifier:
+        """Return the model of a version, which is what was published and has passed its tests.
+
+        Raises:
+            NotFoundError: there is no such version.
+            ArtifactError: it cannot be used.
+        """
+        self.version(number)
+        path = self.path_of(number) / MODEL
+        content = artifact.read_file(path)
+        check_content(path.parent, content)
+        return Classifier.from_bytes(content, path)
+
+    def find(self, digest: str) -> Version | None:
+        """Return the version whose file has this SHA-256, and has it still; None if there is none."""
+        for listed in self.versions():
+            if listed.version is not None and listed.version.sha256 == digest:
+                with suppress(ArtifactError):
+                    path = self.path_of(listed.number)
+                    check_content(path, artifact.read_file(path / MODEL))
+                    return listed.version
+        return None
+
+    def add(self, content: bytes, files: Mapping[str, bytes], about: Version) -> tuple[Version, bool]:
+        """Add a version, which is there whole or not at all.
+
+        Args:
+            content: of the model file.
+            files: what lies beside it, by name.
+            about: what it says of itself; its number is given here.
+
+        Returns:
+            The version, and whether it is new: what was published before is that version.
+
+        Raises:
+            SurroundingsError: it cannot be written, and nothing has changed; or others publish for too long.
+        """
+        with self._alone():
+            self._sweep()
+            same = self.find(about.sha256)
+            if same is not None:
+                return same, False
+            with _told(self.folder):
+                return self._write_version({MODEL: content, **files}, about), True
+
+    def change(self, change: Change) -> tuple[State, State]:
+        """Change what is promoted; return what was, and what is.
+
+        Raises:
+            TextclsError: what `change` raises; nothing has changed.
+            SurroundingsError: it cannot be written, and nothing has changed; or others write for too long.
+        """
+        with self._alone():
+            before = self.state()
+            after = change(before)
+            if after != before:
+                self._write(after)
+            return before, after
+
+    def _listed(self, number: int) -> Listed:
+        path = self.path_of(number)
+        try:
+            version = read_version(path)
+        except ArtifactError as error:
+            return Listed(number, None, str(error))
+        try:
+            size = (path / MODEL).stat().st_size
+        except OSError as error:
+            return Listed(number, version, f"{path / MODEL} cannot be read: {os.strerror(error.errno or 0)}.")
+        if size != version.bytes:
+            return Listed(number, version, f"{path / MODEL} has {size:,} bytes, and {version.bytes:,} were published.")
+        return Listed(number, version)
+
+    def _write_version(self, files: Mapping[str, bytes], about: Version) -> Version:
+        beside = self.folder / f"{_PART}{token_hex(8)}"
+        beside.mkdir()
+        try:
+            for name, content in files.items():
+                _write_synced(beside / name, content)
+            number = self._rename(beside, about)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+        sync_folder(self.folder)
+        return replace(about, version=number)
+
+    def _rename(self, beside: Path, about: Version) -> int:
+        """Give a version that is written its number and its name; return the number."""
+        state = self.state()
+        known = [*self.numbers(), *(one.version for one in state.history), state.shadow or 0, 0]
+        for number in count(max(known) + 1):
+            content = json.dumps(replace(about, version=number).to_json(), ensure_ascii=False, indent=2) + "\n"
+            _write_synced(beside / VERSION, content.encode())
+            sync_folder(beside)
+            try:
+                # Over a folder in which there is something nothing is renamed: where locks do nothing, as on some
+                # network file systems, two versions still get two numbers.
+                beside.rename(self.path_of(number))
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+            else:
+                return number
+        raise AssertionError("count() has no end")
+
+    def _write(self, state: State) -> None:
+        content = json.dumps(state.to_json(), ensure_ascii=False, indent=2) + "\n"
+        with _told(self.folder):
+            with atomic_write(self.folder / REGISTRY, "free some space there, and try again") as file:
+                file.write(content.encode())
+            sync_folder(self.folder)
+
+    def _sweep(self) -> None:
+        """Remove what publishers have left that were killed; whoever lives would hold the lock."""
+        for path in self.folder.glob(f"{_PART}*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        busy = f"Another process has been writing to {self.folder} for {_LOCK_SECONDS:.0f} seconds: try later."
+        with _told(self.folder), locked(self.folder / _LOCK, _LOCK_SECONDS, busy):
+            yield
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that holds something else than a registry.
+
+    Raises:
+        InputError: it does, or it is no folder.
+        SurroundingsError: it cannot be read.
+    """
+    if is_registry(folder) or not (folder.exists() or folder.is_symlink()):
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file, and a registry is a folder: name a new or an empty one.")
+    with _told(folder, "read"):
+        other = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if other:
+        raise InputError(
+            f"{folder} is not a registry: it has no {REGISTRY} and holds {other[0]!r}; name a new or an empty folder."
+        )
+
+
+def _listing(numbers: list[int]) -> str:
+    """Return numbers as a sentence lists them: 1 to 4, or 1, 2, 4."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 2 and len(numbers) == last - first + 1:
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers if len(numbers) <= 10 else [*numbers[:3], "...", *numbers[-3:]]))
+
+
+def _read_json(path: Path) -> Any:
+    """Return what a small file holds.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        ValueError: it is no JSON, or too large.
+        ArtifactError: it cannot be read.
+    """
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_BYTES:
+            raise ValueError(f"it is no plain file of at most {_MOST_BYTES:,} bytes")
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(error.errno, error.strerror, str(path)) from error
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
+    except RecursionError as error:
+        raise ValueError("it is no plain JSON") from error
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _told(folder: Path, what: str = "written to") -> Iterator[None]:
+    """Say in one sentence what the system says of the folder.
+
+    Raises:
+        SurroundingsError: it refuses.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = _ADVICE if full else "give this user the right to, or name another folder"
+        why = os.strerror(error.errno or 0)
+        raise SurroundingsError(f"{folder} cannot be {what}: {why}; {advice}. Nothing was changed.") from error

@@ -1,0 +1,274 @@
+"""What a registry says of itself and of its versions: plain data, checked when it is read.
+
+registry.json                        of the registry: its name, all that was promoted, the shadow
+1/version.json, 2/version.json, ...  of a version: what was published, when, and what the file says of its training
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from textcls.artifact import ModelInfo
+from textcls.errors import ConfigError, InputError
+
+FORMAT: Final = 1
+# By which a model is served.
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MOST_VERSIONS: Final = 999_999_999
+BY_CHARACTERS: Final = 200
+NOTE_CHARACTERS: Final = 10_000
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+# What the metadata say of held-out rows: of one label a text, of several.
+_HELD_OUT: Final = ("held_out_accuracy", "held_out_micro_f1", "held_out_macro_f1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A published model.
+
+    Attributes:
+        version: its number, from 1.
+        sha256: of the model file.
+        bytes: its size.
+        created: when it was published, as ISO 8601 in UTC.
+        textcls: version of the package that published it.
+        labels: how many it knows.
+        held_out: what the file says of held-out rows of its training, under the names of its metadata.
+        by: who published it, if they said so.
+        note: what they said of it.
+    """
+
+    version: int
+    sha256: str
+    bytes: int
+    created: str
+    textcls: str
+    labels: int
+    held_out: Mapping[str, float]
+    by: str | None = None
+    note: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of version.json."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Version":
+        """Read the content of version.json.
+
+        Raises:
+            ValueError: it is not that.
+        """
+        fields = _object(found)
+        sha256 = _text(fields, "sha256")
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("sha256 is no SHA-256")
+        held_out = _object(fields.get("held_out", {}))
+        return cls(
+            version=_number(fields, "version"),
+            sha256=sha256,
+            bytes=_number(fields, "bytes"),
+            created=_text(fields, "created"),
+            textcls=_text(fields, "textcls"),
+            labels=_number(fields, "labels"),
+            held_out={name: float(held_out[name]) for name in _HELD_OUT if _is_share(held_out.get(name))},
+            by=_optional(fields, "by"),
+            note=_optional(fields, "note"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A version that was promoted.
+
+    Attributes:
+        version: its number.
+        time: as ISO 8601 in UTC.
+        by: who promoted it, if they said so.
+        rolled_back_from: the version that it took the place of, if that was taken back.
+    """
+
+    version: int
+    time: str
+    by: str | None = None
+    rolled_back_from: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as an entry of the history."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Promotion":
+        """Read an entry of the history.
+
+        Raises:
+            ValueError: it is none.
+        """
+        fields = _object(found)
+        back = _number(fields, "rolled_back_from") if "rolled_back_from" in fields else None
+        return cls(_number(fields, "version"), _text(fields, "time"), _optional(fields, "by"), back)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a registry says of itself.
+
+    Attributes:
+        name: by which its model is served.
+        history: all that was promoted; the last one is.
+        shadow: the version that answers silently beside it.
+    """
+
+    name: str
+    history: tuple[Promotion, ...] = ()
+    shadow: int | None = None
+
+    @property
+    def promoted(self) -> int | None:
+        """The version that is promoted; None before the first."""
+        return self.history[-1].version if self.history else None
+
+    @property
+    def before(self) -> int | None:
+        """The version to which a roll-back leads: what was promoted before, and has not been rolled back itself."""
+        standing: list[int] = []
+        for one in self.history:
+            if one.rolled_back_from is None:
+                standing.append(one.version)
+            else:
+                standing.pop()
+        return standing[-2] if len(standing) > 1 else None
+
+    def promote(self, version: int, time: str, by: str | None) -> "State":
+        """Return the state in which `version` is promoted; it is no longer the shadow."""
+        if version == self.promoted:
+            return self
+        return self._with(Promotion(version, time, by))
+
+    def roll_back(self, time: str, by: str | None) -> "State":
+        """Return the state in which that version is promoted again that was before.
+
+        Raises:
+            InputError: there is none.
+        """
+        if self.promoted is None:
+            raise InputError("Nothing is promoted yet, so there is nothing to roll back.")
+        if self.before is None:
+            raise InputError(f"Nothing was promoted before version {self.promoted}, so there is no way back.")
+        return self._with(Promotion(self.before, time, by, self.promoted))
+
+    def with_shadow(self, version: int | None) -> "State":
+        """Return the state in which `version` is the shadow, or none.
+
+        Raises:
+            InputError: it is the one that is promoted, or none is.
+        """
+        if version is not None and self.promoted is None:
+            raise InputError("A shadow answers beside the promoted version, and there is none yet: promote one first.")
+        if version is not None and version == self.promoted:
+            raise InputError(f"Version {version} is promoted, and a shadow is another one: it would agree with itself.")
+        return replace(self, shadow=version)
+
+    def _with(self, promotion: Promotion) -> "State":
+        shadow = None if self.shadow == promotion.version else self.shadow
+        return replace(self, history=(*self.history, promotion), shadow=shadow)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of registry.json."""
+        history = [one.to_json() for one in self.history]
+        return {"registry_format": FORMAT, "name": self.name, "shadow": self.shadow, "history": history}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "State":
+        """Read the content of registry.json.
+
+        Raises:
+            ValueError: it is not that, or of a newer format.
+        """
+        fields = _object(found)
+        if _number(fields, "registry_format") > FORMAT:
+            raise ValueError("it is of a newer format; upgrade with pip install --upgrade textcls")
+        name, history = _text(fields, "name"), fields.get("history")
+        if not NAME.fullmatch(name):
+            raise ValueError("its name is none")
+        if not isinstance(history, list):
+            raise ValueError("there is no history")
+        shadow = None if fields.get("shadow") is None else _number(fields, "shadow")
+        state = cls(name, tuple(map(Promotion.from_json, history)), shadow)
+        state._check_history()
+        return state
+
+    def _check_history(self) -> None:
+        """Refuse a history in which more was rolled back than was promoted."""
+        standing = 0
+        for one in self.history:
+            standing += 1 if one.rolled_back_from is None else -1
+            if standing < 1:
+                raise ValueError("its history rolls back what was never promoted")
+
+
+def checked_name(name: str, how: str) -> str:
+    """Return a name by which a model can be served.
+
+    Args:
+        name: the name.
+        how: what to do if it is none, as the end of a sentence.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if NAME.fullmatch(name):
+        return name
+    raise ConfigError(f"{name!r} is no name: names are up to 64 letters, digits, '.', '_' and '-'; {how}.")
+
+
+def checked_text(text: str | None, option: str, most: int) -> str | None:
+    """Return what somebody says of a version.
+
+    Raises:
+        ConfigError: it is too long, or holds what has no UTF-8 form.
+    """
+    if text is not None and len(text) > most:
+        raise ConfigError(f"{option} has {len(text):,} characters; the maximum is {most:,}.")
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{option} holds bytes that are not UTF-8.") from error
+    return text or None
+
+
+def held_out_of(info: ModelInfo) -> dict[str, float]:
+    """Return what a model says of held-out rows of its training."""
+    return {name: float(info.training[name]) for name in _HELD_OUT if _is_share(info.training.get(name))}
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _object(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise ValueError("it is not an object")
+    return found
+
+
+def _number(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
+    if type(value) is not int or not 1 <= value <= max(MOST_VERSIONS, 2**40):
+        raise ValueError(f"{name} is not a number from 1 on")
+    return value
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is not a text")
+    return value
+
+
+def _optional(fields: Mapping[str, Any], name: str) -> str | None:
+    return _text(fields, name) if fields.get(name) is not None else None
+
+
+Change = Callable[[State], State]
