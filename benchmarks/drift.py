@@ -5,13 +5,16 @@
 
 A model is trained on so many rows, drawn at random, and asks test rows: as they are; with another mix of labels (shares
 from a Dirichlet distribution of 0.3); the quarter with most unknown words; and with a typo in a tenth and in three
-tenths of the words. Figures are mean absolute errors of the estimated accuracy in points. Beside `textcls drift` stand
-the mean score of the answers, that mean corrected by the difference from held-out rows (Guillory et al. 2021), averaged
-thresholded confidence (Garg et al. 2022), and the accuracy on held-out rows, as if nothing had changed. `inside` counts
-how often the interval of `textcls drift` holds the real accuracy, `changed` how often it tells of a change.
+tenths of the words. Figures are mean absolute errors of the estimated accuracy in points. Beside `textcls drift`, which
+is the mean score of the answers, stand that mean corrected in bins by how many held-out rows of such scores were right
+(the scores count for 100 rows a bin), corrected by the difference from held-out rows (Guillory et al. 2021), averaged
+thresholded confidence (Garg et al. 2022), and the accuracy on held-out rows, as if nothing had changed. `chance` is the
+error of somebody who knows the accuracy on any number of such rows. `inside` counts how often the interval of `textcls
+drift` holds the real accuracy, `changed` how often it tells of a change.
 """
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,12 +29,15 @@ from numpy.typing import NDArray
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.drift.drift import measure_drift
+from textcls.drift.summary import HeldOutSummary
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import run
 
 OURS = "textcls drift"
 ALL = "all"
+# So many held-out rows in each bin the scores count for.
+PRIOR = 100
 PACKAGES = ("textcls", "onnxruntime", "numpy")
 Changed = Callable[[Labelled, Classifier, np.random.Generator], Labelled]
 
@@ -118,23 +124,34 @@ def cells(name: str, folder: Path, most: int, most_test: int, draw: int) -> Iter
             "shift": shift,
             "rows": found.rows,
             "real": found.accuracy.value,
-            "estimates": {OURS: expected.value, **others(probability_NC.max(1), right_N, scores)},
+            "estimates": {OURS: expected.value, **others(found.held_out, probability_NC.max(1), right_N, scores)},
             "inside": expected.low <= found.accuracy.value <= expected.high,
             "changed": found.unknown.is_sure or any(one.is_sure for one in found.distances.values()),
             "unknown": [found.unknown.before, found.unknown.now],
         }
 
 
-def others(held_out_N: NDArray[np.float64], right_N: NDArray[np.bool_], now_M: NDArray[np.float64]) -> dict[str, float]:
+def others(
+    summary: HeldOutSummary, held_out_N: NDArray[np.float64], right_N: NDArray[np.bool_], now_M: NDArray[np.float64]
+) -> dict[str, float]:
     """Return what other methods expect, by scores of held-out rows, whether these are right, and scores now."""
     accuracy, hits = float(right_N.mean()), int(right_N.sum())
     threshold = np.sort(held_out_N)[-hits] if hits else np.inf
     return {
-        "mean score": float(now_M.mean()),
+        "corrected by bins": corrected(summary, now_M),
         "difference of means": accuracy + float(now_M.mean() - held_out_N.mean()),
         "thresholded": float((now_M >= threshold).mean()),
         "held-out accuracy": accuracy,
     }
+
+
+def corrected(held_out: HeldOutSummary, now_M: NDArray[np.float64]) -> float:
+    """Return the mean score, in each bin corrected by held-out rows (histogram binning; Zadrozny and Elkan 2001)."""
+    bin_M, bins = held_out.scores.bins(now_M), len(held_out.scores.counts)
+    now_B = np.bincount(bin_M, minlength=bins)
+    score_B = np.bincount(bin_M, now_M, bins) / np.maximum(now_B, 1)
+    accuracy_B = (np.array(held_out.right) + PRIOR * score_B) / (np.array(held_out.scores.counts) + PRIOR)
+    return float(now_B @ accuracy_B / len(now_M))
 
 
 def table(report: dict[str, Any]) -> str:
@@ -143,9 +160,9 @@ def table(report: dict[str, Any]) -> str:
     lines = [
         headline(report["about"]),
         "",
-        "| set | shift | rows | real | " + " | ".join(methods) + " | inside | changed |",
+        "| set | shift | rows | real | " + " | ".join(methods) + " | chance | inside | changed |",
     ]
-    lines.append("| --- " * (6 + len(methods)) + "|")
+    lines.append("| --- " * (7 + len(methods)) + "|")
     cells: list[dict[str, Any]] = report["cells"]
     for name in (*dict.fromkeys(cell["set"] for cell in cells), ALL):
         of_set = [cell for cell in cells if name in (cell["set"], ALL)]
@@ -159,8 +176,10 @@ def _line(name: str, shift: str, chosen: Sequence[dict[str, Any]], methods: Sequ
     errors = [mean(100 * abs(cell["estimates"][method] - cell["real"]) for cell in chosen) for method in methods]
     shown = [f"**{error:.1f}**" if error == min(errors) else f"{error:.1f}" for error in errors]
     rows, real = f"{mean(cell['rows'] for cell in chosen):,.0f}", f"{100 * mean(cell['real'] for cell in chosen):.1f}"
+    # The mean absolute value of a normal deviate is sqrt(2 / pi) of its standard deviation.
+    chance = mean(100 * math.sqrt(2 / math.pi * cell["real"] * (1 - cell["real"]) / cell["rows"]) for cell in chosen)
     counts = [f"{sum(cell[name] for cell in chosen)} of {len(chosen)}" for name in ("inside", "changed")]
-    return f"| {' | '.join([name, shift, rows, real, *shown, *counts])} |"
+    return f"| {' | '.join([name, shift, rows, real, *shown, f'{chance:.1f}', *counts])} |"
 
 
 @click.command(help=__doc__)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
-from tests.model_metadata import metadata_of, with_metadata
+from tests.command_line import read_rows
+from tests.model_metadata import metadata_of, with_held_out, with_metadata
 from textcls import Classifier, artifact
+from textcls.drift.summary import HeldOutSummary, UnknownShare
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,6 +33,41 @@ def model_path() -> Path:
 def classifier(model_path: Path) -> Classifier:
     """The classifier of `model_path`."""
     return Classifier.load(model_path)
+
+
+@pytest.fixture(scope="session")
+def tickets(sample_path: Path) -> list[tuple[str, str]]:
+    """The rows of the sample, in another order."""
+    found = [(row["text"], row["label"]) for row in read_rows(sample_path)]
+    return [found[i] for i in np.random.default_rng(0).permutation(len(found)).tolist()]
+
+
+@pytest.fixture(scope="session")
+def held_out(classifier: Classifier, tickets: list[tuple[str, str]]) -> HeldOutSummary:
+    """The small model's answers to the first half of `tickets`."""
+    half = tickets[: len(tickets) // 2]
+    explanations = classifier.explain([text for text, _ in half])
+    labels = np.array([classifier.labels.index(label) for _, label in half])
+    known = np.concatenate([one.known for one in explanations])
+    return HeldOutSummary.of(
+        np.array([one.probability_values for one in explanations]),
+        labels,
+        np.array([len(one.known) for one in explanations]),
+        UnknownShare(float((~known).mean()), 0.004),
+        classifier.labels,
+    )
+
+
+@pytest.fixture(scope="session")
+def watched_path(model_path: Path, held_out: HeldOutSummary, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model with that summary in its file."""
+    return with_held_out(model_path, held_out.to_json(), tmp_path_factory.mktemp("watched") / "tickets.onnx")
+
+
+@pytest.fixture(scope="session")
+def watched(watched_path: Path) -> Classifier:
+    """The classifier of `watched_path`."""
+    return Classifier.load(watched_path)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 
-from textcls.artifact import METADATA_KEY
+from textcls.artifact import HELD_OUT, METADATA_KEY
 
 Metadata = dict[str, Any]
 
@@ -23,3 +23,11 @@ def with_metadata(path: Path, metadata: object) -> bytes:
     (prop,) = model.metadata_props
     prop.value = json.dumps(metadata)
     return bytes(model.SerializeToString())
+
+
+def with_held_out(model_path: Path, held_out: object, path: Path) -> Path:
+    """Write to `path` the model at `model_path` with this summary of its held-out rows."""
+    metadata = metadata_of(model_path)
+    metadata["training"] = {**metadata["training"], HELD_OUT: held_out}
+    path.write_bytes(with_metadata(model_path, metadata))
+    return path

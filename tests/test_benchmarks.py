@@ -418,8 +418,8 @@ def test_made_shifts_change_what_they_say_and_keep_every_label_with_its_text(mod
 def test_the_errors_of_drift_are_means_over_draws_in_points(module: Any) -> None:
     drift = module("drift")
     cell = {"set": "a", "rows": 100, "real": 0.8, "inside": True, "changed": False}
-    estimates = ({"textcls drift": 0.79, "mean score": 0.84}, {"textcls drift": 0.83, "mean score": 0.84})
+    estimates = ({"textcls drift": 0.79, "held-out accuracy": 0.84}, {"textcls drift": 0.83, "held-out accuracy": 0.84})
     cells = [{**cell, "shift": shift, "estimates": one} for shift in drift.SHIFTS for one in estimates]
     lines = drift.table({"about": ABOUT, "cells": cells}).splitlines()
-    assert lines[4] == "| a | none | 100 | 80.0 | **2.0** | 4.0 | 2 of 2 | 0 of 2 |"
-    assert lines[-1] == "| all | all but none | 100 | 80.0 | **2.0** | 4.0 | 8 of 8 | 0 of 8 |"
+    assert lines[4] == "| a | none | 100 | 80.0 | **2.0** | 4.0 | 3.2 | 2 of 2 | 0 of 2 |"
+    assert lines[-1] == "| all | all but none | 100 | 80.0 | **2.0** | 4.0 | 3.2 | 8 of 8 | 0 of 8 |"

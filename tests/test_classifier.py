@@ -386,6 +386,15 @@ def test_something_else_than_texts_is_named(classifier: Classifier, wrong: Any) 
         classifier.predict(wrong)
 
 
+def test_an_answer_counts_the_unknown_tokens_of_its_text_alone_and_in_a_batch(classifier: Classifier) -> None:
+    texts = ["zqxv", "my card", "", "my card was zqxv charged twice wkjp on monday"]
+    for answer, text in zip(classifier.predict(texts), texts, strict=True):
+        known = classifier.explain(text).known
+        assert (answer.tokens_read, answer.tokens_unknown) == (len(known), int((~known).sum()))
+        assert classifier.predict(text).tokens_unknown == answer.tokens_unknown
+    assert classifier.predict(texts[3]).tokens_unknown >= 2
+
+
 def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
@@ -401,7 +410,7 @@ def test_only_the_outputs_asked_for_are_computed(classifier: Classifier, monkeyp
     monkeypatch.setattr(classifier.graph, "session", Session())
     classifier.predict(TEXT)
     classifier.predict(TEXT, explain=True)
-    assert asked[0] == ("probabilities", "attention")
+    assert asked[0] == ("probabilities", "attention", "known")
     assert set(asked[1]) == {"probabilities", "logits", "attention", "contributions", "known"}
 
 

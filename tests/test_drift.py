@@ -9,85 +9,46 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
-from tests.command_line import fail, read_rows, run, succeed, write_rows
-from tests.model_metadata import metadata_of, with_metadata
+from tests.command_line import fail, run, succeed, write_rows
+from tests.model_metadata import with_held_out
 from textcls import ArtifactError, Classifier, ConfigError, InputError
 from textcls.artifact import HELD_OUT
 from textcls.drift.distance import distance
 from textcls.drift.drift import measure_drift
 from textcls.drift.expected_accuracy import expected_accuracy
 from textcls.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
+from textcls.drift.tally import Bins, Tally, chance, compared
+from textcls.drift.unknown import UnknownSums, UnknownTokens
 from textcls.drift.words import WordCounts, changed_words, likelihood_ratio
 
 COUNTS = st.lists(st.integers(0, 50), min_size=2, max_size=12)
-
-
-@pytest.fixture(scope="module")
-def rows(sample_path: Path) -> list[tuple[str, str]]:
-    """The rows of the sample, in another order."""
-    found = [(row["text"], row["label"]) for row in read_rows(sample_path)]
-    return [found[i] for i in np.random.default_rng(0).permutation(len(found)).tolist()]
-
-
-@pytest.fixture(scope="module")
-def summary(classifier: Classifier, rows: list[tuple[str, str]]) -> HeldOutSummary:
-    """The small model's answers to half of the rows."""
-    half = rows[: len(rows) // 2]
-    explanations = classifier.explain([text for text, _ in half])
-    labels = np.array([classifier.labels.index(label) for _, label in half])
-    known = np.concatenate([one.known for one in explanations])
-    return HeldOutSummary.of(
-        np.array([one.probability_values for one in explanations]),
-        labels,
-        np.array([len(one.known) for one in explanations]),
-        UnknownShare(float((~known).mean()), 0.004),
-    )
-
-
-@pytest.fixture(scope="module")
-def watched_path(model_path: Path, summary: HeldOutSummary, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model with that summary in its file."""
-    return model_with(model_path, summary.to_json(), tmp_path_factory.mktemp("watched") / "tickets.onnx")
-
-
-@pytest.fixture(scope="module")
-def watched(watched_path: Path) -> Classifier:
-    """The classifier of `watched_path`."""
-    return Classifier.load(watched_path)
-
-
-def model_with(model_path: Path, held_out: object, path: Path) -> Path:
-    metadata = metadata_of(model_path)
-    metadata["training"] = {**metadata["training"], HELD_OUT: held_out}
-    path.write_bytes(with_metadata(model_path, metadata))
-    return path
 
 
 # What is told
 
 
 def test_of_rows_like_those_of_the_training_nothing_is_told_and_the_accuracy_is_the_expected_one(
-    watched: Classifier, rows: list[tuple[str, str]]
+    watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:
-    found = measure_drift(watched, rows[len(rows) // 2 :])
+    found = measure_drift(watched, tickets[len(tickets) // 2 :])
     assert not any(one.is_sure for one in found.distances.values())
     assert found.above(0) == [] or min(one.p_value for one in found.distances.values()) < 0.05
     assert found.accuracy is not None
     assert found.expected_accuracy is not None
     assert found.expected_accuracy.low < found.accuracy.value < found.expected_accuracy.high
-    assert found.labelled == found.rows == len(rows) - len(rows) // 2
+    assert found.labelled == found.rows == len(tickets) - len(tickets) // 2
     assert found.unknown is not None
     assert not found.unknown.is_sure
 
 
 def test_another_mix_of_labels_is_found_with_the_label_that_came(
-    watched: Classifier, rows: list[tuple[str, str]]
+    watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:
-    found = measure_drift(watched, [(text, None) for text, label in rows if label == "billing"])
+    found = measure_drift(watched, [(text, None) for text, label in tickets if label == "billing"])
     assert found.label_distance is not None
     assert found.label_distance.is_sure
     assert found.labels[0].label == "billing"
@@ -97,9 +58,9 @@ def test_another_mix_of_labels_is_found_with_the_label_that_came(
 
 
 def test_words_that_the_model_does_not_know_are_told_with_their_share(
-    watched: Classifier, rows: list[tuple[str, str]]
+    watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:
-    found = measure_drift(watched, [(f"zqxv wkjp frobnicate {text} grelbix", None) for text, _ in rows[:60]])
+    found = measure_drift(watched, [(f"zqxv wkjp frobnicate {text} grelbix", None) for text, _ in tickets[:60]])
     assert found.unknown is not None
     assert found.unknown.is_sure
     assert found.unknown.now > found.unknown.before
@@ -108,23 +69,24 @@ def test_words_that_the_model_does_not_know_are_told_with_their_share(
 
 
 def test_known_words_that_came_are_found_beside_texts_of_the_training(
-    watched: Classifier, rows: list[tuple[str, str]]
+    watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:
-    before = [text for text, _ in rows[:300]]
-    found = measure_drift(watched, [(f"refund {text}", None) for text, _ in rows[300:400]], before)
+    before = [text for text, _ in tickets[:300]]
+    found = measure_drift(watched, [(f"refund {text}", None) for text, _ in tickets[300:400]], before)
     assert found.words[0].word == "refund"
     assert found.words[0].known
     assert found.words[0].share == 1
-    assert measure_drift(watched, [(text, None) for text, _ in rows[300:400]], before).words == ()
+    assert measure_drift(watched, [(text, None) for text, _ in tickets[300:400]], before).words == ()
 
 
 def test_files_give_the_same_answers_and_leave_texts_out_of_the_model(
-    watched_path: Path, summary: HeldOutSummary
+    watched_path: Path, held_out: HeldOutSummary
 ) -> None:
-    assert HeldOutSummary.of_model(Classifier.load(watched_path).info) == summary
-    written = json.dumps(summary.to_json())
-    assert len(written) < 2000
-    assert set(re.findall("[a-z]{3,}", written)) == {
+    assert HeldOutSummary.of_model(Classifier.load(watched_path).info) == held_out
+    written = held_out.to_json()
+    assert len(json.dumps(written)) < 2000
+    assert len(written.pop("names_sha256")) == 64
+    assert set(re.findall("[a-z]{3,}", json.dumps(written))) == {
         "rows", "accuracy", "scores", "edges", "counts", "right", "labels", "lengths", "unknown", "share", "error"
     }  # fmt: skip
 
@@ -159,6 +121,79 @@ def test_a_histogram_counts_all_values_and_equal_ones_together() -> None:
     assert Histogram.of(np.zeros(0)).counts == (0,)
 
 
+def answers(held_out: HeldOutSummary) -> st.SearchStrategy[list[tuple[int, float, int, int]]]:
+    """Answers by the number of the label, the score, and tokens known and unknown; scores at the edges of bins, too."""
+    scores = st.one_of(st.floats(0, 1, width=32), st.sampled_from(held_out.scores.edges))
+    one = st.tuples(st.integers(0, len(held_out.labels or ()) - 1), scores, st.integers(0, 60), st.integers(0, 60))
+    return st.lists(one, max_size=30)
+
+
+@given(st.data())
+def test_answers_counted_one_by_one_are_those_counted_at_once(
+    classifier: Classifier, held_out: HeldOutSummary, data: st.DataObject
+) -> None:
+    found = data.draw(answers(held_out))
+    bins = Bins(held_out, classifier.labels)
+    row = [0.0] * (3 + bins.size)
+    for label, score, known, unknown in found:
+        bins.add(row, 3, classifier.labels[label], score, known + unknown, unknown)
+    labels, scores, known_N, unknown_N = zip(*found, strict=True) if found else ((), (), (), ())
+    tokens = [a + b for a, b in zip(known_N, unknown_N, strict=True)]
+    assert bins.tally(row[3:]) == Tally.of(held_out, labels, np.array(scores), tokens, unknown_N)
+    assert row[:3] == [0.0] * 3
+    assert row[3] == len(found)
+    assert Bins.from_json(json.loads(json.dumps(bins.to_json()))).fingerprint == bins.fingerprint
+    assert Bins(replace(held_out, accuracy=0.1), classifier.labels).fingerprint != bins.fingerprint
+
+
+def test_a_score_that_is_no_probability_is_counted_nowhere(classifier: Classifier, held_out: HeldOutSummary) -> None:
+    bins = Bins(held_out, classifier.labels)
+    row = [0.0] * bins.size
+    for score in (float("nan"), float("inf"), -0.1):
+        bins.add(row, 0, classifier.labels[0], score, 3, 1)
+    assert not any(row)
+
+
+def test_without_counts_by_label_scores_and_lengths_are_held_against_each_other(
+    classifier: Classifier, held_out: HeldOutSummary
+) -> None:
+    bins = Bins(replace(held_out, labels=None), classifier.labels)
+    row = [0.0] * bins.size
+    bins.add(row, 0, classifier.labels[0], 0.5, 3, 1)
+    assert bins.tally(row).labels is None
+    assert set(bins.names()) == {name for name, *_ in compared(bins.held_out, bins.tally(row))} == {"scores", "lengths"}
+
+
+@given(st.lists(st.integers(0, 60), min_size=2, max_size=6).filter(any), st.integers(1, 5000))
+@settings(max_examples=20)
+def test_chance_alone_is_that_of_the_same_shares_at_a_few_texts_less(before: list[int], texts: int) -> None:
+    found = chance(tuple(before), texts)
+    fewer, shares = chance(tuple(before), max(1, int(texts * 0.93))), np.array(before) / sum(before)
+    # By another number of draws: the quantile of 400 lies within a third of that of 2,000.
+    told = distance(before, (shares * texts).round().astype(int).tolist()).by_chance
+    assert found == pytest.approx(told, rel=0.4, abs=0.01) or texts < 100
+    assert fewer == pytest.approx(found, rel=0.4, abs=0.01) or texts < 100
+
+
+UNKNOWN: st.SearchStrategy[list[tuple[int, int]]] = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20
+)
+
+
+@given(UNKNOWN, st.floats(0, 1), st.floats(0, 0.1))
+def test_unknown_tokens_are_more_than_chance_gives_just_where_the_share_is_beyond_it(
+    found: list[tuple[int, int]], share: float, error: float
+) -> None:
+    unknown, tokens = [one for one, _ in found], [one + more for one, more in found]
+    told = UnknownTokens.of(UnknownShare(share, error), UnknownSums.of(unknown, tokens))
+    assert told.now == pytest.approx(sum(unknown) / max(1, sum(tokens)))
+    if told.now > share and told.by_chance < 1 and abs(told.now - told.by_chance) > 1e-9:
+        assert (told.now > told.by_chance) == (told.p_value < 0.05)
+    residuals = np.array(unknown) - told.now * np.array(tokens)
+    expected = np.hypot(max(1.0, float(np.sqrt(residuals @ residuals))) / max(1, sum(tokens)), error)
+    assert told.by_chance == pytest.approx(min(1, share + 1.96 * expected), abs=1e-4)
+
+
 # The accuracy to expect
 
 
@@ -188,12 +223,13 @@ def test_the_expected_accuracy_is_a_share_with_an_interval_whatever_held_out_row
     assert found.low < found.high
 
 
-def test_held_out_rows_overrule_scores_that_promise_too_much() -> None:
-    many = held_out_rows((0.5,), (1000, 1000), (300, 700))
-    found = expected_accuracy(many, np.full(100, 0.9))
-    assert found is not None
-    assert found.value == pytest.approx(0.7, abs=0.02)
-    assert found.low < 0.7 < found.high
+def test_the_expected_accuracy_is_what_the_scores_promise_and_fewer_held_out_rows_make_it_less_sure() -> None:
+    scores = np.linspace(0.3, 0.9, 101)
+    few, many = (expected_accuracy(held_out_rows((0.5,), (n, n), (n // 4, n)), scores) for n in (50, 5000))
+    assert few is not None
+    assert many is not None
+    assert few.value == many.value == pytest.approx(0.6)
+    assert few.low < many.low < 0.6 < many.high < few.high
 
 
 def test_the_interval_holds_the_accuracy_of_new_rows_as_often_as_it_says() -> None:
@@ -211,11 +247,11 @@ def test_the_interval_holds_the_accuracy_of_new_rows_as_often_as_it_says() -> No
 
 
 def test_few_held_out_rows_say_nothing_of_the_accuracy(
-    model_path: Path, summary: HeldOutSummary, tmp_path: Path, sample_path: Path
+    model_path: Path, held_out: HeldOutSummary, tmp_path: Path, sample_path: Path
 ) -> None:
-    few = Histogram(summary.scores.edges, (4,) * len(summary.scores.counts))
-    given = replace(summary, rows=4 * len(few.counts), scores=few, right=(4,) * len(few.counts))
-    path = model_with(model_path, given.to_json(), tmp_path / "few.onnx")
+    few = Histogram(held_out.scores.edges, (4,) * len(held_out.scores.counts))
+    given = replace(held_out, rows=4 * len(few.counts), scores=few, right=(4,) * len(few.counts))
+    path = with_held_out(model_path, given.to_json(), tmp_path / "few.onnx")
     said = succeed("drift", path, sample_path)
     assert "The accuracy to expect cannot be told: the training held out 40 rows, and 50 are needed." in said
 
@@ -255,9 +291,9 @@ def test_the_command_tells_people_and_programs_the_same(watched_path: Path, samp
 
 
 def test_a_cron_job_sees_what_has_changed_by_the_exit_code(
-    watched_path: Path, rows: list[tuple[str, str]], sample_path: Path, tmp_path: Path
+    watched_path: Path, tickets: list[tuple[str, str]], sample_path: Path, tmp_path: Path
 ) -> None:
-    billing = [[text] for text, label in rows if label == "billing"]
+    billing = [[text] for text, label in tickets if label == "billing"]
     result = run("drift", watched_path, write_rows(tmp_path / "b.csv", [["text"], *billing]), "--fail-above", "0.25")
     assert result.exit_code == 1
     assert result.stderr.startswith("More than 0.25 from the training: labels")
@@ -265,22 +301,57 @@ def test_a_cron_job_sees_what_has_changed_by_the_exit_code(
     assert run("drift", watched_path, sample_path, "--fail-above", "0.25").exit_code == 0
 
 
+def test_labels_that_the_model_does_not_know_are_named_beside_the_real_accuracy(
+    watched_path: Path, tmp_path: Path
+) -> None:
+    rows = write_rows(tmp_path / "rows.csv", [("text", "label"), ("my card", "Billing"), ("hello", "gossip")])
+    said = succeed("drift", watched_path, rows)
+    assert "2 rows with a label: real accuracy 0.0%" in said
+    assert "The model does not know 'Billing' (did you mean 'billing'?), 'gossip'" in said
+    assert json.loads(succeed("drift", watched_path, rows, "--json"))["unknown_labels"] == ["Billing", "gossip"]
+
+
 def test_what_cannot_be_watched_is_refused_with_what_to_do(
     model_path: Path, several_labels_path: Path, watched_path: Path, sample_path: Path, tmp_path: Path
 ) -> None:
     assert "train it again" in fail(3, "drift", model_path, sample_path)
-    assert "one label per text" in fail(2, "drift", several_labels_path, sample_path)
+    said = fail(2, "drift", several_labels_path, sample_path)
+    assert "drift is for models with one label per text" in said
+    assert "textcls evaluate says how good it is" in said
     assert "has no rows" in fail(3, "drift", watched_path, write_rows(tmp_path / "none.csv", [["text"]]))
     with pytest.raises(InputError, match="no rows"):
         measure_drift(Classifier.load(watched_path), [])
 
 
 def test_labels_that_were_taught_later_are_unknown_to_held_out_rows(
-    model_path: Path, summary: HeldOutSummary, tmp_path: Path
+    model_path: Path, held_out: HeldOutSummary, tmp_path: Path
 ) -> None:
-    found = {**summary.to_json(), "labels": [1, 2]}
+    found = {**held_out.to_json(), "labels": [1, 2]}
     with pytest.raises(ConfigError, match="taught labels after its training"):
-        HeldOutSummary.of_model(Classifier.load(model_with(model_path, found, tmp_path / "t.onnx")).info)
+        HeldOutSummary.of_model(Classifier.load(with_held_out(model_path, found, tmp_path / "t.onnx")).info)
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["counts by label", "too many labels for counts"])
+def test_other_labels_than_those_of_the_training_are_noticed_if_there_are_as_many(
+    watched: Classifier, held_out: HeldOutSummary, counted: bool
+) -> None:
+    found = {**as_read(held_out), **({} if counted else {"labels": None})}
+    info = replace(watched.info, training={HELD_OUT: found})
+    assert HeldOutSummary.of_model(info).rows == held_out.rows
+    for labels in ((*info.labels[:-1], "taught"), info.labels[::-1]):
+        with pytest.raises(ConfigError, match="taught labels after its training"):
+            HeldOutSummary.of_model(replace(info, labels=labels))
+
+
+def test_a_file_of_before_names_were_kept_is_held_against_the_number_of_labels(
+    watched: Classifier, held_out: HeldOutSummary
+) -> None:
+    found = as_read(held_out)
+    del found["names_sha256"]
+    info = replace(watched.info, training={HELD_OUT: found})
+    assert HeldOutSummary.of_model(info) == replace(held_out, names_sha256=None)
+    with pytest.raises(ConfigError, match="taught labels after its training"):
+        HeldOutSummary.of_model(replace(info, labels=(*info.labels, "taught")))
 
 
 @pytest.mark.parametrize(
@@ -299,10 +370,12 @@ def test_labels_that_were_taught_later_are_unknown_to_held_out_rows(
         ("lengths", {"edges": [1], "counts": [1]}),
         ("lengths", {"edges": list(range(5000)), "counts": [0] * 5001}),
         ("unknown", {"share": "a", "error": 0}),
+        ("names_sha256", 1),
+        ("names_sha256", "a" * 65),
     ],
 )
-def test_a_damaged_summary_is_refused(classifier: Classifier, summary: HeldOutSummary, name: str, value: Any) -> None:
-    training = {**classifier.info.training, HELD_OUT: {**as_read(summary), name: value}}
+def test_a_damaged_summary_is_refused(classifier: Classifier, held_out: HeldOutSummary, name: str, value: Any) -> None:
+    training = {**classifier.info.training, HELD_OUT: {**as_read(held_out), name: value}}
     with pytest.raises(ArtifactError, match="damaged"):
         HeldOutSummary.of_model(replace(classifier.info, training=training))
 
@@ -313,6 +386,6 @@ def test_a_summary_that_is_none_is_refused(classifier: Classifier, found: Sequen
         HeldOutSummary.of_model(replace(classifier.info, training={**classifier.info.training, HELD_OUT: found}))
 
 
-def as_read(summary: HeldOutSummary) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(summary.to_json()))
+def as_read(held_out: HeldOutSummary) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(held_out.to_json()))
     return found

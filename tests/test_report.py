@@ -195,7 +195,7 @@ def test_a_text_has_the_script_of_most_of_its_letters(text: str, script: str) ->
 
 
 def test_the_page_runs_nothing_whatever_stands_in_texts_and_labels(classifier: Classifier) -> None:
-    report = textcls.report(classifier, [(NASTY, "<i>gossip</i>")] * 3)
+    report = textcls.report(classifier, [*[(NASTY, "<i>gossip</i>")] * 3, ("my card", "billing")])
     page = document("Report", *report_fragments("Report", report))
     assert page.count("&lt;script&gt;alert(1)") >= 3
     assert page.count("&lt;i&gt;gossip&lt;/i&gt;") >= 3
@@ -214,7 +214,7 @@ def test_the_page_says_what_matters_and_is_the_same_each_time(found: ModelReport
 
 
 def test_markdown_takes_no_text_for_a_sign(classifier: Classifier) -> None:
-    report = textcls.report(classifier, [(NASTY, "a|b*c")] * 3)
+    report = textcls.report(classifier, [*[(NASTY, "a|b*c")] * 3, ("my card", "billing")])
     said = report_markdown("On *this*", report)
     assert said.startswith("# On \\*this\\*\n")
     assert "a\\|b\\*c" in said
@@ -275,7 +275,8 @@ def test_what_cannot_be_reported_is_refused_and_nothing_is_written(
     assert "end it in .html, .md or .json" in fail(2, "report", model_path, heldout, "-o", tmp_path / "report.pdf")
     assert "--output-format needs --output" in fail(2, "report", model_path, heldout, "--output-format", "card")
     assert "--json prints, and --output writes" in fail(2, "report", model_path, heldout, "--json", "-o", output)
-    assert "models of one label per text" in fail(2, "report", several_labels_path, heldout, "-o", output)
+    said = fail(2, "report", several_labels_path, heldout, "-o", output)
+    assert "models of one label per text; textcls evaluate says how good this model is" in said
     assert "is also the input" in fail(3, "report", model_path, heldout, "-o", heldout, "--output-format", "html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["heldout.csv"]
 

@@ -22,8 +22,8 @@ from textcls.text_columns import text_of_row
 # A text as the model reads it, or a row with the text columns of the training.
 Text = str | Mapping[str, Any]
 
-_ANSWER: Final = ("probabilities", "attention")
-_EXPLAINED: Final = (*_ANSWER, "logits", "contributions", "known")
+_ANSWER: Final = ("probabilities", "attention", "known")
+_EXPLAINED: Final = (*_ANSWER, "logits", "contributions")
 
 
 class Classifier:
@@ -187,12 +187,13 @@ class Classifier:
         if thresholds is not None and threshold is not None:
             thresholds = np.full_like(thresholds, threshold)
         outputs = self.graph.run([given for given, _ in read], self._explained if explain else _ANSWER)
-        all_probabilities, all_attention = outputs["probabilities"], outputs["attention"]
+        all_probabilities, all_attention, all_known = (outputs[name] for name in _ANSWER)
         for i, text in enumerate(texts):
-            probabilities, attention = all_probabilities[i], all_attention[i]
+            probabilities, attention, known = all_probabilities[i], all_attention[i], all_known[i]
+            tokens = int(np.count_nonzero(attention))
             explanation = None
             if explain:
-                logits, contributions, known = (outputs[name][i] for name in ("logits", "contributions", "known"))
+                logits, contributions = outputs["logits"][i], outputs["contributions"][i]
                 explanation = Explanation(
                     text,
                     self.labels,
@@ -216,8 +217,10 @@ class Classifier:
                 read[i][1],
                 explanation,
                 threshold,
-                int(np.count_nonzero(attention)),
+                tokens,
                 thresholds,
+                # What lies behind the text fills up the batch.
+                tokens - int(np.count_nonzero(known[:tokens])),
             )
 
 

@@ -44,6 +44,7 @@ class Prediction:
         tokens_read: how many tokens of the text were read: those with an attention probability above 0.
         thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
             where it has one.
+        tokens_unknown: how many of the tokens read are unknown to the model.
     """
 
     label_names: tuple[str, ...]
@@ -54,6 +55,7 @@ class Prediction:
     threshold: float | None = None
     tokens_read: int = 0
     thresholds: Float32 | None = None
+    tokens_unknown: int = 0
 
     @property
     def several(self) -> bool:

@@ -49,6 +49,23 @@ def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path:
     assert "The model does not know 'gossip': rows with such labels count as errors." in output
 
 
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+def test_rows_none_of_whose_labels_the_model_knows_are_refused_with_what_may_be_meant(
+    model_path: Path, tmp_path: Path, command: str
+) -> None:
+    rows = [("my card was charged", "Billing "), ("hello", "ham"), ("hi", "spam")]
+    said = fail(3, command, model_path, write_rows(tmp_path / "rows.csv", [("text", "label"), *rows]))
+    assert "None of the 3 rows has a label that the model knows, but 'Billing' (did you mean 'billing'?)" in said
+    assert "'ham', 'spam', and the model knows 'account', 'billing'," in said
+    assert "is that the column of the labels, and the right model?" in said
+    rows += [("my parcel", f"label {i}") for i in range(8)]
+    said = fail(3, command, model_path, write_rows(tmp_path / "rows.csv", [("text", "label"), *rows]))
+    assert "'label 5' and 3 more labels, and" in said
+    rows = [("where is my parcel", "shipping"), ("hello", "SHIPPING")]
+    said = succeed(command, model_path, write_rows(tmp_path / "rows.csv", [("text", "label"), *rows]))
+    assert "does not know 'SHIPPING' (did you mean 'shipping'?): rows with such labels count as errors." in said
+
+
 def test_evaluate_reads_several_files_guesses_columns_and_skips_bad_rows(
     model_path: Path, heldout: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """Which texts are chosen to be labelled next."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,18 +39,41 @@ def test_a_text_like_one_before_it_waits() -> None:
     assert choose(vector_RF, np.array([False, False, True, False]), 2) == [1, 3]
 
 
+def test_trust_is_how_much_better_than_guessing_a_model_is() -> None:
+    assert trust(np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2]])) == pytest.approx((0.7 - 1 / 3) / (1 - 1 / 3))
+    assert trust(np.full((5, 4), 0.25)) == 0
+    assert trust(np.array([[0.9, 0.6], [0.1, 0.8]]), several=True) == pytest.approx((0.7 - 0.5) / 0.5)
+    assert trust(np.ones((2, 1))) == 1
+
+
 def test_the_less_a_model_can_be_trusted_the_more_is_explored() -> None:
     generator = np.random.default_rng(0)
     vector_RF = generator.normal(size=(200, 8)).astype(np.float32)
     vector_RF /= np.linalg.norm(vector_RF, axis=1, keepdims=True)
     nobody = np.zeros(200, np.bool_)
-    for share in (0.6, 0.8, 0.99):
-        right = np.concatenate([np.full(100, share), np.full(100, share - 0.01)])
+    for share in (0.2, 0.6, 0.98):
+        best = 0.5 + share / 2
+        right = np.concatenate([np.full(100, best), np.full(100, best - 0.005)])
         probability_RC = np.stack([right, 1 - right], 1)
         assert abs(trust(probability_RC) - share) < 0.01
-        doubtful = choose(vector_RF, nobody, 50, probability_RC)
-        # The second hundred are the doubtful ones, of which the first come first.
-        assert len(set(doubtful) & set(range(100, 150))) >= int(share * 50) - 1
+        chosen = choose(vector_RF, nobody, 50, probability_RC)
+        # The second hundred are the doubtful ones, and all texts are candidates.
+        explored = [row for row in chosen if row < 100]
+        assert chosen[0] >= 100
+        assert len(explored) <= 50 * (1 - share) + 1
+        assert share > 0.9 or explored
+
+
+def test_doubt_is_asked_of_a_few_times_as_many_texts_as_are_chosen_and_of_others_in_each_round() -> None:
+    vector_RF, labelled_R = np.zeros((1000, 2), np.float32), np.zeros(1000, np.bool_)
+    right_R = np.linspace(0.9999, 0.99, 1000)
+    probability_RC = np.stack([right_R, 1 - right_R], 1)
+    chosen = choose(vector_RF, labelled_R, 10, probability_RC)
+    # Of 40 random texts a quarter is chosen: not the ten last of all, and yet of the more doubtful ones.
+    assert min(chosen) < 980
+    assert np.mean(chosen) > 700
+    labelled_R[chosen] = True
+    assert not set(chosen) & set(choose(vector_RF, labelled_R, 10, probability_RC))
 
 
 @given(rows=st.integers(1, 30), count=st.integers(0, 40), seed=st.integers(0, 2**32 - 1), model=st.booleans())

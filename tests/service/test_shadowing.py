@@ -119,7 +119,7 @@ def test_two_answers_agree_if_their_most_probable_labels_are_one(ours: list[floa
 
 
 def test_a_label_that_the_shadow_does_not_know_has_no_probability_in_it() -> None:
-    found = compare(Outcome(["refunds"], 0.75, False, 4, "refunds"), prediction(["billing", "sales"], [0.4, 0.6]))
+    found = compare(Outcome(["refunds"], 0.75, False, 4, 0, "refunds"), prediction(["billing", "sales"], [0.4, 0.6]))
     assert found == (0.75, [("refunds", "sales")])
 
 

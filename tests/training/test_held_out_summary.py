@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import textcls
-from textcls.drift.summary import HeldOutSummary, UnknownShare
+from textcls.drift.summary import HeldOutSummary, UnknownShare, names_digest
 from textcls_training.data import corpus as corpus_module
 from textcls_training.data.arrays import blocks
 from textcls_training.data.corpus import Corpus
@@ -49,6 +49,7 @@ def test_a_training_counts_the_answers_to_its_held_out_rows(tmp_path: Path) -> N
     assert found.accuracy == info.training["held_out_accuracy"]
     assert sum(found.right) == round(found.accuracy * found.rows)
     assert sum(found.lengths.counts) == 120
+    assert found.names_sha256 == names_digest(info.labels) != names_digest(info.labels[::-1])
     # A number in four tokens stands in at most two rows, once with each label.
     assert found.unknown is not None
     assert 0 <= found.unknown.share < 0.25

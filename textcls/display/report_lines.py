@@ -4,6 +4,7 @@ from typing import Final
 
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate
+from textcls.evaluation.unknown_labels import unknown_labels_sentence
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.report import ModelReport
 from textcls.reporting.slices import LENGTH, SCRIPT, UNKNOWN, Slice
@@ -21,13 +22,16 @@ def interval(found: Estimate, digits: int = 1) -> str:
 
 def summary_lines(found: ModelReport) -> list[str]:
     """Return what matters most, a sentence or two each."""
-    lines = [_accuracy(found), _calibration(found), *_targets(found.abstention), cost_line(found.abstention)]
+    lines = [
+        _accuracy(found),
+        _unknown_labels(found),
+        _calibration(found),
+        *_targets(found.abstention),
+        cost_line(found.abstention),
+    ]
     lines += _confusions(found)
     lines += [weak_line(one) for one in found.weak_slices[:TOLD]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
-    if found.unknown_labels:
-        names = ", ".join(map(named, found.unknown_labels))
-        lines.append(f"The model does not know {names}: rows with such labels count as errors.")
     return [line for line in lines if line]
 
 
@@ -37,6 +41,10 @@ def _accuracy(found: ModelReport) -> str:
         f"with {percent(CONFIDENCE, 0)} confidence); macro-F1 {percent(found.macro_f1.value)} "
         f"({interval(found.macro_f1)})."
     )
+
+
+def _unknown_labels(found: ModelReport) -> str:
+    return unknown_labels_sentence(found.unknown_labels, found.model.info.labels) if found.unknown_labels else ""
 
 
 def _calibration(found: ModelReport) -> str:

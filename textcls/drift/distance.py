@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 DRAWS: Final = 2000
 CHANCE: Final = 0.05
+# What a standard normal deviate stays within, on both sides, but for that.
+DEVIATE: Final = 1.959963984540054
 # Below, a difference is no matter even if it is none of chance.
 SLIGHT: Final = 0.1
 MUCH: Final = 0.25
@@ -52,23 +54,29 @@ class Distance:
         return asdict(self) | {"is_sure": self.is_sure}
 
 
-def distance(before_B: Sequence[int], now_B: Sequence[int], seed: int = 0) -> Distance:
+def distance(before_B: Sequence[int], now_B: Sequence[int], seed: int = 0, draws: int = DRAWS) -> Distance:
     """Return the distance between counts in the same bins.
 
     Args:
         before_B: counts then.
         now_B: counts now.
         seed: of the draws.
+        draws: how often both are drawn to see what chance does.
     """
     before, now = np.array(before_B, np.int64), np.array(now_B, np.int64)
     rng, both = np.random.default_rng(seed), before + now
     share_B = both / max(1, both.sum())
-    found = float(_psi(before, now))
+    found = psi(before, now)
     if not before.sum() or not now.sum():
         return Distance(0.0, 0.0, 1.0, int(before.sum()), int(now.sum()))
-    drawn_D = _psi(rng.multinomial(before.sum(), share_B, DRAWS), rng.multinomial(now.sum(), share_B, DRAWS))
-    p_value = (1 + int((drawn_D >= found).sum())) / (1 + DRAWS)
+    drawn_D = _psi(rng.multinomial(before.sum(), share_B, draws), rng.multinomial(now.sum(), share_B, draws))
+    p_value = (1 + int((drawn_D >= found).sum())) / (1 + draws)
     return Distance(found, float(np.quantile(drawn_D, 1 - CHANCE)), p_value, int(before.sum()), int(now.sum()))
+
+
+def psi(before_B: Sequence[int] | NDArray[np.int64], now_B: Sequence[int] | NDArray[np.int64]) -> float:
+    """Return the population stability index of counts in the same bins."""
+    return float(_psi(np.array(before_B, np.int64), np.array(now_B, np.int64)))
 
 
 def _psi(before: NDArray[np.int64], now: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 Shapes: N rows.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -13,17 +12,17 @@ import numpy as np
 from textcls import tokenizer
 from textcls.batch.chunks import chunked
 from textcls.classifier import Classifier
-from textcls.drift.distance import CHANCE, Distance, distance
+from textcls.drift.distance import CHANCE, Distance
 from textcls.drift.expected_accuracy import expected_accuracy
-from textcls.drift.summary import HeldOutSummary, UnknownShare
+from textcls.drift.summary import HeldOutSummary
+from textcls.drift.tally import LABELS, LENGTHS, SCORES, Tally, differences
+from textcls.drift.unknown import UnknownTokens
 from textcls.drift.words import Word, WordCounts, changed_words
 from textcls.errors import InputError
 from textcls.evaluation import intervals
 from textcls.evaluation.intervals import Estimate
 from textcls.explanation import Explanation
 
-# A share of unknown tokens that is higher than expected by less than this is a small matter.
-MORE_UNKNOWN: Final = 0.02
 # More unknown words than expected by so much, and scores say less of accuracy.
 MUCH_UNKNOWN: Final = 0.2
 
@@ -40,25 +39,6 @@ class LabelShare(NamedTuple):
     label: str
     before: float | None
     now: float
-
-
-class UnknownTokens(NamedTuple):
-    """The share of tokens that the model does not know.
-
-    Attributes:
-        before: the share to be expected of rows like those of the training.
-        now: of new rows.
-        p_value: how often chance alone makes such a difference.
-    """
-
-    before: float
-    now: float
-    p_value: float
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether there are more than before, by more than chance and by no small matter."""
-        return self.p_value < CHANCE and self.now > self.before + MORE_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +59,7 @@ class Drift:
         expected_accuracy: on the new rows; None if there were too few held-out rows.
         labelled: how many new rows carry a label.
         accuracy: on these; None without any.
+        unknown_labels: labels of these that the model does not know: such rows count as errors.
     """
 
     rows: int
@@ -94,11 +75,12 @@ class Drift:
     expected_accuracy: Estimate | None
     labelled: int
     accuracy: Estimate | None
+    unknown_labels: tuple[str, ...]
 
     @property
     def distances(self) -> dict[str, Distance]:
         """The distances that there are, by what they are of."""
-        found = {"labels": self.label_distance, "scores": self.score_distance, "lengths": self.length_distance}
+        found = {LABELS: self.label_distance, SCORES: self.score_distance, LENGTHS: self.length_distance}
         return {name: one for name, one in found.items() if one is not None}
 
     def above(self, psi: float) -> list[str]:
@@ -121,6 +103,7 @@ class Drift:
             "expected_accuracy": None if expected is None else expected.as_json(),
             "labelled_rows": self.labelled,
             "accuracy": None if accuracy is None else accuracy.as_json(),
+            "unknown_labels": list(self.unknown_labels),
             "distances": {name: one.as_json() for name, one in self.distances.items()},
             "labels": [one._asdict() for one in self.labels],
             "unknown_tokens": None if unknown is None else unknown._asdict() | {"is_sure": unknown.is_sure},
@@ -155,20 +138,22 @@ def measure_drift(
     earlier = None if before is None else WordCounts.of(before, classifier.info.max_tokens)
     scores = np.array(seen.scores)
     counts = np.bincount(seen.answers, minlength=len(classifier.labels)).tolist()
+    found = differences(held_out, Tally.of(held_out, seen.answers, scores, seen.lengths, seen.unknown))
     return Drift(
         rows=len(seen.answers),
         held_out=held_out,
         labels=_shares(classifier.labels, held_out.labels, counts),
-        label_distance=None if held_out.labels is None else distance(held_out.labels, counts),
-        score_distance=distance(held_out.scores.counts, held_out.scores.count(scores)),
-        length_distance=distance(held_out.lengths.counts, held_out.lengths.count(np.array(seen.lengths))),
-        unknown=None if held_out.unknown is None else _unknown(held_out.unknown, seen.unknown, seen.lengths),
+        label_distance=found.distances.get(LABELS),
+        score_distance=found.distances[SCORES],
+        length_distance=found.distances[LENGTHS],
+        unknown=found.unknown,
         words=changed_words(seen.words, earlier, seen.unknown_words),
         against_texts=earlier is not None,
         confidence=float(scores.mean()),
         expected_accuracy=expected_accuracy(held_out, scores),
         labelled=len(seen.right),
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
+        unknown_labels=tuple(sorted(seen.unknown_labels)),
     )
 
 
@@ -185,6 +170,7 @@ class _Seen:
         self.answers: list[int] = []
         self.scores: list[float] = []
         self.right: list[bool] = []
+        self.unknown_labels: set[str] = set()
         self.lengths: list[int] = []
         self.unknown: list[int] = []
         self.words = WordCounts()
@@ -197,6 +183,8 @@ class _Seen:
         self.scores.append(float(explanation.probability_values.max()))
         if label is not None:
             self.right.append(label == explanation.label)
+            if label not in self._number:
+                self.unknown_labels.add(label)
         self.lengths.append(len(words))
         self.unknown.append(int((~explanation.known).sum()))
         self.words.add(set(words))
@@ -210,14 +198,3 @@ def _shares(labels: Sequence[str], before: Sequence[int] | None, now: Sequence[i
         earlier = [count / max(1, sum(before)) for count in before]
     found = [LabelShare(*one) for one in zip(labels, earlier, (count / sum(now) for count in now), strict=True)]
     return tuple(sorted(found, key=lambda one: (-abs(one.now - (one.before or 0.0)), one.label)))
-
-
-def _unknown(before: UnknownShare, unknown: Sequence[int], tokens: Sequence[int]) -> UnknownTokens:
-    """Hold the share of unknown tokens, a ratio over rows, against the one that was to be expected."""
-    unknown_N, tokens_N = np.array(unknown, np.float64), np.array(tokens, np.float64)
-    every = max(1.0, float(tokens_N.sum()))
-    now = float(unknown_N.sum()) / every
-    # Where nothing is unknown, one token might have been.
-    error = max(1 / every, math.sqrt(float(((unknown_N - now * tokens_N) ** 2).sum())) / every)
-    deviate = abs(now - before.share) / math.hypot(error, before.error)
-    return UnknownTokens(before.share, now, math.erfc(deviate / math.sqrt(2)))

@@ -3,8 +3,10 @@
 Shapes: N rows, B bins, C labels.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, Final, Self
 
 import numpy as np
@@ -89,6 +91,7 @@ class HeldOutSummary:
         labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
         lengths: tokens of the training rows.
         unknown: the share of tokens that is unknown; None where the model knows every token.
+        names_sha256: of the names of the labels, by `names_digest`; None in files of an older textcls.
     """
 
     rows: int
@@ -98,9 +101,17 @@ class HeldOutSummary:
     labels: tuple[int, ...] | None
     lengths: Histogram
     unknown: UnknownShare | None
+    names_sha256: str | None = None
 
     @classmethod
-    def of(cls, probability_NC: Floats, label_N: Int64, length_N: Int64, unknown: UnknownShare | None) -> Self:
+    def of(
+        cls,
+        probability_NC: Floats,
+        label_N: Int64,
+        length_N: Int64,
+        unknown: UnknownShare | None,
+        names: Sequence[str],
+    ) -> Self:
         """Summarise the answers to held-out rows, which are some.
 
         Args:
@@ -108,6 +119,7 @@ class HeldOutSummary:
             label_N: the right label of each.
             length_N: tokens of the training rows, of which there may be more.
             unknown: as in the attributes.
+            names: of the labels, in their order.
         """
         answer_N, score_N = probability_NC.argmax(1), probability_NC.max(1)
         is_right_N, scores, labels = answer_N == label_N, Histogram.of(score_N), probability_NC.shape[1]
@@ -120,6 +132,7 @@ class HeldOutSummary:
             labels=counts if labels <= MOST_LABELS else None,
             lengths=Histogram.of(length_N),
             unknown=unknown,
+            names_sha256=names_digest(names),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -136,7 +149,10 @@ class HeldOutSummary:
             ArtifactError: the summary is damaged.
         """
         if info.several:
-            raise ConfigError("This model may give a text several labels; drift is for models with one label per text.")
+            raise ConfigError(
+                "This model may give a text several labels, and drift is for models with one label per text; label "
+                "some of the new texts, and textcls evaluate says how good it is on them."
+            )
         found = info.training.get(HELD_OUT)
         if found is None:
             raise InputError(
@@ -144,18 +160,32 @@ class HeldOutSummary:
                 "older textcls; train it again."
             )
         try:
-            summary = cls._from_json(found)
+            summary = cls.from_json(found)
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise ArtifactError(f"The summary of held-out rows in the model file is damaged ({error}).") from error
-        if summary.labels is not None and len(summary.labels) != len(info.labels):
+        if not summary.is_of(info.labels):
             raise ConfigError(
                 "The model was taught labels after its training, which its held-out rows do not know; train it on "
                 "them to watch it."
             )
         return summary
 
+    def is_of(self, labels: Sequence[str]) -> bool:
+        """Whether held-out rows were answered with just these labels, in this order; by their number in older files."""
+        if self.labels is not None and len(self.labels) != len(labels):
+            return False
+        return self.names_sha256 is None or self.names_sha256 == names_digest(labels)
+
     @classmethod
-    def _from_json(cls, found: Mapping[str, Any]) -> Self:
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gives.
+
+        Raises:
+            KeyError: something is missing.
+            ValueError: something is not what it should be.
+            TypeError: likewise.
+            OverflowError: likewise.
+        """
         rows, unknown = _counts([found["rows"]], 1)[0], found["unknown"]
         (accuracy,) = _numbers([found["accuracy"]], 1)
         scores, right = Histogram.from_json(found["scores"]), _counts(found["right"], MOST_BINS + 1)
@@ -171,7 +201,19 @@ class HeldOutSummary:
             labels=None if found["labels"] is None else _counts(found["labels"], MOST_LABELS),
             lengths=Histogram.from_json(found["lengths"]),
             unknown=None if unknown is None else UnknownShare(*_numbers([unknown["share"], unknown["error"]], 2)),
+            names_sha256=_text(found.get("names_sha256"), 64),
         )
+
+
+def names_digest(labels: Sequence[str]) -> str:
+    """Return what tells these labels, in this order, from others."""
+    return sha256(json.dumps(list(labels)).encode()).hexdigest()
+
+
+def _text(found: Any, most: int) -> str | None:
+    if found is not None and (not isinstance(found, str) or len(found) > most):
+        raise ValueError("a text is something else")
+    return found
 
 
 def _numbers(found: Sequence[Any], most: int) -> tuple[float, ...]:

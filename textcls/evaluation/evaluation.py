@@ -14,6 +14,7 @@ from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
+from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.prediction import checked_threshold
 
 
@@ -92,7 +93,7 @@ def evaluate(
         MissingExtraError: scikit-learn, or with a threshold SciPy, is not installed.
         ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
             text; or a target, and no rows.
-        InputError: rows have several labels, and the model gives one; or the reverse.
+        InputError: rows have several labels, and the model gives one; or the reverse; or it knows no label of the rows.
     """
     metrics.require()
     if threshold is not None and (target_precision is not None or target_recall is not None):
@@ -121,7 +122,7 @@ def _evaluate_labels(
 ) -> Evaluation:
     names = classifier.labels
     probabilities, right = answers(classifier, rows)
-    unknown = tuple(sorted(set(right) - set(names)))
+    unknown = unknown_labels(right, names, len(right))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
     report = metrics.report(probabilities, labels, names, unknown)

@@ -13,6 +13,7 @@ from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
+from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.label_sets import LabelSet, of_python
 
 # Of a text: all its labels, or the probability of each.
@@ -86,14 +87,14 @@ def evaluate(
         threshold: assign each label from this probability on; by default the model's own thresholds count.
 
     Raises:
-        InputError: a row has no labels but one string, or none that are strings.
+        InputError: a row has no labels but one string, or none that are strings; or the model knows none of them.
         ConfigError: thresholds are to be chosen, and there are no rows.
     """
     probabilities, found = answers(classifier, rows)
     sets = [label_set(labels, i) for i, labels in enumerate(found)]
     names = classifier.labels
     present = [{name for name, share in labels.items() if share >= 0.5} for labels in sets]
-    unknown = tuple(sorted(set().union(*present) - set(names)))
+    unknown = unknown_labels(set().union(*present), names, len(present))
     gold = _indicators(present, [*names, *unknown])
     chosen = None
     thresholds: Sequence[float] = classifier.info.thresholds or ()

@@ -2,13 +2,15 @@
 
 Two things are worth a label: a text that the model is unsure of (the margin between its two best labels; Scheffer,
 Decomain and Wrobel 2001), and one of a kind that it has not seen. A model of few labels is sure and unsure of the wrong
-texts. So its doubt decides about the share of the choice that it would probably answer rightly, which is the mean of
-its best probabilities, as these are calibrated. The rest is explored: texts in a random order, which is always the
-same, those last that are like one that is labelled or chosen.
+texts. So its doubt decides about a share of the choice only: by how much it is better than guessing, by the mean of its
+best probabilities, as these are calibrated. Nor does it look at all texts: of very many the most doubtful are odd ones.
+It takes the most doubtful of `CANDIDATES` times as many random texts as are to be chosen. The rest is explored: texts
+in a random order, which is always the same, those last that are like one that is labelled or chosen.
 
 Shapes: R texts, C labels, F width of a vector.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+# So many random texts are candidates of doubt for each text to be chosen.
+CANDIDATES: Final = 4
 # Texts that all others are compared with at a time.
 _BLOCK: Final = 256
 # Texts are alike from this cosine on.
@@ -39,12 +43,15 @@ def choose(
     explored = _Explored(vector_RF, labelled_R)
     if probability_RC is None:
         return [explored.next() for _ in range(min(count, int((~labelled_R).sum())))]
-    doubt_R = np.where(labelled_R, -1.0, doubt(probability_RC, several=several))
-    by_doubt = iter(np.argsort(-doubt_R, kind="stable").tolist())
+    free = np.flatnonzero(~labelled_R)
+    # Others in each round: what was left out once is not asked about again and again.
+    drawn = np.random.default_rng([_SEED, int(labelled_R.sum())]).permutation(free)[: CANDIDATES * count]
+    doubt_D = doubt(probability_RC[drawn], several=several)
+    by_doubt = iter(drawn[np.argsort(-doubt_D, kind="stable")].tolist())
     trusted = trust(probability_RC, several=several)
     chosen: list[int] = []
     for i in range(min(count, int((~labelled_R).sum()))):
-        if int((i + 1) * trusted + 0.5) > int(i * trusted + 0.5):
+        if math.ceil((i + 1) * trusted) > math.ceil(i * trusted):
             found = next(row for row in by_doubt if not explored.taken_R[row])
             explored.take(found)
         else:
@@ -69,7 +76,10 @@ def doubt(probability_RC: Float64, *, several: bool = False) -> Float64:
 
 
 def trust(probability_RC: Float64, *, several: bool = False) -> float:
-    """Return the share of texts that a model probably answers rightly, by its own calibrated probabilities.
+    """Return how much better than guessing a model probably is, from 0 to 1, by its own calibrated probabilities.
+
+    It would answer the mean of the best of these rightly. Who guesses has 1 of C right, or every other where a label
+    stands beside others.
 
     Args:
         probability_RC: of each label.
@@ -78,7 +88,8 @@ def trust(probability_RC: Float64, *, several: bool = False) -> float:
     if not probability_RC.size:
         return 0.0
     best_R = np.maximum(probability_RC, 1 - probability_RC).min(1) if several else probability_RC.max(1)
-    return float(best_R.mean())
+    guessed = 0.5 if several else 1 / probability_RC.shape[1]
+    return 1.0 if guessed == 1 else max(0.0, (float(best_R.mean()) - guessed) / (1 - guessed))
 
 
 class _Explored:

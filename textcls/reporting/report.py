@@ -15,6 +15,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation import intervals, metrics
 from textcls.evaluation.intervals import Estimate
 from textcls.evaluation.metrics import ClassificationReport, ReliabilityBin
+from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.explanation import Explanation
 from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
@@ -152,7 +153,7 @@ def report(
     Raises:
         MissingExtraError: scikit-learn or SciPy is not installed.
         ConfigError: the model may give several labels a text.
-        InputError: there are no rows, or a column is of another length.
+        InputError: there are no rows, the model knows no label of them, or a column is of another length.
     """
     metrics.require()
     require_one_label(classifier)
@@ -163,7 +164,7 @@ def report(
         if len(column) != len(texts):
             raise InputError(f"The column {name!r} has {len(column):,} values, and there are {len(texts):,} rows.")
     names = classifier.labels
-    unknown = tuple(sorted(set(right) - set(names)))
+    unknown = unknown_labels(right, names, len(texts))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     right_N = np.array([number[label] for label in right], np.int64)
     answer_N = np.array([number[answer.label] for answer in answers], np.int64)
@@ -193,7 +194,9 @@ def require_one_label(classifier: Classifier) -> None:
         ConfigError: it does.
     """
     if classifier.info.several:
-        raise ConfigError("Reports are on models of one label per text; textcls evaluate scores several.")
+        raise ConfigError(
+            "Reports are on models of one label per text; textcls evaluate says how good this model is, label by label."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from textcls.server.models.reload import GenerationStore, ReloadResult, counted
 from textcls.server.models.teaching import Learnt, Lesson
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
+from textcls.server.monitoring.drift import DriftCounts
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.monitoring.tracing import Tracing
 from textcls.server.problems import RefusalError
@@ -115,6 +116,8 @@ class Service:
         self.store = store
         self.counts = Counts(self.folder)
         self.counts.set(metrics.GENERATION, generation.number)
+        self.drift = DriftCounts(self.counts, settings.drift_window, settings.workers)
+        self._watch_drift()
         self.tracing = Tracing() if settings.tracing else None
         self.draining = False
         self.budget = Budget(settings.max_held_bytes)
@@ -274,11 +277,15 @@ class Service:
         self._learnt = ()
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
+        self._watch_drift()
         self.counts.set(metrics.GENERATION, generation.number)
         self.shadowing.begin(generation)
         memory.trim()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
+
+    def _watch_drift(self) -> None:
+        self.drift.take_up({name: model.bins for name, model in self.generation.models.items()})
 
     async def reload(self, caller: Caller = SIGNAL) -> tuple[ReloadResult, int]:
         """Exchange the models of all workers; return what was exchanged and how many workers serve it.

@@ -123,6 +123,12 @@ class Settings(Limits):
         "signal reaches one process and a volume all. 0: never.",
         least=0,
     )
+    drift_window: int = _setting(
+        1000,
+        "Latest texts of a model, at least, whose answers /metrics holds against the held-out rows of its training; "
+        "0: none.",
+        least=0,
+    )
     no_auth: bool = _setting(False, "Allow listening beyond this machine without keys.")
     public_metrics: bool = _setting(False, "Answer /metrics without a key even if keys are set.")
     allowed_host: tuple[str, ...] = _setting(

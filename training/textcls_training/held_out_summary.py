@@ -9,6 +9,7 @@ Shapes: R rows, N tokens of them, U types.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from textcls_training.models.ensemble import TrainedModel
 
 
 def held_out_summary(
-    selected: SelectionResult, model: TrainedModel, corpus: Corpus, tables: Tables
+    selected: SelectionResult, model: TrainedModel, corpus: Corpus, tables: Tables, names: Sequence[str]
 ) -> dict[str, dict[str, object]]:
     """Return what the metadata of the training tell besides; nothing of several labels, or without held-out rows.
 
@@ -33,6 +34,7 @@ def held_out_summary(
         model: the trained model.
         corpus: the texts that it was trained on.
         tables: what its file reads.
+        names: of the labels, in their order.
     """
     if isinstance(selected.calibration, LabelSetCalibration) or not len(selected.validation):
         return {}
@@ -44,7 +46,7 @@ def held_out_summary(
             alone_U &= model.vector_view.space.encode(corpus).row_of_type == 0
         unknown = unknown_share(corpus, ~known_U | alone_U)
     probabilities = selected.calibration.probabilities(selected.logits)
-    return {HELD_OUT: HeldOutSummary.of(probabilities, selected.labels, corpus.lengths(), unknown).to_json()}
+    return {HELD_OUT: HeldOutSummary.of(probabilities, selected.labels, corpus.lengths(), unknown, names).to_json()}
 
 
 def in_one_row(corpus: Corpus) -> Bools:

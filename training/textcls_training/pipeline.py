@@ -254,7 +254,7 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
 
 def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables) -> ModelInfo:
     """Let the file tell of its held-out rows as well."""
-    summary = held_out_summary(fitted.selected, fitted.model, fitted.learned.corpus, tables)
+    summary = held_out_summary(fitted.selected, fitted.model, fitted.learned.corpus, tables, info.labels)
     return replace(info, training={**info.training, **summary})
 
 

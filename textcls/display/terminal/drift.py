@@ -10,6 +10,7 @@ from textcls.drift.distance import MUCH, SLIGHT, Distance
 from textcls.drift.drift import Drift
 from textcls.drift.expected_accuracy import LEAST_HELD_OUT
 from textcls.evaluation.intervals import Estimate
+from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
 
@@ -43,6 +44,9 @@ def _accuracy(found: Drift) -> Iterator[Text]:
             (percent(found.accuracy.value), "bold"),
             f" ({_interval(found.accuracy)})",
         )
+        if found.unknown_labels:
+            known = [one.label for one in found.labels]
+            yield Text(unknown_labels_sentence(found.unknown_labels, known), style="yellow")
     elif found.expected_accuracy is not None:
         yield Text(
             "It is told by scores: that the same words have come to mean another label, only labels can show.",

@@ -13,7 +13,7 @@ from textcls.display.text import percent, plural
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
-from textcls.labels import plain_name
+from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
 
@@ -27,8 +27,8 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
     if confusions is not None:
         yield confusions
     if evaluation.unknown_labels:
-        names = ", ".join(_with_meant(name, evaluation) for name in evaluation.unknown_labels)
-        yield Text(f"The model does not know {names}: rows with such labels count as errors.")
+        known = [label.label for label in report.labels if label.label not in evaluation.unknown_labels]
+        yield Text(unknown_labels_sentence(evaluation.unknown_labels, known))
     if evaluation.operating_point is not None and evaluation.reached:
         yield operating_point_line(evaluation.operating_point)
         if evaluation.target_precision is not None:
@@ -36,13 +36,6 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
                 "The threshold was chosen on these rows for a precision of "
                 f"{percent(evaluation.target_precision, 2)}: check it on other rows before relying on it."
             )
-
-
-def _with_meant(name: str, evaluation: Evaluation) -> str:
-    """Return an unknown label with the known one that may be meant, as `1` where the rows say `1.0`."""
-    known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
-    meant = next((label for label in known if plain_name(label) == plain_name(name)), None)
-    return repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
 
 
 def score_line(report: ClassificationReport) -> Text:

@@ -1,6 +1,6 @@
 """Scores for the terminal where a text may have several labels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from rich.table import Table
@@ -10,30 +10,30 @@ from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, LabelSetEvaluation
 from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.unknown_labels import names_of
 
 MIXED_UP: Final = 10
-# Labels that a sentence names.
-NAMED: Final = 8
 
 
 def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Table | Text]:
     """Yield an evaluation: scores, labels at their thresholds, which are mixed up, and how thresholds were chosen."""
     yield from label_set_report(evaluation.report)
     if evaluation.unknown_labels:
-        names = _some_of(evaluation.unknown_labels)
+        known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
+        names = names_of(evaluation.unknown_labels, known)
         yield Text(f"The model does not know {names}, and so never assigns such labels.")
     goal = evaluation.goal
     if goal is None:
         return
     if evaluation.few:
         yield Text(
-            f"Under {FEW_ROWS} rows have {_some_of(evaluation.few)}: there the threshold rests on the probabilities "
+            f"Under {FEW_ROWS} rows have {names_of(evaluation.few)}: there the threshold rests on the probabilities "
             "as well.",
             style="yellow",
         )
     if evaluation.unreached:
         yield Text(
-            f"No threshold reaches it for {_some_of(evaluation.unreached)}: assigned from a probability of "
+            f"No threshold reaches it for {names_of(evaluation.unreached)}: assigned from a probability of "
             f"{percent(goal.promised, None)} on.",
             style="yellow",
         )
@@ -96,8 +96,3 @@ def mixed_up_table(report: LabelSetReport) -> Table:
     for has, assigned, rows in report.mixed_up[:MIXED_UP]:
         table.add_row(Text(has), Text(assigned), f"{rows:,}")
     return table
-
-
-def _some_of(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(map(repr, names[:NAMED])) + (f" and {plural(more, 'more label')}" if more > 0 else "")

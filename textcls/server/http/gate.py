@@ -76,6 +76,8 @@ class Gate:
             counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
         if exchange.answer is not None:
             _count_answer(counts, exchange.answer)
+            served = exchange.answer.served
+            self._service.drift.count(served.name, served.bins, exchange.answer.outcomes)
 
     def _request_id(self, given: bytes | None) -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
@@ -97,7 +99,7 @@ def _is_limited(exchange: Exchange) -> bool:
 def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
     name, tokens, abstained, scores = answer.served.name, 0, 0, []
     predictions: dict[str, int] = {}
-    for labels, score, abstains, read, _ in answer.outcomes:
+    for labels, score, abstains, read, _, _ in answer.outcomes:
         for label in labels:
             predictions[label] = predictions.get(label, 0) + 1
         scores.append(score)

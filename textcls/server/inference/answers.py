@@ -32,6 +32,7 @@ class Outcome(NamedTuple):
         score: the probability of the most probable one.
         abstains: whether the decision is `abstain`.
         tokens: how many were read.
+        unknown: how many of these are unknown to the model.
         label: the most probable one.
     """
 
@@ -39,6 +40,7 @@ class Outcome(NamedTuple):
     score: float
     abstains: bool
     tokens: int
+    unknown: int
     label: str
 
 
@@ -226,7 +228,16 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
         parts += (encode(result), b",")
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)
-        outcomes.append(Outcome(labels, result["score"], abstains, prediction.tokens_read, result["label"]))
+        outcomes.append(
+            Outcome(
+                labels,
+                result["score"],
+                abstains,
+                prediction.tokens_read,
+                prediction.tokens_unknown,
+                result["label"],
+            )
+        )
     parts[-1] = b"]}"
     return Answer(b"".join(parts), served, outcomes)
 
@@ -237,7 +248,8 @@ def outcome(prediction: Prediction) -> Outcome:
     score = float(prediction.probabilities[best])
     label = prediction.label_names[best]
     labels = prediction.assigned if prediction.several else (label,)
-    return Outcome(labels, score, prediction.decision == "abstain", prediction.tokens_read, label)
+    abstains = prediction.decision == "abstain"
+    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, label)
 
 
 def encode(value: Any) -> bytes:

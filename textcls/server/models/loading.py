@@ -125,7 +125,8 @@ def _copy(source: ModelSource, request: LoadRequest) -> tuple[Classifier, dict[s
         shared_folder.write(copy, data)
     return classifier, {
         "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path),
-        "labels": classifier.labels, "bytes": len(data), "published": source.published,
+        "labels": classifier.labels, "bins": registry.bins_json(classifier.info), "bytes": len(data),
+        "published": source.published,
     }  # fmt: skip
 
 

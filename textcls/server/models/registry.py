@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from textcls import artifact
+from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
+from textcls.drift.tally import Bins, bins_of
 from textcls.errors import ArtifactError, ConfigError, NotFoundError
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
@@ -60,6 +62,7 @@ class Served:
         classifier: the model.
         head: how its answers begin, as JSON.
         header: name and value of the header that says who answered.
+        bins: in which answers are counted, to be held against held-out rows; None where the file knows of none.
         shadow: the model that answers silently beside it; None for none.
         published: whether it is a version of a registry, which never changes.
         refused_shadow: the one that is wanted and cannot be used; None if it can, or none is wanted.
@@ -71,6 +74,7 @@ class Served:
     classifier: Classifier
     head: bytes
     header: tuple[bytes, bytes]
+    bins: Bins | None
     shadow: "Served | None" = None
     published: bool = False
     refused_shadow: "RefusedShadow | None" = None
@@ -187,7 +191,14 @@ def serve(classifier: Classifier, name: str | None = None, version: str | None =
         classifier,
         b'{"model":%b,"results":[' % orjson.dumps(model),
         (b"x-model", header.encode()),
+        bins_of(info),
     )
+
+
+def bins_json(info: ModelInfo) -> dict[str, Any] | None:
+    """Return in which bins the answers of a model are counted, as plain data for those who have not loaded it."""
+    bins = bins_of(info)
+    return None if bins is None else bins.to_json()
 
 
 def version_of(given: str | None, digest: str) -> str:

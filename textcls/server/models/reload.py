@@ -23,12 +23,14 @@ from typing import Any, Final, NamedTuple
 from textcls import artifact
 from textcls._util.file_lock import locked
 from textcls.classifier import Classifier
+from textcls.drift.tally import Bins
 from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
 from textcls.labels import LabelChange, label_change
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
 from textcls.server.models.registry import Generation
 from textcls.server.monitoring import audit, logs, metrics
+from textcls.server.monitoring.exposition import ShownModel
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder
@@ -210,18 +212,15 @@ class GenerationStore:
             manifest = self._read()
         return manifest["number"], {entry["name"]: entry["sha256"] for entry in manifest["models"]}
 
-    def named(self) -> list[tuple[str, str, str]]:
-        """Return name, version and SHA-256 of each model of the generation that is written down.
+    def shown(self) -> list[ShownModel]:
+        """Return what metrics tell of each model of the generation that is written down.
 
         Raises:
             SurroundingsError: the shared folder is gone.
         """
         with shared_folder.in_use(self.folder):
             entries = self._read()["models"]
-        return [
-            (entry["name"], registry.version_of(entry["version"], entry["sha256"]), entry["sha256"])
-            for entry in entries
-        ]
+        return [_shown(entry, watched=self._settings.drift_window > 0) for entry in entries]
 
     def model_bytes(self) -> int:
         """Return how many bytes the files of all models have that are written down.
@@ -330,10 +329,10 @@ class GenerationStore:
         Raises:
             ArtifactError: its labels would be others although `same_labels` is set.
         """
-        digest, target = sha256(made.content).hexdigest(), path.resolve()
+        digest, target, info = sha256(made.content).hexdigest(), path.resolve(), made.classifier.info
         # A file may be served under several names.
         models = [
-            {**entry, "sha256": digest, "labels": made.classifier.labels}
+            {**entry, "sha256": digest, "labels": info.labels, "bins": registry.bins_json(info)}
             if Path(entry["path"]).resolve() == target
             else entry
             for entry in manifest["models"]
@@ -454,6 +453,12 @@ class Reloader:
             # A refusal has been logged and counted.
             with suppress(TextclsError), counted(self._counts, self._store, audit.SIGNAL):
                 self._store.publish()
+
+
+def _shown(entry: dict[str, Any], *, watched: bool) -> ShownModel:
+    bins, digest = entry["bins"] if watched else None, entry["sha256"]
+    version = registry.version_of(entry["version"], digest)
+    return ShownModel(entry["name"], version, digest, None if bins is None else Bins.from_json(bins))
 
 
 def _shadow_of(entry: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,15 +14,12 @@ import mmap
 import os
 import struct
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate, count
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 _LOGGER: Final = logging.getLogger(__name__)
 _NUMBERS, _SCRATCH = 1 << 15, 64
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -97,17 +94,54 @@ HELD: Final = Family("textcls_held_bytes", "Bytes held for requests, of max_held
 LINES_DROPPED: Final = Family("textcls_log_lines_dropped", "Lines of the log that nobody read fast enough.")
 GENERATION: Final = Family("textcls_generation", "Generation of the models, the least of all workers.", gauge=True)
 
+# Of models whose file says how held-out rows were answered: the bins, and how far the latest texts are from them.
+_BIN: Final = ("model", "of", "bin")
+DRIFT_TEXTS: Final = Family(
+    "textcls_drift_texts", "Texts by the bins of held-out rows: of scores, lengths, labels.", _BIN
+)
+HELD_OUT_ROWS: Final = Family("textcls_held_out_rows", "Rows of the training in the same bins.", _BIN, gauge=True)
+WINDOW: Final = Family(
+    "textcls_drift_window_texts", "Latest texts that distances rest on, of all workers.", ("model",), gauge=True
+)
+DISTANCE: Final = Family(
+    "textcls_drift_distance", "Population stability index, latest texts to held-out rows.", ("model", "of"), gauge=True
+)
+BY_CHANCE: Final = Family(
+    "textcls_drift_distance_by_chance",
+    "What the distance stays below in 95 of 100 cases if nothing has changed.",
+    ("model", "of"),
+    gauge=True,
+)
+UNKNOWN: Final = Family("textcls_unknown_tokens", "Tokens read that the model does not know.", ("model",))
+UNKNOWN_SHARE: Final = Family(
+    "textcls_unknown_token_share", "Share of unknown tokens in the latest texts.", ("model",), gauge=True
+)
+UNKNOWN_EXPECTED: Final = Family(
+    "textcls_unknown_token_share_expected", "The share to expect, by the rows of the training.", ("model",), gauge=True
+)
+UNKNOWN_BY_CHANCE: Final = Family(
+    "textcls_unknown_token_share_by_chance",
+    "What the share stays below in 97.5 of 100 cases if nothing has changed.",
+    ("model",),
+    gauge=True,
+)
+DRIFT_FAMILIES: Final = (
+    WINDOW, DISTANCE, BY_CHANCE, UNKNOWN_SHARE, UNKNOWN_EXPECTED, UNKNOWN_BY_CHANCE, UNKNOWN, DRIFT_TEXTS, HELD_OUT_ROWS
+)  # fmt: skip
+
 # When the event loop of a worker last went round, by the clock that all processes share. It stands first in the file,
 # and GENERATION behind it: a probe finds them without reading the others.
 HEARTBEAT: Final = Family("textcls_heartbeat", "", gauge=True)
 _HEARTBEAT: Final = struct.Struct("dd")
 
-_FAMILIES: Final = (
+FAMILIES: Final = (
     REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED, LIMITED,
     KEY_REQUESTS, RELOADS, LESSONS, SHADOW_TEXTS, SHADOW_DISAGREEMENTS, SHADOW_DIFFERENCE, SHADOW_DROPPED,
     SHADOW_ERRORS, CLOSED, HELD, LINES_DROPPED,
 )  # fmt: skip
 _Key = tuple[str, ...]
+# Of a worker, by the name of the metric and its labels.
+Numbers = dict[_Key, list[float]]
 
 
 class Counts:
@@ -117,6 +151,7 @@ class Counts:
         self._folder = folder
         self._places: dict[_Key, int] = {}
         self._used = 0
+        self._rows: dict[_Key, memoryview[float]] = {}
         self._numbers: memoryview[float]
         if folder is None:
             self._numbers = memoryview(bytearray(8 * _NUMBERS)).cast("d")
@@ -136,6 +171,8 @@ class Counts:
     def close(self) -> None:
         """Leave the numbers to whoever comes next."""
         if self._folder is not None:
+            for row in self._rows.values():
+                row.release()
             self._numbers.release()
             self._map.close()
             os.close(self._file)
@@ -167,7 +204,16 @@ class Counts:
             numbers[place + bisect_left(bounds, value)] += 1.0
             numbers[place + len(bounds) + 1] += value
 
-    def read(self) -> dict[_Key, list[float]]:
+    def row(self, key: _Key, size: int) -> "memoryview[float] | None":
+        """Return `size` numbers that are counted in directly, until these counts are closed; None without room."""
+        if key not in self._places and not self._has_room(size):
+            return None
+        if key not in self._rows:
+            place = self._places[key] if key in self._places else self._register(key, size)
+            self._rows[key] = self._numbers[place : place + size]
+        return self._rows[key]
+
+    def read(self) -> Numbers:
         """Return the numbers by name and labels."""
         return _split(self._numbers, self._places, self._used)
 
@@ -176,13 +222,16 @@ class Counts:
         return (key[1:] for key in self._places if key[0] == family.name)
 
     def _register(self, key: _Key, size: int) -> int:
-        if self._used + size > _NUMBERS - _SCRATCH:
+        if not self._has_room(size):
             # Tens of thousands of labels: better an answer without its count than no answer.
             return _NUMBERS - _SCRATCH
         place, self._used = self._used, self._used + size
         self._places[key] = place
         self._write()
         return place
+
+    def _has_room(self, size: int) -> bool:
+        return self._used + size <= _NUMBERS - _SCRATCH
 
     def _write(self) -> None:
         """Say in a file beside the numbers which is which."""
@@ -197,20 +246,20 @@ class Counts:
             _LOGGER.error("%s has no room for the name of a new count: %s", self._folder, os.strerror(error.errno or 0))
 
 
-def read_all(folder: Path | None, own: Counts | None) -> tuple[list[dict[_Key, list[float]]], int]:
+def read_all(folder: Path | None, own: Counts | None) -> tuple[list[Numbers], int]:
     """Return the numbers of all workers, living or not, those of the living first, and how many live.
 
     A process that serves no generation is not yet a worker, or is the supervisor.
     """
     if folder is None:
         return [own.read()] if own else [], 1 if own else 0
-    living: list[dict[_Key, list[float]]] = []
-    dead: list[dict[_Key, list[float]]] = []
+    living: list[Numbers] = []
+    dead: list[Numbers] = []
     for path in sorted(folder.glob("*.counts")):
         places, used = _places(path)
         with path.open("r+b") as file:
             numbers = _split(memoryview(file.read()).cast("d"), places, used)
-            (living if _generation(numbers) and _locked(file.fileno()) else dead).append(numbers)
+            (living if generation_of(numbers) and _locked(file.fileno()) else dead).append(numbers)
     return living + dead, len(living)
 
 
@@ -241,69 +290,7 @@ def heartbeats(folder: Path) -> list[Heartbeat]:
 def generations(folder: Path | None, own: Counts) -> list[int]:
     """Return which generation each living worker serves."""
     found, living = read_all(folder, own)
-    return [_generation(numbers) for numbers in found[:living]]
-
-
-def exposition(folder: Path | None, own: Counts | None, served: Sequence[tuple[str, str, str]]) -> bytes:
-    """Return all metrics in Prometheus's text form.
-
-    Args:
-        folder: that the workers share; None if there is none.
-        own: the numbers of this worker, if it is alone.
-        served: name, version and SHA-256 of each model.
-    """
-    from prometheus_client import CollectorRegistry, generate_latest
-
-    found, living = read_all(folder, own)
-
-    class Collector:
-        def collect(self) -> "Iterator[Metric]":
-            yield from _metrics(found, living, served)
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collector())
-    return generate_latest(registry)
-
-
-def _metrics(
-    found: Sequence[dict[_Key, list[float]]], living: int, served: Sequence[tuple[str, str, str]]
-) -> "Iterator[Metric]":
-    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-
-    for family in _FAMILIES:
-        # A gauge of a worker that died says nothing any more.
-        total = _total(found[:living] if family.gauge else found, family.name)
-        metric: Any
-        if family.bounds:
-            metric = HistogramMetricFamily(family.name, family.about, labels=family.labels)
-            for labels, numbers in total.items():
-                names = [*map(str, family.bounds), "+Inf"]
-                metric.add_metric(labels, list(zip(names, accumulate(numbers[:-1]), strict=True)), numbers[-1])
-        else:
-            kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
-            metric = kind(family.name, family.about, labels=family.labels)
-            for labels, numbers in total.items():
-                metric.add_metric(labels, numbers[0])
-        yield metric
-    yield GaugeMetricFamily("textcls_workers", "Workers alive.", value=living)
-    least = min(map(_generation, found[:living]), default=0)
-    yield GaugeMetricFamily(GENERATION.name, GENERATION.about, value=least)
-    info = GaugeMetricFamily(
-        "textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256")
-    )
-    for model in served:
-        info.add_metric(model, 1)
-    yield info
-
-
-def _total(found: Sequence[dict[_Key, list[float]]], name: str) -> dict[_Key, list[float]]:
-    total: dict[_Key, list[float]] = defaultdict(list)
-    for numbers in found:
-        for (family, *labels), values in numbers.items():
-            if family == name:
-                before = total[tuple(labels)]
-                total[tuple(labels)] = [a + b for a, b in zip(before, values, strict=True)] if before else values
-    return total
+    return [generation_of(numbers) for numbers in found[:living]]
 
 
 def _claim(folder: Path) -> tuple[Path, int]:
@@ -350,12 +337,12 @@ def _places(path: Path) -> tuple[dict[_Key, int], int]:
     return {tuple(key): place for key, place in places}, used
 
 
-def _split(numbers: "memoryview[float]", places: dict[_Key, int], used: int) -> dict[_Key, list[float]]:
+def _split(numbers: "memoryview[float]", places: dict[_Key, int], used: int) -> Numbers:
     """Return the numbers by name and labels; none if nothing has been counted yet."""
     ends = [*places.values(), used][1:]
     return {key: list(map(float, numbers[at:end])) for (key, at), end in zip(places.items(), ends, strict=True)}
 
 
-def _generation(numbers: dict[_Key, list[float]]) -> int:
+def generation_of(numbers: Numbers) -> int:
     """Return which generation a process serves; 0 if it serves none."""
     return int(numbers.get((GENERATION.name,), [0.0])[0])

@@ -20,6 +20,7 @@ from textcls.server import problems
 from textcls.server.http.listening import listen
 from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import logs, metrics
+from textcls.server.monitoring.exposition import exposition
 from textcls.server.settings import Settings
 
 # A loop that has not gone round for so long is not ready, or is dead: longer than anything that it may do.
@@ -123,7 +124,7 @@ class _Probes:
             return self._live()
         if path == b"/readyz":
             return self._ready()
-        content = metrics.exposition(self._store.folder, None, self._store.named())
+        content = exposition(self._store.folder, None, self._store.shown())
         return 200, "text/plain; version=0.0.4; charset=utf-8", content
 
     def _live(self) -> _Answer:

@@ -1,11 +1,13 @@
 """Who answers the service's own routes. The docstrings are what the service's description says of them."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from textcls.server.inference import answers
 from textcls.server.inference.answers import RequestReader
 from textcls.server.models.registry import Served
 from textcls.server.monitoring import metrics
+from textcls.server.monitoring.exposition import ShownModel, text
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Headers, Reply, RequestContext
 from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded, ShadowCard
@@ -92,8 +94,14 @@ async def readyz(asked: RequestContext) -> Reply:
 async def exposition(asked: RequestContext) -> Reply:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service
-    named = [(model.name, model.version, model.sha256) for model in service.generation.models.values()]
-    content = metrics.exposition(service.folder, service.counts, named)
+    watched = service.settings.drift_window > 0
+    shown = [
+        ShownModel(model.name, model.version, model.sha256, model.bins if watched else None)
+        for model in service.generation.models.values()
+    ]
+    found, living = metrics.read_all(service.folder, service.counts)
+    # What chance does to distances is drawn, which takes some milliseconds now and then.
+    content = await asyncio.to_thread(text, found, living, shown)
     return Reply(200, content, b"text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -1,0 +1,318 @@
+"""What /metrics says of the latest answers beside those to held-out rows: what `textcls drift` says of these texts."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.model_metadata import metadata_of, with_held_out
+from tests.service.clients import ADMIN, bearer, client_of, clients_of, numbers
+from tests.service.processes import command, free_port, until
+from tests.service.server import service, serving
+from textcls import Classifier
+from textcls.artifact import HELD_OUT
+from textcls.drift.distance import psi
+from textcls.drift.drift import measure_drift
+from textcls.drift.summary import HeldOutSummary
+from textcls.drift.tally import Bins, bins_of
+from textcls.server.inference.answers import Outcome, outcome
+from textcls.server.models.reload import GenerationStore
+from textcls.server.monitoring import metrics
+from textcls.server.monitoring.drift import DriftCounts
+from textcls.server.monitoring.exposition import ShownModel, exposition
+from textcls.server.monitoring.metrics import Counts
+from textcls.server.service import Service
+from textcls.server.settings import Settings
+
+Tickets = list[tuple[str, str]]
+NEW = "frobnicate grelbix"
+
+
+def said(content: bytes) -> dict[str, float]:
+    lines = (line.rpartition(" ") for line in content.decode().splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def distances(found: dict[str, float]) -> dict[str, float]:
+    return {
+        kind: found[f'textcls_drift_distance{{model="tickets",of="{kind}"}}']
+        for kind in ("labels", "scores", "lengths")
+    }
+
+
+def ask_all(client: httpx.Client, texts: Sequence[str], at_once: int = 20) -> None:
+    for i in range(0, len(texts), at_once):
+        assert client.post("/v1/classify", json={"inputs": texts[i : i + at_once]}).status_code == 200
+
+
+def outcomes(classifier: Classifier, texts: Sequence[str]) -> list[Outcome]:
+    return [outcome(answer) for answer in classifier.predict(texts)]
+
+
+def shown(bins: Bins | None) -> list[ShownModel]:
+    return [ShownModel("tickets", "1", "0", bins)]
+
+
+def worker(folder: Path, bins: Bins | None, texts: int = 1000, workers: int = 1) -> tuple[Counts, DriftCounts]:
+    counts = Counts(folder)
+    counts.set(metrics.GENERATION, 1)
+    drift = DriftCounts(counts, texts, workers)
+    drift.take_up({"tickets": bins})
+    return counts, drift
+
+
+# What is told
+
+
+def test_distances_are_those_that_drift_tells_of_the_same_texts(watched: Classifier, tickets: Tickets) -> None:
+    texts = [f"{text} {NEW}" for text, label in tickets if label == "billing"][:90]
+    with serving(service(watched)) as client:
+        ask_all(client, texts[:60])
+        for text in texts[60:]:  # Alone, they take another way.
+            ask_all(client, [text])
+        found = numbers(client)
+    told = measure_drift(watched, [(text, None) for text in texts])
+    assert found['textcls_drift_window_texts{model="tickets"}'] == 90
+    for kind, distance in told.distances.items():
+        assert distances(found)[kind] == pytest.approx(distance.psi)
+        by_chance = found[f'textcls_drift_distance_by_chance{{model="tickets",of="{kind}"}}']
+        # At a few texts less, from fewer draws, and of the held-out shares alone.
+        assert by_chance == pytest.approx(distance.by_chance, rel=0.4)
+    assert told.unknown is not None
+    assert found['textcls_unknown_token_share{model="tickets"}'] == pytest.approx(told.unknown.now)
+    assert found['textcls_unknown_token_share_expected{model="tickets"}'] == pytest.approx(told.unknown.before)
+    assert found['textcls_unknown_token_share_by_chance{model="tickets"}'] == pytest.approx(told.unknown.by_chance)
+    assert found['textcls_unknown_tokens_total{model="tickets"}'] == round(
+        told.unknown.now * found['textcls_tokens_total{model="tickets"}']
+    )
+
+
+def test_counts_by_bin_are_there_for_prometheus_to_add_up(watched: Classifier, tickets: Tickets) -> None:
+    with serving(service(watched)) as client:
+        ask_all(client, [text for text, _ in tickets[:40]])
+        found = numbers(client)
+    held_out = HeldOutSummary.of_model(watched.info)
+    for kind, before in (("labels", held_out.labels), ("scores", held_out.scores.counts)):
+        bins = [name for name in found if name.startswith("textcls_held_out_rows") and f'of="{kind}"' in name]
+        assert [found[name] for name in bins] == list(before or ())
+        now = [found[name.replace("textcls_held_out_rows", "textcls_drift_texts_total")] for name in bins]
+        assert sum(now) == 40
+        assert psi(list(before or ()), list(map(int, now))) == pytest.approx(distances(found)[kind])
+    assert 'textcls_held_out_rows{bin="billing",model="tickets",of="labels"}' in found
+    assert 'textcls_held_out_rows{bin="+Inf",model="tickets",of="lengths"}' in found
+
+
+def test_before_the_first_text_there_are_counts_and_no_distances(watched: Classifier) -> None:
+    with serving(service(watched)) as client:
+        found = numbers(client)
+    assert found['textcls_drift_window_texts{model="tickets"}'] == 0
+    assert not [name for name in found if name.startswith(("textcls_drift_distance", "textcls_unknown_token_share{"))]
+
+
+@pytest.mark.parametrize("kind", ["older file", "several labels", "damaged", "switched off", "taught"])
+def test_a_model_that_cannot_be_watched_has_no_such_series_and_answers(
+    kind: str,
+    classifier: Classifier,
+    several_labels: Classifier,
+    watched_path: Path,
+    watched: Classifier,
+    tmp_path: Path,
+) -> None:
+    asked, settings = classifier, Settings()
+    if kind == "several labels":
+        asked = several_labels
+    elif kind == "switched off":
+        asked, settings = watched, Settings(drift_window=0)
+    elif kind != "older file":
+        summary = dict(metadata_of(watched_path)["training"][HELD_OUT])
+        summary |= {"rows": 0} if kind == "damaged" else {"names_sha256": "0" * 64}
+        asked = Classifier.load(with_held_out(watched_path, summary, tmp_path / "m.onnx"))
+    with serving(service(asked, settings)) as client:
+        ask_all(client, ["my card was charged twice"])
+        found = numbers(client)
+    assert found['textcls_score_count{model="tickets"}'] == 1
+    assert not [name for name in found if name.startswith(("textcls_drift", "textcls_held_out", "textcls_unknown"))]
+
+
+def test_the_port_of_probes_is_silent_as_well_where_watching_is_off(watched_path: Path, tmp_path: Path) -> None:
+    for texts in (0, 10):
+        store = GenerationStore(tmp_path, [str(watched_path)], Settings(drift_window=texts))
+        store.publish()
+        assert [model.bins is None for model in store.shown()] == [texts == 0]
+
+
+# The window
+
+
+def test_distances_rest_on_the_latest_texts_and_counts_on_all(
+    watched: Classifier, tickets: Tickets, tmp_path: Path
+) -> None:
+    texts = [text for text, _ in tickets[:35]]
+    bins = bins_of(watched.info)
+    counts, drift = worker(tmp_path, bins, texts=10)
+    for answered in outcomes(watched, texts):
+        drift.count("tickets", bins, [answered])
+    found = said(exposition(tmp_path, None, shown(bins)))
+    # The window before began at 20, and the one that is under way at 30.
+    assert found['textcls_drift_window_texts{model="tickets"}'] == 15
+    told = measure_drift(watched, [(text, None) for text in texts[20:]])
+    assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
+    assert told.unknown is not None
+    assert found['textcls_unknown_token_share{model="tickets"}'] == pytest.approx(told.unknown.now)
+    assert sum(value for name, value in found.items() if "drift_texts" in name and 'of="scores"' in name) == 35
+    counts.close()
+
+
+# Several workers
+
+
+def test_workers_add_up_and_what_a_dead_one_has_counted_stays(
+    watched: Classifier, tickets: Tickets, tmp_path: Path
+) -> None:
+    bins = bins_of(watched.info)
+    texts = [text for text, _ in tickets[:60]]
+    answered = outcomes(watched, texts)
+    (one, drift_one), (two, drift_two) = (worker(tmp_path, bins, workers=2) for _ in range(2))
+    drift_one.count("tickets", bins, answered[:25])
+    drift_two.count("tickets", bins, answered[25:50])
+    two.close()
+    again, drift_again = worker(tmp_path, bins, workers=2)
+    drift_again.count("tickets", bins, answered[50:])
+    found = said(exposition(tmp_path, None, shown(bins)))
+    assert found['textcls_drift_window_texts{model="tickets"}'] == 60
+    told = measure_drift(watched, [(text, None) for text in texts])
+    assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
+    one.close()
+    again.close()
+
+
+def test_each_of_several_workers_has_its_share_of_the_window(
+    watched: Classifier, tickets: Tickets, tmp_path: Path
+) -> None:
+    bins = bins_of(watched.info)
+    counts, drift = worker(tmp_path, bins, texts=20, workers=3)
+    for answered in outcomes(watched, [text for text, _ in tickets[:20]]):
+        drift.count("tickets", bins, [answered])
+    # Windows of 7 have begun at 7 and 14.
+    assert said(exposition(tmp_path, None, shown(bins)))['textcls_drift_window_texts{model="tickets"}'] == 13
+    counts.close()
+
+
+def test_processes_that_answer_are_added_up_on_the_port_of_probes(watched_path: Path, tickets: Tickets) -> None:
+    port = free_port()
+    arguments = (watched_path, "--workers", "2", "--probe-port", str(port))
+    texts = [text for text, _ in tickets[:80]]
+    with command(*arguments) as (_, url), clients_of(url) as client, client_of(f"http://127.0.0.1:{port}") as probes:
+        ask_all(client, texts, at_once=4)
+        found = until(lambda: (n := numbers(probes))['textcls_drift_window_texts{model="tickets"}'] == 80 and n)
+        assert distances(numbers(client)) == distances(found)
+    told = measure_drift(Classifier.load(watched_path), [(text, None) for text in texts])
+    assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
+
+
+# Exchanged models
+
+
+def test_a_model_with_another_summary_is_counted_anew_and_the_same_one_goes_on(
+    watched: Classifier, watched_path: Path, held_out: HeldOutSummary, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    model = Path(shutil.copy(watched_path, tmp_path / "tickets.onnx"))
+    store = GenerationStore(tmp_path / "run", [str(model)], Settings())
+    store.publish()
+    live = Service.of(store, Settings())
+    window = 'textcls_drift_window_texts{model="tickets"}'
+    with serving(live) as client:
+
+        def reload() -> None:
+            store.publish()
+            until(lambda: live.generation.number == store.number())
+
+        ask_all(client, ["my card was charged twice"] * 3)
+        model.write_bytes(watched_path.read_bytes())
+        reload()
+        ask_all(client, ["my card was charged twice"] * 3)
+        assert numbers(client)[window] == 6
+        with_held_out(watched_path, replace(held_out, accuracy=0.9).to_json(), model)
+        reload()
+        assert numbers(client)[window] == 0
+        ask_all(client, ["my card was charged twice"])
+        assert numbers(client)[window] == 1
+        assert said(exposition(store.folder, None, store.shown()))[window] == 1
+
+
+def test_answers_of_a_model_that_is_no_longer_served_are_not_counted_in_the_bins_of_the_next(
+    watched: Classifier, held_out: HeldOutSummary, tmp_path: Path
+) -> None:
+    old, new = bins_of(watched.info), Bins(replace(held_out, accuracy=0.9), watched.labels)
+    counts, drift = worker(tmp_path, old)
+    late, drift_late = worker(tmp_path, old)
+    answered = outcomes(watched, ["my card was charged twice"])
+    for each in (drift, drift_late):
+        each.count("tickets", old, answered)
+    drift.take_up({"tickets": new})
+    drift.count("tickets", old, answered)
+    # Nor are those of a worker that has not yet taken up the next.
+    assert said(exposition(tmp_path, None, shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 0
+    drift.count("tickets", new, answered)
+    assert said(exposition(tmp_path, None, shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 1
+    counts.close()
+    late.close()
+
+
+def test_models_that_are_exchanged_again_and_again_need_no_more_room(
+    watched: Classifier, held_out: HeldOutSummary, tmp_path: Path
+) -> None:
+    counts, drift = worker(tmp_path, bins_of(watched.info))
+    used = len(counts.read())
+    for i in range(200):
+        drift.take_up({"tickets": Bins(replace(held_out, accuracy=i / 1000), watched.labels)})
+    assert len(counts.read()) == used
+    counts.close()
+
+
+def test_where_there_is_no_room_for_its_counts_a_model_answers_unwatched(watched: Classifier) -> None:
+    live = service(watched)
+    for i in range(40_000):
+        live.counts.add(metrics.PREDICTIONS, "model", str(i))
+    live.drift.take_up({"more": bins_of(watched.info)})
+    live.drift.count("more", bins_of(watched.info), outcomes(watched, ["my card was charged twice"]))
+    found = said(exposition(None, live.counts, [ShownModel("more", "1", "0", bins_of(watched.info))]))
+    assert found['textcls_drift_window_texts{model="more"}'] == 0
+
+
+def test_a_label_that_is_taught_ends_watching_and_taking_it_back_begins_it_again(
+    prototypes_path: Path, tmp_path: Path
+) -> None:
+    model = Path(shutil.copy(prototypes_path, tmp_path / "tickets.onnx"))
+    classifier = Classifier.load(model)
+    texts = ["my card was charged twice", "where is my parcel"] * 10
+    answers = classifier.predict(texts)
+    summary = HeldOutSummary.of(
+        np.array([answer.probabilities for answer in answers]),
+        np.zeros(len(texts), np.int64),
+        np.array([answer.tokens_read for answer in answers]),
+        None,
+        classifier.labels,
+    )
+    with_held_out(prototypes_path, summary.to_json(), model)
+    port = free_port()
+    arguments, own = (model, "--teaching", "--probe-port", str(port)), f"http://127.0.0.1:{port}"
+    window = 'textcls_drift_window_texts{model="tickets"}'
+    running = command(*arguments, env={"TEXTCLS_ADMIN_KEY": ADMIN})
+    with running as (_, url), client_of(url, bearer(ADMIN)) as client, client_of(own) as probes:
+        assert window in numbers(client)
+        assert window in numbers(probes)
+        body = json.dumps({"label": "praise", "examples": ["thank you so much", "great service"]})
+        headers = {"content-type": "application/json"}
+        assert client.post("/v1/models/tickets/labels", content=body, headers=headers).status_code == 200
+        assert window not in numbers(client)
+        assert window not in numbers(probes)
+        assert client.delete("/v1/models/tickets/labels/praise").status_code == 200
+        assert window in numbers(client)
+        assert window in numbers(probes)

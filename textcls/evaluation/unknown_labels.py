@@ -1,0 +1,54 @@
+"""Labels of rows that a model does not know: such rows count as errors, and where all are such, there is a mistake."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from textcls.errors import InputError
+from textcls.labels import plain_name
+
+# Labels that a sentence names.
+_NAMED: Final = 8
+_LONGEST: Final = 60
+
+
+def unknown_labels(right: Iterable[str], known: Sequence[str], rows: int) -> tuple[str, ...]:
+    """Return which labels of rows the model does not know, in the order of their names.
+
+    Args:
+        right: the labels of all rows.
+        known: the labels of the model.
+        rows: how many there are.
+
+    Raises:
+        InputError: it knows none of them.
+    """
+    given = set(right)
+    unknown = tuple(sorted(given - set(known)))
+    if given and len(unknown) == len(given):
+        none = "The row has no label" if rows == 1 else f"None of the {rows:,} rows has a label"
+        raise InputError(
+            f"{none} that the model knows, but {names_of(unknown, known)}, and the model knows {names_of(known)}: is "
+            "that the column of the labels, and the right model?"
+        )
+    return unknown
+
+
+def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Say which labels of the rows the model does not know, and what of its own may be meant."""
+    return f"The model does not know {names_of(unknown, known)}: rows with such labels count as errors."
+
+
+def names_of(labels: Sequence[str], known: Sequence[str] = ()) -> str:
+    """Return some labels as a sentence names them, each with the known one that may be meant, as `1` for `1.0`."""
+    shown = [_with_meant(label, known) for label in labels[:_NAMED]]
+    more = len(labels) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more label{'s' * (more != 1)}" if more else "")
+
+
+def _with_meant(label: str, known: Sequence[str]) -> str:
+    meant = next((one for one in known if plain_name(one) == plain_name(label)), None)
+    return _quoted(label) if meant is None else f"{_quoted(label)} (did you mean {_quoted(meant)}?)"
+
+
+def _quoted(label: str) -> str:
+    return repr(label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "\u2026")

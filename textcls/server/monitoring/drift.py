@@ -1,0 +1,130 @@
+"""Answers counted in the bins of held-out rows, over all workers, and how far the latest of them are from these.
+
+Of each model a worker has a row of numbers among its counts: sums since it began, and what they were when the window
+that is under way and the one before it began. So an answer adds to one place, what is exported only ever rises, and the
+difference is the window: between N and 2N texts. No text is kept.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from textcls.drift.distance import psi
+from textcls.drift.tally import Bins, Tally, chance, compared, unknown_tokens
+from textcls.server.monitoring import metrics
+from textcls.server.monitoring.metrics import Counts, Numbers
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+_ROW: Final = "textcls_drift"
+
+
+class _Outcome(Protocol):
+    """What is counted of an answer."""
+
+    @property
+    def labels(self) -> Sequence[str]: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def unknown(self) -> int: ...
+
+
+class _Watched(NamedTuple):
+    """A model, and where its answers are counted: behind a fingerprint three parts of `bins.size` numbers each."""
+
+    bins: Bins
+    row: "memoryview[float]"
+
+
+class DriftCounts:
+    """The answers of one worker, by model. For one thread: the event loop's."""
+
+    def __init__(self, counts: Counts, texts: int, workers: int) -> None:
+        """Count in `counts`; over all workers a window has at least so many texts, and 0 is for none."""
+        self._counts = counts
+        self._texts = -(-texts // workers)
+        self._watched: dict[str, _Watched] = {}
+
+    def take_up(self, models: Mapping[str, Bins | None]) -> None:
+        """Count the answers of these models from now on; of one with other bins than before from zero on."""
+        self._watched = {}
+        for name, bins in models.items():
+            if bins is None or not self._texts:
+                continue
+            row = self._counts.row((_ROW, name, str(bins.size)), 1 + 3 * bins.size)
+            if row is None:
+                continue
+            if row[0] != bins.fingerprint:
+                # While it is of neither, nobody takes it for one.
+                row[0] = 0.0
+                row[1:] = memoryview(bytes(8 * (len(row) - 1))).cast("d")
+                row[0] = float(bins.fingerprint)
+            self._watched[name] = _Watched(bins, row)
+
+    def count(self, name: str, bins: Bins | None, outcomes: Iterable[_Outcome]) -> None:
+        """Count answers of the model `name`; none of one that is no longer served."""
+        watched = self._watched.get(name)
+        if watched is None or watched.bins is not bins:
+            return
+        row, size = watched.row, bins.size
+        for outcome in outcomes:
+            bins.add(row, 1, outcome.labels[0], outcome.score, outcome.tokens, outcome.unknown)
+        if row[1] - row[1 + size] >= self._texts:
+            row[1 + 2 * size :] = row[1 + size : 1 + 2 * size]
+            row[1 + size : 1 + 2 * size] = row[1 : 1 + size]
+
+
+def drift_metrics(found: Sequence[Numbers], models: Iterable[tuple[str, Bins | None]]) -> "Iterator[Metric]":
+    """Yield what is told of the answers of models.
+
+    Args:
+        found: the numbers of all workers.
+        models: each by name, with its bins.
+    """
+    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+    told: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
+    for family in metrics.DRIFT_FAMILIES:
+        kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
+        told[family.name] = kind(family.name, family.about, labels=family.labels)
+    for name, bins in models:
+        if bins is not None:
+            for family, labels, value in _told(bins, *_counted(found, name, bins)):
+                told[family.name].add_metric((name, *labels), value)
+    yield from told.values()
+
+
+def _counted(found: Sequence[Numbers], name: str, bins: Bins) -> tuple[Tally, Tally]:
+    """Return the answers of all workers: all of them, and the latest."""
+    every, latest, size = [0.0] * bins.size, [0.0] * bins.size, bins.size
+    for numbers in found:
+        row = numbers.get((_ROW, name, str(size)))
+        # A worker that has not yet taken up this model counts in other bins.
+        if row and row[0] == bins.fingerprint:
+            for i in range(size):
+                every[i] += row[1 + i]
+                # Another process may just be beginning a window.
+                latest[i] += max(0.0, row[1 + i] - row[1 + 2 * size + i])
+    return bins.tally(every), bins.tally(latest)
+
+
+def _told(bins: Bins, every: Tally, latest: Tally) -> Iterator[tuple[metrics.Family, tuple[str, ...], float]]:
+    held_out, names, unknown = bins.held_out, bins.names(), unknown_tokens(bins.held_out, latest)
+    yield metrics.WINDOW, (), latest.texts
+    for kind, before, now in compared(held_out, every):
+        for bin_name, rows, texts in zip(names[kind], before, now, strict=True):
+            yield metrics.HELD_OUT_ROWS, (kind, bin_name), rows
+            yield metrics.DRIFT_TEXTS, (kind, bin_name), texts
+    for kind, before, now in compared(held_out, latest):
+        if latest.texts:
+            yield metrics.DISTANCE, (kind,), psi(before, now)
+            yield metrics.BY_CHANCE, (kind,), chance(before, latest.texts)
+    if unknown is not None:
+        yield metrics.UNKNOWN, (), every.unknown.unknown
+        yield metrics.UNKNOWN_EXPECTED, (), unknown.before
+        if latest.texts:
+            yield metrics.UNKNOWN_SHARE, (), unknown.now
+            yield metrics.UNKNOWN_BY_CHANCE, (), unknown.by_chance

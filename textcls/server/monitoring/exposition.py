@@ -1,0 +1,88 @@
+"""All that is counted, in Prometheus's text form."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textcls.drift.tally import Bins
+from textcls.server.monitoring import metrics
+from textcls.server.monitoring.drift import drift_metrics
+from textcls.server.monitoring.metrics import Counts, Numbers, generation_of, read_all
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+
+class ShownModel(NamedTuple):
+    """A model as metrics tell of it: name, version, SHA-256, and the bins in which its answers are counted, if any."""
+
+    name: str
+    version: str
+    sha256: str
+    bins: Bins | None = None
+
+
+def exposition(folder: Path | None, own: Counts | None, served: Sequence[ShownModel]) -> bytes:
+    """Return all metrics in Prometheus's text form.
+
+    Args:
+        folder: that the workers share; None if there is none.
+        own: the numbers of this worker, if it is alone.
+        served: the models.
+    """
+    return text(*read_all(folder, own), served)
+
+
+def text(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]) -> bytes:
+    """Return the numbers of workers, of which the first so many live, in Prometheus's text form."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    class Collector:
+        def collect(self) -> "Iterator[Metric]":
+            yield from _metrics(found, living, served)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Collector())
+    return generate_latest(registry)
+
+
+def _metrics(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]) -> "Iterator[Metric]":
+    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+    for family in metrics.FAMILIES:
+        # A gauge of a worker that died says nothing any more.
+        total = _total(found[:living] if family.gauge else found, family.name)
+        metric: Any
+        if family.bounds:
+            metric = HistogramMetricFamily(family.name, family.about, labels=family.labels)
+            for labels, numbers in total.items():
+                names = [*map(str, family.bounds), "+Inf"]
+                metric.add_metric(labels, list(zip(names, accumulate(numbers[:-1]), strict=True)), numbers[-1])
+        else:
+            kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
+            metric = kind(family.name, family.about, labels=family.labels)
+            for labels, numbers in total.items():
+                metric.add_metric(labels, numbers[0])
+        yield metric
+    yield GaugeMetricFamily("textcls_workers", "Workers alive.", value=living)
+    least = min(map(generation_of, found[:living]), default=0)
+    yield GaugeMetricFamily(metrics.GENERATION.name, metrics.GENERATION.about, value=least)
+    info = GaugeMetricFamily(
+        "textcls_model_info", "The models served: always 1.", labels=("model", "version", "sha256")
+    )
+    for model in served:
+        info.add_metric((model.name, model.version, model.sha256), 1)
+    yield info
+    yield from drift_metrics(found, [(model.name, model.bins) for model in served])
+
+
+def _total(found: Sequence[Numbers], name: str) -> Numbers:
+    total: Numbers = defaultdict(list)
+    for numbers in found:
+        for (family, *labels), values in numbers.items():
+            if family == name:
+                before = total[tuple(labels)]
+                total[tuple(labels)] = [a + b for a, b in zip(before, values, strict=True)] if before else values
+    return total
