@@ -2,7 +2,7 @@
 # make test   lint, types, tests
 # make clients  what the tests of the page, of the wire formats and of stores need and skip without: a driver for
 #   Chromium, onnxruntime for JavaScript, clients that others wrote, a server that speaks as S3 does; needs npm, downloads 300 MB
-# make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton (286 MB)
+# make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton, the newest and the oldest (600 MB)
 # make deploy  the Dockerfile through its linter, the manifests through the schemas of Kubernetes, the alerts through
 #   promtool, what the image installs through a database of known vulnerabilities
 # make lock  deploy/locks anew, after constraints.txt or the dependencies have changed; make sbom  dist/textcls.cdx.json,
@@ -21,8 +21,10 @@
 
 PYTHON ?= python3
 TORCH_INDEX ?=
-# Not among the constraints: a CUDA build of PyTorch wants a Triton of its own (2.13 that of 3.7.1, whose kernels spill).
+# The newest and the oldest that pyproject.toml allows. Not among the constraints: a CUDA build of PyTorch wants a Triton
+# of its own (2.13 that of 3.7.1). With 3.5.0 the backward of tiles spills 120 bytes at K = 128.
 TRITON := 3.9.0
+TRITON_OLDEST := 3.6.0
 VENV := .venv
 TOOLS := .venv-deploy
 DOCS := .venv-docs
@@ -54,7 +56,9 @@ release: $(VENV)/.dev
 
 kernels: $(VENV)/.dev
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check triton==$(TRITON)
-	$(VENV)/bin/python -m pytest -q -n 2 tests/kernels
+	test -d build/triton-$(TRITON_OLDEST) || $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --no-deps --target build/triton-$(TRITON_OLDEST) triton==$(TRITON_OLDEST)
+	TEXTCLS_TRITONS=build/triton-$(TRITON_OLDEST) $(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
 MODEL ?= tests/golden/model_v1.onnx
 TEXTS ?= textcls/demo/support_tickets.csv

@@ -1,266 +1,541 @@
-# mypy: disable-error-code="import-not-found, import-untyped"
-"""Checks, times and tabulates metric attention against what PyTorch offers. Needs a CUDA GPU.
+# mypy: disable-error-code="import-not-found, import-untyped, no-untyped-call"
+# ruff: noqa: T201
+"""Checks, times and tabulates metric attention against what PyTorch offers at its best. Needs a CUDA GPU, or `--dry`.
 
-    python kernels/benchmarks/bench_metric_attention.py --output table.md
+    PYTHONPATH=kernels python kernels/benchmarks/bench_metric_attention.py --output table.md
+    PYTHONPATH=kernels python kernels/benchmarks/bench_metric_attention.py --dry        no GPU: all of it, without times
 
-Every competitor computes the same function, checked in float64 before it is timed:
+First the tests of the kernels run, and nothing is timed unless they pass. Then, for each case, every competitor
+computes the same function; its values, dp and dM on several texts are held against float64, then it is timed:
 
-    triton          the fused kernels
-    sdpa-flash      scaled_dot_product_attention with q = p M, k = v = p, on each backend that takes the shape:
-    sdpa-efficient  the products with M, and their gradients, are part of the time
-    sdpa-cudnn
-    flex            FlexAttention, compiled; the ragged batch with a block mask by text
-    compiled        the plain PyTorch twin under torch.compile
+    kernels          the fused kernels; a packed batch's texts are prepared beforehand (`packed_texts`)
+    sdpa-flash       q = p M and scaled_dot_product_attention(q, p, p), compiled as one function by torch.compile,
+    sdpa-cudnn       on each backend that takes the shape
+    sdpa-efficient
+    flex             FlexAttention with the projection, compiled as one function; packed texts by a block mask
+    varlen           torch.nn.attention.varlen on packed texts, with the projection, compiled as one function
+    twin             the plain PyTorch twin, compiled
 
-The ragged case (256 texts of 5 to 512 positions, 40 in the mean) runs packed through the kernels and FlexAttention,
-and padded through the others, which have no other way.
+Ragged texts run packed through the kernels, flex and varlen, and padded through the others, which have no other way.
+Seed attention, which training uses, has the compiled twin as its competitor.
 
-Columns: milliseconds (median), peak memory above the inputs, and the share of the card's limits that the least
-possible traffic (every tensor once) and the products of the plain algorithm would reach in that time.
+A cell of times is the median of the repeats and, in brackets, the least and the greatest, in microseconds: replayed
+as a CUDA graph, which is what the GPU needs, and eager, launches from Python included. Inputs stay in the cache from
+run to run, for everyone. TFLOP/s count the products of the plain algorithm, alike for all: 2 of each pair of positions
+forward, 5 backward, and the projection, 1 and 2; ratios are a competitor's time over that of the kernels, by graph
+where there is one. A competitor that fails is a row that says so. Each row is on disk before the next is measured.
 """
 
 import argparse
 import datetime
 import math
+import os
+import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import torch
-import triton
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from textcls_kernels import metric_attention
+from textcls_kernels import PackedTexts, metric_attention, packed_texts, seed_metric_attention
 from textcls_kernels.packing import full_metric, symmetric
 from textcls_kernels.testing import make_inputs
 
-SHAPES = ((256, 4, 128, 32), (64, 8, 512, 64), (8, 16, 4096, 64))
-RAGGED = (256, 4, 512, 32)  # texts, heads, longest, width
+ROOT = Path(__file__).parents[2]
+TESTS = ("tests/kernels/test_short.py", "tests/kernels/test_kernels.py")
+DRY_TESTS = ("tests/kernels/test_short.py::test_a_step_of_short_texts_is_three_launches",)
 BACKENDS = {
     "sdpa-flash": SDPBackend.FLASH_ATTENTION,
-    "sdpa-efficient": SDPBackend.EFFICIENT_ATTENTION,
     "sdpa-cudnn": SDPBackend.CUDNN_ATTENTION,
+    "sdpa-efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
-BYTES_A_SECOND, OPERATIONS_A_SECOND = 4.8e12, 989e12  # H200 data sheet: HBM3e, dense 16-bit products
-Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+PHASES = ("forward", "backward", "both")
+# Relative errors beyond which a competitor computes something else: of t and dp, and of dM, which all but the kernels
+# make from a rounded t.
+LIMITS = {torch.float32: (5e-3, 5e-2), torch.float16: (1e-2, 5e-2), torch.bfloat16: (3e-2, 2e-1)}
+Function = Callable[..., torch.Tensor]
+Tensors = tuple[torch.Tensor, ...]
+
+
+class Shape(NamedTuple):
+    """What is measured: texts, heads, positions, width; ragged lengths of a mean, or seeds, where they are given."""
+
+    texts: int
+    heads: int
+    positions: int
+    width: int
+    dtype: torch.dtype
+    mean: int = 0
+    seeds: int = 0
+
+    @property
+    def name(self) -> str:
+        """The first cell of a row."""
+        kind = f"ragged, mean {self.mean}, " if self.mean else f"{self.seeds} seeds, " if self.seeds else ""
+        sizes = f"{self.texts}x{self.heads}x{self.positions}x{self.width}"
+        return f"{kind}{sizes} {str(self.dtype).removeprefix('torch.')}"
+
+
+HALF, FULL = torch.bfloat16, torch.float32
+SHAPES = (
+    Shape(256, 4, 128, 32, HALF),
+    Shape(256, 4, 512, 32, HALF, mean=40),
+    Shape(256, 4, 128, 64, HALF),
+    Shape(256, 4, 128, 32, HALF, seeds=1),
+    Shape(1024, 4, 40, 32, HALF),
+    Shape(64, 8, 512, 64, HALF),
+    Shape(256, 4, 64, 128, HALF),
+    Shape(256, 4, 128, 32, FULL),
+    Shape(256, 4, 128, 32, FULL, seeds=1),
+    Shape(8, 16, 4096, 64, HALF),
+    Shape(16, 8, 512, 128, HALF),
+    Shape(64, 8, 512, 64, FULL),
+)
+DRY_SHAPES = (
+    Shape(3, 2, 10, 16, torch.float16),
+    Shape(4, 2, 20, 16, FULL, mean=8),
+    Shape(3, 2, 10, 16, FULL, seeds=1),
+)
 
 
 class Case(NamedTuple):
-    """One shape: the padded p, its metric, lengths where ragged, and the packed p with its cumulative lengths."""
+    """A shape's inputs: what is differentiated, padded and packed, and where its texts lie."""
 
-    name: str
-    p_BHNK: torch.Tensor
-    metric_HL: torch.Tensor
-    lengths: torch.Tensor | None
-    p_THK: torch.Tensor | None
-    cu_lengths: torch.Tensor | None
-
-    @property
-    def pairs(self) -> int:
-        """Pairs of positions that attend to each other, over all heads."""
-        texts, heads, positions, _ = self.p_BHNK.shape
-        squares = texts * positions**2 if self.lengths is None else int((self.lengths.long() ** 2).sum())
-        return heads * squares
+    shape: Shape
+    padded: Tensors
+    packed: Tensors | None
+    lengths: list[int]
+    texts: PackedTexts | None
 
     @property
-    def numbers(self) -> int:
-        """Numbers in p that are not padding."""
-        return self.p_BHNK.numel() if self.p_THK is None else self.p_THK.numel()
+    def device(self) -> torch.device:
+        """Where it lies."""
+        return self.padded[0].device
+
+    def operations(self, phase: str) -> float:
+        """Operations of the plain algorithm."""
+        heads, width = self.shape.heads, self.shape.width
+        queries = [self.shape.seeds or length for length in self.lengths]
+        pairs = heads * sum(query * length for query, length in zip(queries, self.lengths, strict=True))
+        rows = heads * (self.shape.seeds or sum(self.lengths))
+        forward, backward = (2 * width * (a * pairs + b * width * rows) for a, b in ((2, 1), (5, 2)))
+        return {"forward": forward, "backward": backward, "both": forward + backward}[phase]
 
 
 class Competitor(NamedTuple):
-    """A way to compute a case: a function of p and the metric, and whether its p is the packed one."""
+    """A way to compute a case; whether its inputs are the packed ones; a context to call it in."""
 
     name: str
     function: Function
-    packed: bool
+    packed: bool = False
+    context: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
-def ragged_lengths(texts: int, longest: int, mean: float) -> torch.Tensor:
-    """Lengths from 5 to `longest`, exponential above 5, with the mean asked for."""
+class Timing(NamedTuple):
+    """Repeats of one measurement, in microseconds."""
+
+    repeats: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return statistics.median(self.repeats)
+
+    def __str__(self) -> str:
+        return f"{self.median:.1f} [{min(self.repeats):.1f}, {max(self.repeats):.1f}]"
+
+
+def make_case(shape: Shape, device: str) -> Case:
+    """Draw the inputs of a shape."""
+    sizes = (shape.texts, shape.heads, shape.positions, shape.width)
+    p, metric = make_inputs(sizes, shape.dtype, scale=0.5, spread=0.05, device=device)
+    # As training has it: the projection is [B, N, H, K], read as [B, H, N, K].
+    p = p.transpose(1, 2).contiguous().transpose(1, 2)
+    if shape.seeds:
+        seeds = torch.randn(shape.heads, shape.seeds, shape.width, generator=torch.Generator().manual_seed(2))
+        return Case(shape, (seeds.to(p), p, metric), None, [shape.positions] * shape.texts, None)
+    if not shape.mean:
+        return Case(shape, (p, metric), None, [shape.positions] * shape.texts, None)
+    lengths = ragged_lengths(shape)
+    packed = torch.cat([p[text, :, :length].transpose(0, 1) for text, length in enumerate(lengths)]).contiguous()
+    ends = torch.tensor([0, *lengths], device=device).cumsum(0)
+    return Case(shape, (p, metric), (packed, metric), lengths, packed_texts(ends, packed.shape[0]))
+
+
+def ragged_lengths(shape: Shape) -> list[int]:
+    """Lengths from 5 to the longest, exponential above 5, with about the mean asked for."""
     generator = torch.Generator().manual_seed(0)
-    drawn = 5 - (mean - 5) * torch.rand(texts, generator=generator).clamp_min(1e-6).log()
-    return drawn.round().long().clamp(5, longest)
+    drawn = 5 - (shape.mean - 5) * torch.rand(shape.texts, generator=generator).clamp_min(1e-6).log()
+    numbers: list[int] = drawn.round().long().clamp(5, shape.positions).tolist()
+    return numbers
 
 
-def make_case(shape: tuple[int, int, int, int], dtype: torch.dtype, lengths: torch.Tensor | None) -> Case:
-    """Draw the inputs of a shape on the GPU."""
-    p, metric = make_inputs(shape, dtype, spread=0.05, device="cuda")
-    if lengths is None:
-        return Case(str(shape), p, metric, None, None, None)
-    packed = torch.cat([p[text, :, :number].transpose(0, 1) for text, number in enumerate(lengths.tolist())])
-    ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
-    return Case(f"ragged {shape}", p, metric, lengths.cuda(), packed.contiguous(), ends.cuda())
-
-
-def competitors(case: Case) -> list[Competitor]:
-    """List the ways to compute a case, the kernels first."""
-    lengths, cu, positions = case.lengths, case.cu_lengths, case.p_BHNK.shape[2]
+def competitors(case: Case, compiler: str) -> Iterator[Competitor]:
+    """The ways to compute a case, the kernels first. They are built when they are asked for."""
+    compiled = partial(torch.compile, backend=compiler, dynamic=False)
+    if case.shape.seeds:
+        yield Competitor("kernels", lambda s, p, m: seed_metric_attention(s, p, m, impl="triton")[0])
+        yield Competitor("twin", compiled(lambda s, p, m: seed_metric_attention(s, p, m, impl="reference")[0]))
+        return
+    texts, lengths = case.texts, None
+    if texts is not None:
+        lengths = texts.cu_lengths.diff()
+    yield Competitor("kernels", partial(metric_attention, cu_lengths=texts, impl="triton"), texts is not None)
     mask = None
     if lengths is not None:
-        mask = (torch.arange(positions, device="cuda") < lengths[:, None])[:, None, None]
+        positions = torch.arange(case.shape.positions, device=case.device)
+        mask = (positions < lengths[:, None])[:, None, None]
 
-    def sdpa(backend: SDPBackend) -> Function:
-        def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-            with sdpa_kernel(backend):
-                return scaled_dot_product_attention(p @ symmetric(full_metric(metric)), p, p, attn_mask=mask)
+    def sdpa(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
+        return scaled_dot_product_attention(p @ symmetric(full_metric(metric)), p, p, attn_mask=mask)
 
-        return run
-
-    def twin(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-        return metric_attention(p, metric, lengths=lengths, impl="reference")
-
-    def kernels(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-        return metric_attention(p, metric, cu_lengths=cu, impl="triton")
-
-    return [
-        Competitor("triton", kernels, cu is not None),
-        *(Competitor(name, sdpa(backend), False) for name, backend in BACKENDS.items()),
-        Competitor("flex", flex(case), cu is not None),
-        Competitor("compiled", torch.compile(twin), False),
-    ]
+    for name, backend in BACKENDS.items():
+        yield Competitor(name, compiled(sdpa), context=partial(sdpa_kernel, backend))
+    yield Competitor("flex", compiled(flex(case)), texts is not None)
+    if texts is not None:
+        yield Competitor("varlen", compiled(varlen(case, texts)), True)
+    yield Competitor("twin", compiled(partial(metric_attention, lengths=lengths, impl="reference")))
 
 
 def flex(case: Case) -> Function:
     """FlexAttention over whole texts, or over packed ones with a block mask by text."""
-    block_mask = None
-    if case.p_THK is not None and case.cu_lengths is not None:
-        total = case.p_THK.shape[0]
-        text_T = torch.searchsorted(case.cu_lengths[1:], torch.arange(total, device="cuda"), right=True)
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-        def same_text(_b: torch.Tensor, _h: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
-            return text_T[c] == text_T[d]
+    def attend(p: torch.Tensor, metric: torch.Tensor, mask: BlockMask | None = None) -> torch.Tensor:
+        out = flex_attention(p @ symmetric(full_metric(metric)), p, p, block_mask=mask)
+        assert isinstance(out, torch.Tensor)
+        return out
 
-        block_mask = create_block_mask(same_text, None, None, total, total, device="cuda")
-    compiled = torch.compile(flex_attention)
+    if case.texts is None:
+        return attend
+    total, cu = case.texts.rows, case.texts.cu_lengths
+    text_T = torch.searchsorted(cu[1:], torch.arange(total, device=case.device, dtype=cu.dtype), right=True)
+
+    def same_text(_b: torch.Tensor, _h: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        return text_T[c] == text_T[d]
+
+    mask = create_block_mask(same_text, None, None, total, total, device=case.device.type)
+    return lambda p, metric: attend(p.transpose(0, 1)[None], metric, mask)[0].transpose(0, 1)
+
+
+def varlen(case: Case, texts: PackedTexts) -> Function:
+    """PyTorch's attention over packed texts."""
 
     def run(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:
-        p_BHNK = p if p.dim() == 4 else p.transpose(0, 1)[None]
-        out = compiled(p_BHNK @ symmetric(full_metric(metric)), p_BHNK, p_BHNK, block_mask=block_mask)
-        return out if p.dim() == 4 else out[0].transpose(0, 1)
+        from torch.nn.attention.varlen import varlen_attn
+
+        q = torch.einsum("thk,hkl->thl", p, symmetric(full_metric(metric)))
+        longest = max(case.lengths)
+        out = varlen_attn(q, p, p, texts.cu_lengths, texts.cu_lengths, longest, longest)
+        assert isinstance(out, torch.Tensor)
+        return out
 
     return run
 
 
-def check(case: Case, competitor: Competitor, p: torch.Tensor) -> float:
-    """Return the relative error against float64 on the first text; raise where it is not the same function."""
-    number = case.p_BHNK.shape[2] if case.lengths is None else int(case.lengths[0])
-    first = case.p_BHNK[:1, :, :number]
-    exact = metric_attention(first.double(), case.metric_HL.double(), impl="reference")[0]
-    out = competitor.function(p, case.metric_HL)
-    got = out[:number].transpose(0, 1) if competitor.packed else out[0, :, :number]
-    error = float((got.double() - exact).norm() / exact.norm())
-    if not error < 0.02:
-        raise ValueError(f"{competitor.name} computes something else on {case.name}: relative error {error:.2g}")
-    return error
+def check(case: Case, competitor: Competitor, leaves: Tensors) -> dict[str, float]:
+    """Relative errors of t, dp and dM against float64, for a gradient that comes from several texts alone."""
+    chosen = sorted({0, case.shape.texts // 3, case.shape.texts - 1, case.lengths.index(max(case.lengths))})
+    with competitor.context():
+        out = competitor.function(*leaves)
+    generator = torch.Generator().manual_seed(1)
+    upstream = torch.zeros_like(out)
+    exact_out, exact_p, got_out, got_p = [], [], [], []
+    exact_metric = torch.zeros_like(leaves[-1], dtype=torch.float64)
+    starts = [0, *torch.tensor(case.lengths).cumsum(0).tolist()]
+    places: list[tuple[int | slice, ...]] = []
+    for text in chosen:
+        place: tuple[int | slice, ...] = (text, slice(None), slice(0, case.lengths[text]))
+        if case.shape.seeds:
+            place = (text,)
+        elif competitor.packed:
+            place = (slice(starts[text], starts[text + 1]),)
+        drawn = torch.randn(out[place].shape, generator=generator, dtype=torch.float64)
+        upstream[place] = drawn.to(upstream)
+        places.append(place)
+    gradients = torch.autograd.grad(out, leaves, upstream)
+    for text, place in zip(chosen, places, strict=True):
+        t, dp, dmetric = exact_text(case, text, upstream[place], competitor.packed)
+        exact_out.append(t)
+        exact_p.append(dp)
+        exact_metric += dmetric
+        got_out.append(out[place].detach().transpose(0, 1) if competitor.packed else out[place].detach())
+        of_p = gradients[-2]
+        if competitor.packed:
+            got_p.append(of_p[place].transpose(0, 1))
+        else:
+            got_p.append(of_p[text, :, : case.lengths[text]])
+    pairs: dict[str, tuple[list[torch.Tensor], list[torch.Tensor]]] = {
+        "t": (got_out, exact_out),
+        "dp": (got_p, exact_p),
+        "dM": ([gradients[-1]], [exact_metric]),
+    }
+    return {name: relative(*pair) for name, pair in pairs.items()}
 
 
-def measure(function: Function, p: torch.Tensor, metric: torch.Tensor) -> dict[str, float]:
-    """Return milliseconds forward, backward and both, and the peak of both in MiB above what was allocated."""
-    p, metric = p.detach().requires_grad_(), metric.detach().requires_grad_()
-    out = function(p, metric)
+def exact_text(case: Case, text: int, upstream: torch.Tensor, packed: bool) -> Tensors:
+    """(t, dp, dM) of one text in float64, from the twin."""
+    *seeds, p, metric = (leaf.detach().double() for leaf in case.padded)
+    own = p[text : text + 1, :, : case.lengths[text]].clone().requires_grad_()
+    metric.requires_grad_()
+    if seeds:
+        t = seed_metric_attention(seeds[0], own, metric, impl="reference")[0]
+    else:
+        t = metric_attention(own, metric, impl="reference")
+    of_t = upstream.double().transpose(0, 1)[None] if packed else upstream.double()[None]
+    dp, dmetric = torch.autograd.grad(t, (own, metric), of_t)
+    return t[0].detach(), dp[0], dmetric
+
+
+def relative(got: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
+    """Norm of the difference over the norm."""
+    gap = sum(float((a.double() - b).square().sum()) for a, b in zip(got, exact, strict=True))
+    return math.sqrt(gap / max(sum(float(b.square().sum()) for b in exact), 1e-300))
+
+
+def wrong(errors: dict[str, float], dtype: torch.dtype) -> list[str]:
+    """Names of the tensors that are beyond their limits; NaN is."""
+    near, of_metric = LIMITS[dtype]
+    return [name for name, error in errors.items() if not error <= (of_metric if name == "dM" else near)]
+
+
+def phases(competitor: Competitor, leaves: Tensors) -> dict[str, Callable[[], object]]:
+    """What is timed: forward without a graph of gradients, backward alone, and both."""
+    with competitor.context():
+        out = competitor.function(*leaves)
     upstream = torch.randn_like(out)
 
-    def forward() -> None:
-        with torch.no_grad():
-            function(p, metric)
+    def forward() -> object:
+        with torch.no_grad(), competitor.context():
+            return competitor.function(*leaves)
 
-    def backward() -> None:
-        torch.autograd.grad(out, (p, metric), upstream, retain_graph=True)
+    def backward() -> object:
+        return torch.autograd.grad(out, leaves, upstream, retain_graph=True)
 
-    def both() -> None:
-        torch.autograd.grad(function(p, metric), (p, metric), upstream)
+    def both() -> object:
+        with competitor.context():
+            return torch.autograd.grad(competitor.function(*leaves), leaves, upstream)
 
-    both()
+    return {"forward": forward, "backward": backward, "both": both}
+
+
+def time_calls(call: Callable[[], object], repeats: int, seconds: float = 0.05) -> Timing:
+    """Microseconds a call, from the GPU's clock around enough calls to fill `seconds`, `repeats` times."""
+
+    def run(number: int) -> float:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(number):
+            call()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) * 1000 / number
+
+    run(3)
+    number = max(5, min(2000, int(seconds * 1e6 / max(run(5), 1e-3))))
+    return Timing(tuple(run(number) for _ in range(repeats)))
+
+
+def by_graph(call: Callable[[], object], repeats: int) -> Timing:
+    """The same, replayed as a CUDA graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        call()
+    return time_calls(graph.replay, repeats)
+
+
+def reason(error: BaseException) -> str:
+    """A failure in the words of a cell."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}".replace("|", "/")[:90]
+
+
+class Measured(NamedTuple):
+    """A competitor on a case: errors, times by phase, by graph and eager, and the peak of memory; or why not."""
+
+    errors: dict[str, float]
+    graph: dict[str, Timing]
+    eager: dict[str, Timing]
+    peak: float
+    failure: str = ""
+
+    def best(self, phase: str) -> float:
+        """Microseconds by graph, else eager; NaN where there is neither."""
+        timing = self.graph.get(phase) or self.eager.get(phase)
+        return timing.median if timing else math.nan
+
+
+def measure(case: Case, competitor: Competitor, repeats: int, dry: bool) -> Measured:
+    """Check, then time. A graph that cannot be captured leaves its cell empty."""
+    inputs = case.packed if competitor.packed and case.packed is not None else case.padded
+    leaves = tuple(tensor.detach().requires_grad_() for tensor in inputs)
+    errors = check(case, competitor, leaves)
+    beyond = wrong(errors, case.shape.dtype)
+    if beyond or dry:
+        return Measured(errors, {}, {}, math.nan, f"computes something else: {', '.join(beyond)}" if beyond else "")
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    both()
+    calls = phases(competitor, leaves)
+    calls["both"]()
     torch.cuda.synchronize()
     peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-    times = {
-        run.__name__: float(triton.testing.do_bench(run, return_mode="median")) for run in (forward, backward, both)
-    }
-    return times | {"peak": peak}
-
-
-def limits(case: Case, milliseconds: float) -> tuple[float, float]:
-    """Shares of the card's bandwidth and product rate in that time, forward + backward, by the least possible work."""
-    width = case.p_BHNK.shape[-1]
-    # p, t out; dt, p, t in and dp out. Forward: 2 products of 2 K operations a pair; backward: 5.
-    bytes_moved = 6 * case.numbers * case.p_BHNK.element_size()
-    operations = 7 * 2 * width * case.pairs
-    seconds = milliseconds / 1000
-    return bytes_moved / seconds / BYTES_A_SECOND, operations / seconds / OPERATIONS_A_SECOND
-
-
-def rows_of(case: Case) -> list[str]:
-    """Measure every competitor on a case; a line of the table each, refusals included."""
-    rows, fastest_other, own = [], math.inf, math.nan
-    for competitor in competitors(case):
-        p = case.p_THK if competitor.packed and case.p_THK is not None else case.p_BHNK
+    eager = {name: time_calls(call, repeats) for name, call in calls.items()}
+    graph = {}
+    for name in PHASES:
         try:
-            error = check(case, competitor, p)
-            took = measure(competitor.function, p, case.metric_HL)
-        except (RuntimeError, torch.OutOfMemoryError) as refusal:
-            reason = str(refusal).strip().splitlines()[0][:60]
-            rows.append(f"| {case.name} | {competitor.name} | refused: {reason} | | | | | | |")
-            continue
-        if competitor.name == "triton":
-            own = took["both"]
-        else:
-            fastest_other = min(fastest_other, took["both"])
-        bandwidth, products = limits(case, took["both"])
-        rows.append(
-            f"| {case.name} | {competitor.name} | {took['forward']:.3f} | {took['backward']:.3f} | {took['both']:.3f} "
-            f"| {took['peak']:.0f} | {bandwidth:.0%} | {products:.0%} | {error:.1e} |"
-        )
-    rows.append(f"| {case.name} | **fastest other / triton** | | | {fastest_other / own:.2f}x | | | | |")
-    return rows
+            graph[name] = by_graph(phases(competitor, leaves)[name], repeats)
+        except Exception as error:  # whatever it is, eager times stand
+            print(f"no graph of {competitor.name}, {name}: {reason(error)}", file=sys.stderr)
+            torch.cuda.synchronize()
+    return Measured(errors, graph, eager, peak)
 
 
-def heading(dtype: torch.dtype) -> list[str]:
-    """What a table needs to be believed: device, versions, commit, date."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
-    )
-    return [
-        f"{torch.cuda.get_device_name()}, {str(dtype).removeprefix('torch.')}, torch {torch.__version__}, "
-        f"triton {triton.__version__}, CUDA {torch.version.cuda}, commit {commit.stdout.strip() or 'unknown'}, "
-        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
-        "",
-        "| shape | by | forward ms | backward ms | both ms | peak MiB | of bandwidth | of products | error |",
-        "|---|---|---|---|---|---|---|---|---|",
+def attempt(case: Case, competitor: Competitor, repeats: int, dry: bool) -> Measured:
+    """Measure; a failure is a result too."""
+    try:
+        return measure(case, competitor, repeats, dry)
+    except Exception as error:  # one competitor does not end the run
+        return Measured({}, {}, {}, math.nan, reason(error))
+
+
+COLUMNS = [
+    *("case", "by", "error t", "error dp", "error dM"),
+    *(f"{phase} us, {how}" for phase in PHASES for how in ("graph", "eager")),
+    *(f"{phase} ratio" for phase in PHASES),
+    *("TFLOP/s forward", "TFLOP/s backward", "peak MiB", "note"),
+]
+
+
+def row(case: Case, name: str, result: Measured, own: Measured | None) -> str:
+    """A line of the table."""
+    cells = [
+        case.shape.name,
+        name,
+        *(f"{result.errors[e]:.1e}" if e in result.errors else "" for e in ("t", "dp", "dM")),
     ]
+    for phase in PHASES:
+        cells += [str(timings.get(phase, "")) for timings in (result.graph, result.eager)]
+    ratios = [result.best(phase) / own.best(phase) if own else math.nan for phase in PHASES]
+    speeds = [case.operations(phase) / result.best(phase) / 1e6 for phase in ("forward", "backward")]
+    cells += [f"{number:.2f}" if number == number else "" for number in ratios]  # NaN is a blank
+    cells += [f"{number:.1f}" if number == number else "" for number in speeds]
+    cells += [f"{result.peak:.0f}" if result.peak == result.peak else "", result.failure]
+    return f"| {' | '.join(cells)} |"
+
+
+def ceilings(repeats: int) -> list[str]:
+    """What this machine reaches now: products of 8192 x 8192 matrices, and a copy of 1 GiB read and written."""
+    lines = []
+    for dtype, tf32 in ((torch.bfloat16, False), (torch.float16, False), (FULL, False), (FULL, True)):
+        a, b = (torch.randn(8192, 8192, device="cuda", dtype=dtype) for _ in range(2))
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        took = time_calls(lambda a=a, b=b: a @ b, repeats)  # type: ignore[misc]
+        name = f"{str(dtype).removeprefix('torch.')}{' as TF32' if tf32 else ''}"
+        lines.append(f"- products, {name}: {2 * 8192**3 / took.median / 1e6:.0f} TFLOP/s")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    source = torch.empty(2**28, device="cuda")
+    target = torch.empty_like(source)
+    took = time_calls(lambda: target.copy_(source), repeats)
+    lines.append(f"- copy: {2 * 2**30 / took.median / 1e6:.2f} TB/s, read and written")
+    took = time_calls(lambda: target[:1].copy_(source[:1]), repeats)
+    lines.append(f"- the smallest launch, eager: {took.median:.1f} us")
+    return lines
+
+
+def heading(dry: bool, gate: str) -> list[str]:
+    """What a table needs to be believed."""
+    import triton
+
+    device = "no GPU: a dry run, nothing is timed" if dry else torch.cuda.get_device_name()
+    return [
+        f"# Metric attention: {device}",
+        "",
+        f"torch {torch.__version__}, triton {triton.__version__}, CUDA {torch.version.cuda}, "
+        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC; tests of the kernels: {gate}",
+        "",
+    ]
+
+
+def run_gate(dry: bool) -> str:
+    """Run the tests of the kernels; return pytest's last line, or end the program where they do not pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(DRY_TESTS if dry else TESTS)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"the tests of the kernels do not pass, so nothing is timed:\n{done.stdout}{done.stderr}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+class Report:
+    """Lines on the screen and, where asked, on disk, each as it comes."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.file: TextIO | None = path.open("w", encoding="utf-8") if path else None
+
+    def add(self, *lines: str) -> None:
+        """Write lines and see them to the disk."""
+        for line in lines:
+            print(line, flush=True)
+            if self.file:
+                self.file.write(line + "\n")
+                self.file.flush()
+                os.fsync(self.file.fileno())
+
+
+def run_case(shape: Shape, report: Report, options: argparse.Namespace, deadline: float) -> bool:
+    """Measure every competitor on a case; return whether the kernels computed what they should."""
+    torch.compiler.reset()
+    case = make_case(shape, "cpu" if options.dry else "cuda")
+    own: Measured | None = None
+    for competitor in competitors(case, "aot_eager" if options.dry else "inductor"):
+        if time.monotonic() > deadline:
+            report.add(row(case, competitor.name, Measured({}, {}, {}, math.nan, "left out: the time is up"), own))
+            continue
+        result = attempt(case, competitor, options.repeats, options.dry)
+        if competitor.name == "kernels":
+            own = result
+        report.add(row(case, competitor.name, result, own))
+    return own is None or not own.failure
 
 
 def main() -> None:
     """Measure all cases and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtype", choices=["bfloat16", "float16", "float32"], default="bfloat16")
-    parser.add_argument("--output", type=Path, help="write the table here too")
+    parser.add_argument("--output", type=Path, help="write the table here too, row by row")
+    parser.add_argument("--budget-s", type=float, default=math.inf, help="seconds after which the rest is left out")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each measurement")
+    parser.add_argument("--case", default="", help="only cases whose name holds this")
+    parser.add_argument("--no-gate", action="store_true", help="do not run the tests first; the table says so")
+    parser.add_argument("--dry", action="store_true", help="tiny shapes in Triton's interpreter, checks without times")
     options = parser.parse_args()
-    if not torch.cuda.is_available():
-        parser.error("a CUDA GPU is needed; on this machine there is none")
-    dtype = getattr(torch, options.dtype)
-    table = heading(dtype)
-    cases: list[tuple[tuple[int, int, int, int], torch.Tensor | None]] = [(shape, None) for shape in SHAPES]
-    cases.append((RAGGED, ragged_lengths(RAGGED[0], RAGGED[2], mean=40)))
-    for shape, lengths in cases:
-        torch.compiler.reset()
-        table += rows_of(make_case(shape, dtype, lengths))
-    text = "\n".join(table) + "\n"
-    sys.stdout.write(text)
-    if options.output:
-        options.output.write_text(text)
+    deadline = time.monotonic() + options.budget_s
+    if options.dry:
+        os.environ["TRITON_INTERPRET"] = "1"
+    elif not torch.cuda.is_available():
+        parser.error("a CUDA GPU is needed, and there is none; --dry runs without")
+    gate = "not run (--no-gate)" if options.no_gate else run_gate(options.dry)
+    report = Report(options.output)
+    report.add(*heading(options.dry, gate))
+    if not options.dry:
+        report.add(*ceilings(options.repeats), "")
+    report.add(f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS))
+    shapes = [shape for shape in (DRY_SHAPES if options.dry else SHAPES) if options.case in shape.name]
+    right = [run_case(shape, report, options, deadline) for shape in shapes]
+    if not all(right):
+        raise SystemExit("the kernels failed on a case; see its row")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,28 @@
 """The kernels as custom operators of PyTorch, so that `torch.compile` and `torch.export` pass through them.
 
-    textcls_kernels::metric_attention                 (p, metric, lengths?, cu_lengths?, causal) -> (t, lse)
+    textcls_kernels::metric_attention                 (p, metric, lengths?, table?, counts?, causal) -> (t, lse)
     textcls_kernels::metric_attention_backward        -> (dp, dmetric)
     textcls_kernels::seed_metric_attention            (seeds, p, metric, lengths?, cu_lengths?) -> (pooled, weight)
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
-or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
+or full. Saved for the backward: p, metric and, but for short texts, t and lse (float32); of the seed attention seeds,
+p, metric and weight. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
+from textcls_kernels._shapes import short_block
 from textcls_kernels.packing import full_metric, pack_metric, symmetric
 
 
-def _row_shape(p: torch.Tensor) -> list[int]:
-    """Shape of one number a position and head: [B, H, N], or [H, T] when packed."""
-    return [*p.shape[:3]] if p.dim() == 4 else [p.shape[1], p.shape[0]]
+def _lse_shape(p: torch.Tensor) -> list[int]:
+    """[B, H, N], or [H, T] when packed; [0] where the kernels for short texts leave no trace."""
+    if p.dim() == 3:
+        return [p.shape[1], p.shape[0]]
+    return [0] if short_block(p) else [*p.shape[:3]]
 
 
 def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[list[int], list[int]]:
@@ -34,16 +38,16 @@ def metric_attention(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The attended vectors t in p's shape and type; lse float32 [B, H, N] or [H, T], +inf at positions of no text."""
+    """The attended vectors t in p's shape and type; lse float32, +inf at padding, not written for short texts."""
     from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
 
-    out = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
-    lse = torch.full(_row_shape(p), float("inf"), device=p.device)
+    out, lse = torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
     if p.numel():
-        _launch.forward(p, metric, lengths, cu_lengths, out, lse, causal)
+        _launch.forward(p, metric, lengths, table, counts, out, lse, causal)
     return out, lse
 
 
@@ -52,10 +56,11 @@ def _(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.empty_like(p), torch.empty(_row_shape(p), device=p.device)
+    return torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
 
 
 @torch.library.custom_op("textcls_kernels::metric_attention_backward", mutates_args=())
@@ -64,7 +69,8 @@ def metric_attention_backward(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
     causal: bool = False,
@@ -72,10 +78,10 @@ def metric_attention_backward(
     """Gradients of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
 
-    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    dp = torch.empty_like(p)
     if not p.numel():
         return dp, torch.zeros_like(metric, memory_format=torch.contiguous_format)
-    return dp, _launch.backward(dout, p, metric, lengths, cu_lengths, out, lse, dp, causal)
+    return dp, _launch.backward(dout, p, metric, lengths, table, counts, out, lse, dp, causal)
 
 
 @metric_attention_backward.register_fake
@@ -84,7 +90,8 @@ def _(
     p: torch.Tensor,
     metric: torch.Tensor,
     lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
+    table: torch.Tensor | None,
+    counts: torch.Tensor | None,
     out: torch.Tensor,
     lse: torch.Tensor,
     causal: bool = False,
@@ -94,16 +101,24 @@ def _(
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
     *tensors, ctx.causal = inputs
-    ctx.save_for_backward(*tensors, *output)
+    out, lse = output
+    ctx.save_for_backward(*tensors, out if lse.numel() else lse, lse)  # without lse, t is not read either
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    p, metric, lengths, cu_lengths, out, lse = ctx.saved_tensors
-    dp, dmetric = metric_attention_backward(dout, p, metric, lengths, cu_lengths, out, lse, ctx.causal)
-    return dp, dmetric, None, None, None
+    dp, dmetric = metric_attention_backward(dout, *ctx.saved_tensors, ctx.causal)
+    return dp, dmetric, None, None, None, None
+
+
+def _refuse_second(ctx: Any, *_gradients: torch.Tensor) -> NoReturn:
+    raise RuntimeError(
+        "the kernels of metric attention have first derivatives alone, and a second one was asked for;"
+        " pass impl='reference', which has both"
+    )
 
 
 metric_attention.register_autograd(_gradients, setup_context=_save)
+metric_attention_backward.register_autograd(_refuse_second)
 
 
 @torch.library.custom_op("textcls_kernels::seed_metric_attention", mutates_args=())
@@ -151,7 +166,7 @@ def seed_metric_attention_backward(
     """Gradients of seeds, of p and of the metric, in its own shape."""
     from textcls_kernels import _launch
 
-    dp = torch.empty_like(p) if cu_lengths is None else torch.zeros_like(p)
+    dp = torch.empty_like(p)
     dq_BHSK = torch.zeros(dpooled.shape, device=p.device)
     if p.numel() and dpooled.numel():
         _launch.seed_backward(dpooled, dweight, seeds, p, metric, lengths, cu_lengths, weight, dp, dq_BHSK)
@@ -194,3 +209,4 @@ def _seed_gradients(ctx: Any, dpooled: torch.Tensor, dweight: torch.Tensor) -> t
 
 
 seed_metric_attention.register_autograd(_seed_gradients, setup_context=_seed_save)
+seed_metric_attention_backward.register_autograd(_refuse_second)

@@ -16,8 +16,13 @@ that it is to get without atomics, in a fixed order: the same bits on every run.
     S' = exp(r_ij - lse_j)             what j gives to i, transposed
     D = dt_i p_j^T     D' = p_i dt_j^T     delta = rowsum(dt * t)
     R = S (D - delta_i) + S' (D' - delta_j)
-    G_i += scale R p_j      V_i += S' dt_j
+    G_i += scale R p_j      V_i += S' dt_j      e_i += rowsum(S (D - delta_i))   then G_i -= 2 scale e_i t_i
     dp_i = G_i M + V_i      dM = 1/2 sum_i p_i^T G_i, then its symmetric part
+
+delta has the rounding of t, which in 16 bits is larger than all of R where a softmax is near one-hot. What it is off
+by, e, is known only when the pass is over: R lacked -S e_i - S' e_j. In dM = 1/2 sum_i p_i^T G_i, of which the
+symmetric part counts, both terms come to -sum_i e_i p_i^T t_i / 2: what -2 e_i t_i in G_i makes up for, without a
+second pass. In dp that makes up for the term of i and, where the softmax is near one-hot, for that of j.
 
 CAUSAL: i sees j where j <= i, so that S = 0 for the j after i and S' = 0 for those before it. The forward stops at the
 diagonal; the backward visits all tiles, those before i for S and those after it for S', and saves no product.
@@ -40,9 +45,8 @@ time, their operands read again for every tile j.
 The source's kernel doubles terms that are not equal (see `reference.py`); nothing of it is used.
 
 Letters: i rows of a tile of queries, j of keys; K width, BLOCK_K = K rounded up to a power of two, at least 16.
-A padded batch is [B, H, N, K] with `bounds` = lengths [B]; a packed one is [T, H, K] with `bounds` = cu_lengths [B + 1]
-and a batch stride of 0. Rows of text b in a packed batch are cut into tiles of BLOCK_M from their own start; its tiles
-are given the slots f(b) <= slot < f(b + 1) of f(b) = cu[b] // BLOCK_M + b, which are always enough and need no table.
+A padded batch is [B, H, N, K] with `bounds` = lengths [B]; a packed one is [T, H, K] with `bounds` = the tiles in the
+table of `texts.py` (the seed kernels: cu_lengths [B + 1]) and a batch stride of 0.
 Counts change from batch to batch, so that the compiler is told not to make a variant for 1 and for multiples of 16.
 Strides are named by tensor and dimension: p_n is p's from a position to the next; o t, d dt, g dp, l lse and delta,
 m the metric, s seeds, w weights, x dweights, y dpooled; b text, h head, n position, k width, r row, c column, s seed.
@@ -51,7 +55,10 @@ m the metric, s seeds, w weights, x dweights, y dpooled; b text, h head, n posit
 import triton
 import triton.language as tl
 
+from textcls_kernels.texts import TILE
+
 LOG2E = tl.constexpr(1.4426950408889634)
+TABLE_TILE = tl.constexpr(TILE)
 
 
 @triton.jit
@@ -63,19 +70,13 @@ def _dot(a, b, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def _locate(bounds, slot, num_texts, N, BLOCK_M: tl.constexpr, RAGGED: tl.constexpr, PACKED: tl.constexpr):
+def _locate(bounds, slot, N, BLOCK_M: tl.constexpr, RAGGED: tl.constexpr, PACKED: tl.constexpr):
     """(text, its first row in the tensor, its length, first row of the slot's tile in the text, rows that exist)."""
     if PACKED:
-        low, high = 0, num_texts
-        while high - low > 1:
-            middle = (low + high) // 2
-            before = (tl.load(bounds + middle).to(tl.int32) // BLOCK_M + middle) <= slot
-            low = tl.where(before, middle, low)
-            high = tl.where(before, high, middle)
-        start = tl.minimum(tl.maximum(tl.load(bounds + low).to(tl.int32), 0), N)
-        end = tl.minimum(tl.maximum(tl.load(bounds + low + 1).to(tl.int32), start), N)
-        length = end - start
-        return low, start, length, (slot - start // BLOCK_M - low) * BLOCK_M, length
+        row = tl.zeros((), tl.int32) + slot * BLOCK_M
+        entry = bounds + row // TABLE_TILE * 3
+        length = tl.load(entry + 1)
+        return length * 0, tl.load(entry), length, tl.load(entry + 2) + row % TABLE_TILE, length
     tiles = tl.cdiv(N, BLOCK_M)
     text = slot // tiles
     length = N
@@ -177,18 +178,18 @@ def _scores(high, low, p_j, PRECISION: tl.constexpr, HALF: tl.constexpr):
     return r
 
 
-@triton.jit(do_not_specialize=["N", "num_texts"])
+@triton.jit(do_not_specialize=["N"])
 def forward_kernel(
     p, metric, bounds, out, lse, scratch,
     p_b, p_h, p_n, p_k, o_b, o_h, o_n, o_k, l_b, l_h,
-    num_texts, N, scale,
+    N, scale,
     K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHUNK: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
     WIDE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """T and lse of one tile of one head; grid (slots, heads)."""
     head = tl.program_id(1).to(tl.int64)
-    text, start, length, first, limit = _locate(bounds, tl.program_id(0), num_texts, N, BLOCK_M, RAGGED, PACKED)
+    text, start, length, first, limit = _locate(bounds, tl.program_id(0), N, BLOCK_M, RAGGED, PACKED)
     text = text.to(tl.int64)
     if first >= limit:
         return
@@ -256,11 +257,11 @@ def delta_kernel(
     tl.store(delta + text * l_b + head * l_h + rows, total, mask=rows < N)
 
 
-@triton.jit(do_not_specialize=["N", "num_texts", "slots", "slots_a_program"])
+@triton.jit(do_not_specialize=["N", "slots", "slots_a_program"])
 def backward_kernel(
-    p, metric, bounds, dout, lse, delta, dp, partial, scratch,
+    p, metric, bounds, out, dout, lse, delta, dp, partial, scratch,
     p_b, p_h, p_n, p_k, d_b, d_h, d_n, d_k, g_b, g_h, g_n, g_k, l_b, l_h,
-    num_texts, N, scale, slots, slots_a_program,
+    N, scale, slots, slots_a_program,
     K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHUNK: tl.constexpr,
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
     WIDE: tl.constexpr, CAUSAL: tl.constexpr,
@@ -271,7 +272,7 @@ def backward_kernel(
     partial += (tl.program_id(0).to(tl.int64) * tl.num_programs(1) + head) * BLOCK_K * BLOCK_K
     first_slot = tl.program_id(0) * slots_a_program
     for slot in range(first_slot, tl.minimum(first_slot + slots_a_program, slots)):
-        text, start, length, first, limit = _locate(bounds, slot, num_texts, N, BLOCK_M, RAGGED, PACKED)
+        text, start, length, first, limit = _locate(bounds, slot, N, BLOCK_M, RAGGED, PACKED)
         text, start = text.to(tl.int64), tl.zeros((), tl.int64) + start
         p_t = p + text * p_b + head * p_h + start * p_n
         d_t = dout + text * d_b + head * d_h + start * d_n
@@ -293,6 +294,7 @@ def backward_kernel(
 
         g = tl.zeros([BLOCK_M, BLOCK_K], tl.float32)
         v = tl.zeros([BLOCK_M, BLOCK_K], tl.float32)
+        gap = tl.zeros([BLOCK_M], tl.float32)
         for first_key in range(0, tl.where(first < length, length, 0), BLOCK_N):
             keys = first_key + tl.arange(0, BLOCK_N)
             if WIDE:
@@ -327,9 +329,13 @@ def backward_kernel(
                     s = tl.where(keys[None, :] < length, s, 0.0)
                     s_back = tl.where(rows[:, None] < length, s_back, 0.0)
             v += _dot(s_back.to(p_j.dtype), dt_j, PRECISION)
-            big_r = s * (d - delta_i[:, None]) + s_back * (d_back - delta_j[None, :])
+            own = s * (d - delta_i[:, None])
+            gap += tl.sum(own, 1)
+            big_r = own + s_back * (d_back - delta_j[None, :])
             g += _dot(big_r.to(p_j.dtype), p_j, PRECISION)
 
+        t_i = _load(out + text * g_b + head * g_h + start * g_n, rows, length, g_n, g_k, K, BLOCK_K, EVEN)
+        g -= (2 * gap)[:, None] * t_i.to(tl.float32)
         # dp's place holds G until G M replaces it; a row of it belongs to this program alone.
         dp_t = dp + text * g_b + head * g_h + start * g_n
         g_low = (g * scale).to(p.dtype.element_ty)
@@ -352,26 +358,29 @@ def backward_kernel(
 @triton.jit(do_not_specialize=["programs"])
 def metric_gradient_kernel(
     partial, dmetric, programs, K: tl.constexpr, BLOCK_K: tl.constexpr, PACKED_METRIC: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, EDGE: tl.constexpr,
 ):  # fmt: skip
-    """Gradient dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (blocks of K x K, heads)."""
+    """Gradient dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (squares of K x K, heads)."""
     head, heads = tl.program_id(1), tl.num_programs(1)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row, column = place // K, place % K
-    acc = tl.zeros([ROWS, BLOCK], tl.float32)
+    squares = (K + EDGE - 1) // EDGE
+    place = tl.arange(0, EDGE * EDGE)
+    row = tl.program_id(0) // squares * EDGE + place // EDGE
+    column = tl.program_id(0) % squares * EDGE + place % EDGE
+    inside = (row < K) & (column < K)
+    acc = tl.zeros([ROWS, EDGE * EDGE], tl.float32)
     for first in range(0, programs, ROWS):
         program = first + tl.arange(0, ROWS)
         base = partial + ((program.to(tl.int64) * heads + head) * BLOCK_K * BLOCK_K)[:, None]
-        mask = (program[:, None] < programs) & (row[None, :] < K)
+        mask = (program[:, None] < programs) & inside[None, :]
         acc += tl.load(base + (row * BLOCK_K + column)[None, :], mask=mask, other=0.0)
         acc += tl.load(base + (column * BLOCK_K + row)[None, :], mask=mask, other=0.0)
     total = tl.sum(acc, 0) * 0.25
     if PACKED_METRIC:  # a number off the diagonal stands in two places of M
         number = row * K - row * (row - 1) // 2 + column - row
         total = tl.where(row == column, total, 2 * total).to(dmetric.dtype.element_ty)
-        tl.store(dmetric + head * (K * (K + 1) // 2) + number, total, mask=(row <= column) & (row < K))
+        tl.store(dmetric + head * (K * (K + 1) // 2) + number, total, mask=(row <= column) & inside)
     else:
-        tl.store(dmetric + head * K * K + place, total.to(dmetric.dtype.element_ty), mask=row < K)
+        tl.store(dmetric + head * K * K + row * K + column, total.to(dmetric.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["N", "S"])

@@ -21,7 +21,8 @@ import torch
 
 from textcls_kernels import _ops, reference
 from textcls_kernels.packing import full_metric, unpack_metric
-from textcls_kernels.validation import check_arguments
+from textcls_kernels.texts import PackedTexts, packed_texts
+from textcls_kernels.validation import check_arguments, check_rows
 
 Impl = Literal["auto", "reference", "triton"]
 Chosen = Literal["reference", "triton"]
@@ -59,6 +60,22 @@ def _resolve(p: torch.Tensor, impl: Impl) -> Chosen:
     return chosen
 
 
+def _checked(
+    p: torch.Tensor,
+    metric: torch.Tensor,
+    lengths: torch.Tensor | None,
+    cu_lengths: torch.Tensor | PackedTexts | None,
+    seeds: torch.Tensor | None = None,
+) -> PackedTexts | None:
+    """Check all arguments, and return the texts of a packed batch, None of a padded one."""
+    ends = cu_lengths.cu_lengths if isinstance(cu_lengths, PackedTexts) else cu_lengths
+    check_arguments(p, metric, lengths, ends, seeds)
+    if isinstance(cu_lengths, PackedTexts):
+        check_rows(p, cu_lengths.rows)
+        return cu_lengths
+    return None if cu_lengths is None else packed_texts(cu_lengths, p.shape[0])
+
+
 def _product_with_transpose(factor: torch.Tensor) -> torch.Tensor:
     """Return L L^T [H, K, K]. Packed numbers hold L's transpose row by row; a full L may be any square matrix."""
     lower_HKK = factor if factor.dim() == 3 else unpack_metric(factor).tril()
@@ -70,7 +87,7 @@ def metric_attention(
     metric: torch.Tensor,
     *,
     lengths: torch.Tensor | None = None,
-    cu_lengths: torch.Tensor | None = None,
+    cu_lengths: torch.Tensor | PackedTexts | None = None,
     semidefinite: bool = False,
     causal: bool = False,
     impl: Impl = "auto",
@@ -82,27 +99,30 @@ def metric_attention(
             and float64 for the reference; 8 <= K <= 128; any strides; N, T and B may be 0.
         metric: [H, K(K + 1)/2] (`pack_metric`) or [H, K, K], of which the symmetric part counts; p's type or float32.
         lengths: the valid positions of each text come first; [B], int32 or int64, 0 to N (clamped). None: all are.
-        cu_lengths: 0 and the end of each text in T; [B + 1], int32 or int64, not decreasing.
+        cu_lengths: 0 and the end of each text, the last at T; [B + 1], int32 or int64. Its values are checked, for
+            which a GPU is waited for; `packed_texts` does that once for all layers, and its answer is taken here.
         semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
         causal: a position sees itself and those before it in its text; what comes later changes nothing.
         impl: "auto", "reference" or "triton"; see the module.
 
     Returns:
-        p's shape and type; 0 at positions that belong to no text. p there is not read, and its gradient is 0.
+        p's shape and type; 0 at positions that belong to no text. p there is not read, and its gradient is 0. The
+        kernels have first derivatives alone: a second is refused with a RuntimeError, and is what the reference is for.
 
     Raises:
-        ValueError: a shape, a device or `impl` breaks a rule.
+        ValueError: a shape, a device, the values of `cu_lengths` or `impl` break a rule.
         TypeError: a type breaks a rule.
         ModuleNotFoundError: `impl` means Triton, which is not installed.
     """
-    check_arguments(p, metric, lengths, cu_lengths)
+    texts = _checked(p, metric, lengths, cu_lengths)
     chosen = _resolve(p, impl)
     metric = _product_with_transpose(metric) if semidefinite else metric
     if chosen == "triton":
-        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, cu_lengths, causal)[0]
+        packed = (None, None) if texts is None else (texts.table, texts.counts)
+        t: torch.Tensor = _ops.metric_attention(p, metric, lengths, *packed, causal)[0]
         return t
-    if cu_lengths is not None:
-        return reference.packed_metric_attention(p, full_metric(metric), cu_lengths, causal)
+    if texts is not None:
+        return reference.packed_metric_attention(p, full_metric(metric), texts.cu_lengths, causal)
     return reference.metric_attention(p, full_metric(metric), lengths, causal)
 
 
@@ -112,7 +132,7 @@ def seed_metric_attention(
     metric: torch.Tensor,
     *,
     lengths: torch.Tensor | None = None,
-    cu_lengths: torch.Tensor | None = None,
+    cu_lengths: torch.Tensor | PackedTexts | None = None,
     semidefinite: bool = False,
     impl: Impl = "auto",
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -134,12 +154,13 @@ def seed_metric_attention(
     Raises:
         ValueError, TypeError, ModuleNotFoundError: as in `metric_attention`.
     """
-    check_arguments(p, metric, lengths, cu_lengths, seeds)
+    texts = _checked(p, metric, lengths, cu_lengths, seeds)
+    ends = None if texts is None else texts.cu_lengths
     chosen = _resolve(p, impl)
     metric = _product_with_transpose(metric) if semidefinite else metric
     if chosen == "triton":
-        pooled_BHSK, weight = _ops.seed_metric_attention(seeds, p, metric, lengths, cu_lengths)
+        pooled_BHSK, weight = _ops.seed_metric_attention(seeds, p, metric, lengths, ends)
         return pooled_BHSK, weight.to(p.dtype)
-    if cu_lengths is not None:
-        return reference.packed_seed_metric_attention(seeds, p, full_metric(metric), cu_lengths)
+    if ends is not None:
+        return reference.packed_seed_metric_attention(seeds, p, full_metric(metric), ends)
     return reference.seed_metric_attention(seeds, p, full_metric(metric), lengths)

@@ -1,7 +1,9 @@
 """Every rule about the arguments, in one pure function that all implementations run.
 
-A message holds the rule, what was expected, and what was got. Only shapes, types and devices are looked at: reading
-values would wait for the GPU and could not be traced. Out-of-range lengths are clamped by every implementation.
+A message holds the rule, what was expected, and what was got. `check_arguments` looks at shapes, types and devices
+alone: reading values would wait for the GPU and could not be traced. Where texts end in a packed batch decides what
+memory is read, so that it is read and checked all the same, by `check_ends` in an operator (`texts.py`). Out-of-range
+lengths of a padded batch are clamped by every implementation.
 
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.
 """
@@ -63,8 +65,37 @@ def _check_layout(p: torch.Tensor, lengths: torch.Tensor | None, cu_lengths: tor
         return
     if p.dim() != 3:
         _refuse("p of a packed batch (cu_lengths given) is [T, H, K]", "3 dimensions", list(p.shape))
+    check_cu_lengths(cu_lengths)
+
+
+def check_cu_lengths(cu_lengths: torch.Tensor) -> None:
+    """Check the shape and type of `cu_lengths`; raise ValueError or TypeError."""
     if cu_lengths.dim() != 1 or cu_lengths.shape[0] < 1:
         _refuse("cu_lengths holds 0 and the end of each text", "[B + 1]", list(cu_lengths.shape))
+    _check_integers("cu_lengths", cu_lengths)
+
+
+def check_ends(ends: torch.Tensor, rows: int) -> None:
+    """Check the values of `cu_lengths`, [B + 1] on the CPU, against the rows of p; raise ValueError."""
+    if int(ends[0]) != 0:
+        _refuse("cu_lengths starts at 0", 0, int(ends[0]))
+    falls = (ends.diff() < 0).nonzero()
+    if len(falls):
+        place = int(falls[0]) + 1
+        _refuse(f"cu_lengths does not decrease, but does at place {place}", f">= {ends[place - 1]}", int(ends[place]))
+    if int(ends[-1]) != rows:
+        _refuse("cu_lengths ends at the number of p's rows", rows, int(ends[-1]))
+
+
+def check_rows(p: torch.Tensor, rows: int) -> None:
+    """Check that p has the rows that its texts were packed for; raise ValueError."""
+    if p.shape[0] != rows:
+        _refuse("packed_texts was made for another number of rows than p has", rows, p.shape[0])
+
+
+def _check_integers(name: str, tensor: torch.Tensor) -> None:
+    if tensor.dtype not in INTEGERS:
+        raise TypeError(f"{name} counts positions; expected int32 or int64, got {tensor.dtype}")
 
 
 def _check_metric(metric: torch.Tensor, heads: int, width: int) -> None:
@@ -93,8 +124,8 @@ def _check_types(
         if tensor is not None and tensor.dtype not in (p.dtype, torch.float32):
             raise TypeError(f"{name} has p's type or float32; expected {p.dtype} or float32, got {tensor.dtype}")
     for name, tensor in integers.items():
-        if tensor is not None and tensor.dtype not in INTEGERS:
-            raise TypeError(f"{name} counts positions; expected int32 or int64, got {tensor.dtype}")
+        if tensor is not None:
+            _check_integers(name, tensor)
     for name, tensor in (parameters | integers).items():
         if tensor is not None and tensor.device != p.device:
             _refuse(f"{name} lies where p lies", p.device, tensor.device)

@@ -1,10 +1,12 @@
 # mypy: disable-error-code="import-not-found, import-untyped"
 # ruff: noqa: T201
-"""Builds every shipped configuration for sm_90 without a GPU; prints one JSON object a kernel.
+"""Builds every shipped configuration for sm_90 without a GPU, those for short texts for sm_80 and sm_100 too.
 
-Not a test: `test_ahead_of_time.py` runs it in a process of its own, for Triton compiles or interprets, never both.
+Not a test: `test_ahead_of_time.py` runs it in a process of its own, for Triton compiles or interprets, never both. It
+prints one JSON object a kernel, or everything as the table that is kept:
 
-    python ahead_of_time.py float16
+    PYTHONPATH=kernels python tests/kernels/ahead_of_time.py float16
+    PYTHONPATH=kernels python tests/kernels/ahead_of_time.py table > kernels/benchmarks/builds.md
 """
 
 import contextlib
@@ -13,6 +15,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,13 +27,15 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import _launch, _triton
+from textcls_kernels import _launch, _shapes, _short, _triton
 
 WIDTHS = (16, 32, 64, 128)
+ARCHITECTURES = (90, 80, 100)
+TYPES = (torch.float16, torch.bfloat16, torch.float32)
 POINTER = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32"}
 # Pointers whose type is not p's, integers, and the strides that are 1 for contiguous tensors.
 FLOAT32 = ("lse", "delta", "partial", "scratch", "weight", "dweight", "dq", "dmetric")
-INTEGERS = ("N", "S", "num_texts", "slots", "slots_a_program", "programs")
+INTEGERS = ("N", "S", "slots", "slots_a_program", "programs", "first", "texts", "first_partial", "again")
 UNIT_STRIDES = ("p_k", "m_c", "o_k", "d_k", "g_k", "s_k", "y_k", "x_n")
 
 
@@ -48,41 +53,40 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
             signature[name] = "i32"
         else:
             stride = re.fullmatch("[a-z]_[a-z]", name)
-            signature[name] = "i32" if stride else "*i64" if name == "bounds" else POINTER[dtype]
+            signature[name] = "i32" if stride else "*i32" if name == "bounds" else POINTER[dtype]
             if name in FLOAT32:
                 signature[name] = "*fp32"
             attributes[(place,)] = [["tt.divisibility", 16]]
     return ASTSource(fn=kernel, signature=signature, constexprs=values, attrs=attributes)
 
 
-def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> None:
+def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype, architecture: int = 90) -> dict[str, Any]:
     options: dict[str, Any] = {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     log = io.StringIO()
+    target = GPUTarget("cuda", architecture, 32)
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
-        built = triton.compile(source(kernel, constants, dtype), target=GPUTarget("cuda", 90, 32), options=options)
+        built = triton.compile(source(kernel, constants, dtype), target=target, options=options)
     registers = re.search(r"Used (\d+) registers", log.getvalue())
     spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log.getvalue())
     assert registers is not None
     assert spills is not None
-    row: dict[str, Any] = {
+    told = ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
+    return {
         "kernel": kernel.__name__,
+        "architecture": architecture,
         "type": str(dtype).removeprefix("torch."),
-        **{
-            name: constants[name]
-            for name in ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "PACKED", "CAUSAL")
-            if name in constants
-        },
+        **{name: constants[name] for name in told if name in constants},
         **options,
         "registers": int(registers[1]),
         "spilled": int(spills[1]) + int(spills[2]),
         "shared": built.metadata.shared,
         "wgmma": built.asm["ptx"].count("wgmma.mma_async"),
         "mma": len(re.findall(r"\bmma\.sync", built.asm["ptx"])),
+        "tcgen05": built.asm["ptx"].count("tcgen05.mma"),
     }
-    print(json.dumps(row), flush=True)
 
 
-def build_all(dtype: torch.dtype) -> None:
+def build_all(dtype: torch.dtype) -> Iterator[dict[str, Any]]:
     for width in WIDTHS:
         p = torch.empty(1, 1, 64, width, dtype=dtype)
         size = p.element_size()
@@ -90,20 +94,77 @@ def build_all(dtype: torch.dtype) -> None:
             config = table[width][size]
             # The two most masked variants, and the one without masks.
             for is_packed, causal in ((True, False), (True, True), (False, False)):
-                build(kernel, _launch.attention_constants(p, None, is_packed, config, causal), dtype)
+                yield build(kernel, _launch.attention_constants(p, None, is_packed, config, causal), dtype)
         seeds = torch.empty(1, 1, width, dtype=dtype)
         for kernel in (_triton.seed_forward_kernel, _triton.seed_backward_kernel):
-            build(kernel, _launch.seed_constants(seeds, p, None, True), dtype)
+            yield build(kernel, _launch.seed_constants(seeds, p, None, True), dtype)
     narrow = torch.empty(1, 1, 64, 24, dtype=dtype)  # a width that is padded
     config = _launch.BACKWARD[32][narrow.element_size()]
-    build(_triton.backward_kernel, _launch.attention_constants(narrow, None, True, config), dtype)
-    build(_triton.delta_kernel, {"K": 128, "BLOCK_M": 64, "BLOCK_K": 128}, dtype)
+    yield build(_triton.backward_kernel, _launch.attention_constants(narrow, None, True, config), dtype)
+    yield build(_triton.delta_kernel, {"K": 128, "BLOCK_M": 64, "BLOCK_K": 128}, dtype)
     common = {"K": 128, "BLOCK_K": 128, "PACKED_METRIC": True}
-    build(_triton.prepare_metric_kernel, common | {"BLOCK": 256}, dtype)
-    build(_triton.metric_gradient_kernel, common | {"ROWS": 16, "BLOCK": 128}, dtype)
+    yield build(_triton.prepare_metric_kernel, common | {"BLOCK": 256}, dtype)
+    yield build(_triton.metric_gradient_kernel, common | {"ROWS": 64, "EDGE": 8}, dtype)
+    for architecture in ARCHITECTURES:
+        # What differs between the 16-bit types is a letter in an instruction.
+        if architecture == 90 or dtype != torch.bfloat16:
+            yield from build_short(dtype, architecture)
+
+
+def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any]]:
+    """The kernels for short texts, masked, and where there are most registers in use, without masks."""
+    table = _shapes.SHORT[architecture // 10]
+    for (width, size), configs in table.items():
+        if size != dtype.itemsize:
+            continue
+        p, metric = torch.empty(1, 1, 64, width, dtype=dtype), torch.empty(1, width * (width + 1) // 2)
+        for block, config in configs.items():
+            all_three = block == max(configs) and architecture == 90
+            variants = ((True, False), (True, True), (False, False)) if all_three else ((True, False),)
+            for packed, causal in variants:
+                p = torch.empty(1, 1, block, width, dtype=dtype)
+                forward, backward = (
+                    _launch.short_constants(p, metric, None, packed, block, warps, causal)
+                    for warps in (config.forward_warps, config.backward_warps)
+                )
+                yield build(_short.short_forward_kernel, forward, dtype, architecture)
+                yield build(_short.short_backward_kernel, backward | {"LOOP": config.loop}, dtype, architecture)
+
+
+def print_table() -> None:
+    """Every build, a line each."""
+    print(f"Builds of every kernel, Triton {triton.__version__}, by `tests/kernels/ahead_of_time.py table`, no GPU.")
+    print(
+        "EVEN is the variant without masks, LOOP a program that goes through several texts; registers are a thread's,"
+    )
+    print("shared memory a block's, in bytes; the last three columns count products in the program text.\n")
+    columns = [
+        "kernel",
+        "architecture",
+        "type",
+        "K",
+        "BLOCK_M",
+        "BLOCK_N",
+        "WIDE",
+        "EVEN",
+        "CAUSAL",
+        "LOOP",
+        "num_warps",
+    ]
+    columns += ["num_stages", "registers", "spilled", "shared", "wgmma", "mma", "tcgen05"]
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for dtype in TYPES:
+        for row in build_all(dtype):
+            cells = (row.get(column, "") for column in columns)
+            words = ({True: "yes", False: "no"}.get(cell, cell) if isinstance(cell, bool) else cell for cell in cells)
+            print(f"| {' | '.join(str(word) for word in words)} |", flush=True)
 
 
 if __name__ == "__main__":
     triton.knobs.compilation.always_compile = True
     triton.knobs.nvidia.dump_ptxas_log = True
-    build_all(getattr(torch, sys.argv[1]))
+    if sys.argv[1] == "table":
+        print_table()
+    else:
+        for row in build_all(getattr(torch, sys.argv[1])):
+            print(json.dumps(row), flush=True)

@@ -1,5 +1,6 @@
 """The rules about arguments, the choice of an implementation, and the import without Triton."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -11,9 +12,20 @@ import pytest
 import torch
 
 import textcls_kernels
-from textcls_kernels import metric_attention, pack_metric, resolve_impl, seed_metric_attention, unpack_metric
+from textcls_kernels import (
+    metric_attention,
+    pack_metric,
+    packed_texts,
+    resolve_impl,
+    seed_metric_attention,
+    unpack_metric,
+)
+from textcls_kernels.metric_attention import Impl
 
 ROOT = Path(__file__).parents[2]
+NEEDS_TRITON = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None or torch.cuda.is_available(), reason="needs Triton's interpreter"
+)
 P, METRIC, SEEDS = torch.zeros(2, 3, 5, 8), torch.zeros(3, 36), torch.zeros(3, 2, 8)
 ONE = torch.ones(1, dtype=torch.int64)
 
@@ -32,6 +44,49 @@ REFUSED: list[tuple[type[Exception], dict[str, Any], str]] = [
     (ValueError, {"metric": METRIC.to("meta")}, "metric lies where p lies; expected cpu, got meta"),
     (ValueError, {"impl": "cuda"}, "expected one of ['auto', 'reference', 'triton'], got 'cuda'"),
 ]
+
+
+ENDS: list[tuple[list[int], str]] = [
+    ([1, 5], "cu_lengths starts at 0; expected 0, got 1"),
+    ([-1, 5], "cu_lengths starts at 0; expected 0, got -1"),
+    ([0, 4, 3, 5], "cu_lengths does not decrease, but does at place 2; expected >= 4, got 3"),
+    ([0, 9, 5], "cu_lengths does not decrease, but does at place 2; expected >= 9, got 5"),
+    ([0, 4], "cu_lengths ends at the number of p's rows; expected 5, got 4"),
+    ([0, 6], "cu_lengths ends at the number of p's rows; expected 5, got 6"),
+    ([0], "cu_lengths ends at the number of p's rows; expected 5, got 0"),
+]
+
+
+@pytest.mark.parametrize("impl", ["reference", pytest.param("triton", marks=NEEDS_TRITON)])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(("ends", "text"), ENDS)
+def test_wrong_ends_of_texts_are_refused_alike_by_every_implementation(
+    ends: list[int], text: str, impl: Impl, compiled: bool
+) -> None:
+    cu, p, metric = torch.tensor(ends), torch.zeros(5, 2, 8), METRIC[:2]
+
+    def attend(cu: torch.Tensor) -> torch.Tensor:
+        return metric_attention(p, metric, cu_lengths=cu, impl=impl)
+
+    def pool(cu: torch.Tensor) -> torch.Tensor:
+        return seed_metric_attention(SEEDS[:2], p, metric, cu_lengths=cu, impl=impl)[0]
+
+    for function in (attend, pool):
+        run = torch.compile(function, backend="eager", fullgraph=True) if compiled else function
+        with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+            run(cu)
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        packed_texts(cu, 5)
+
+
+def test_wrong_type_place_or_rows_of_packed_texts_are_refused() -> None:
+    p, metric = torch.zeros(5, 3, 8), METRIC
+    with pytest.raises(TypeError, match="cu_lengths counts positions; expected int32 or int64"):
+        packed_texts(torch.tensor([0, 5], dtype=torch.int16), 5)
+    with pytest.raises(ValueError, match="cu_lengths lies where p lies; expected cpu, got meta"):
+        metric_attention(p, metric, cu_lengths=torch.tensor([0, 5], device="meta"))
+    with pytest.raises(ValueError, match="another number of rows than p has; expected 6, got 5"):
+        metric_attention(p, metric, cu_lengths=packed_texts(torch.tensor([0, 6]), 6))
 
 
 @pytest.mark.parametrize(("error", "change", "text"), REFUSED, ids=[text[:40] for _, _, text in REFUSED])
@@ -94,10 +149,12 @@ print(textcls_kernels.resolve_impl(p.device))
     assert (done.returncode, done.stdout) == (0, "reference\n"), done.stderr
 
 
-def test_public_names_are_the_five_of_the_readme() -> None:
+def test_public_names_are_those_of_the_readme() -> None:
     assert textcls_kernels.__all__ == [
+        "PackedTexts",
         "metric_attention",
         "pack_metric",
+        "packed_texts",
         "resolve_impl",
         "seed_metric_attention",
         "unpack_metric",
@@ -106,9 +163,13 @@ def test_public_names_are_the_five_of_the_readme() -> None:
 
 
 def test_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    block = (ROOT / "kernels" / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    text = (ROOT / "kernels" / "README.md").read_text()
+    first, by_sdpa = (block.split("```")[0] for block in text.split("```python\n")[1:])
     names: dict[str, Any] = {}
-    exec(block, names)
+    exec(first, names)
+    exec(by_sdpa.replace("@torch.compile\n", ""), names)
+    whole = metric_attention(names["p"], names["metric"])
+    torch.testing.assert_close(names["by_sdpa"](names["p"], names["metric"]), whole)
     assert (names["t"].shape, names["pooled"].shape, names["weight"].shape) == (
         (2, 4, 10, 32),
         (2, 4, 1, 32),

@@ -28,13 +28,7 @@ DEVICE: Device = "cuda" if torch.cuda.is_available() else "cpu"
 TEXTS = ["my card was charged twice", "where is it", "", "a refund, please: " * 18, "parcel", "is it my parcel or not"]
 LABELS = np.array([0, 1, 1, 0, 1, 1])
 
-MIXING = {
-    "prepare_metric_kernel": 2,
-    "forward_kernel": 1,
-    "delta_kernel": 1,
-    "backward_kernel": 1,
-    "metric_gradient_kernel": 1,
-}
+MIXING = {"short_forward_kernel": 1, "short_backward_kernel": 1, "metric_gradient_kernel": 1}
 SEEDS = {"prepare_metric_kernel": 2, "seed_forward_kernel": 1, "seed_backward_kernel": 1}
 CASES: dict[str, tuple[ModelConfig, list[dict[str, int]]]] = {
     "metric mixing": (ModelConfig(dim=8, mixing="metric", gate=1.0), [MIXING]),

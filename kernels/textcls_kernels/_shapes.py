@@ -1,0 +1,50 @@
+"""Which kernel a shape gets. Needs no Triton, so that the operators' fake implementations know it too.
+
+Letters: B texts, H heads, N positions, K width of a head.
+"""
+
+from typing import NamedTuple
+
+import torch
+
+
+def block_width(width: int) -> int:
+    """Return BLOCK_K: K rounded up to a power of two, and no less than the tensor cores' 16."""
+    return max(16, 1 << (width - 1).bit_length())
+
+
+class ShortConfig(NamedTuple):
+    """Resources of the kernels for short texts (`_short.py`), likewise chosen to build without spills."""
+
+    forward_warps: int
+    backward_warps: int
+    loop: bool
+
+
+# By compute capability, 8 for all without products of 64 rows in one instruction of several warps; then by
+# BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
+_NARROW = {32: ShortConfig(4, 4, True), 64: ShortConfig(4, 4, True), 128: ShortConfig(8, 8, False)}
+_WIDE_PRODUCTS = {
+    (16, 2): {64: _NARROW[64], 128: _NARROW[128]},  # of 32 positions, bfloat16 spills with Triton 3.6
+    (32, 2): _NARROW,
+    (64, 2): _NARROW,
+    (128, 2): {32: ShortConfig(4, 4, False)},  # of 64 positions, the forward spills with Triton 3.8
+    (16, 4): {64: ShortConfig(8, 8, False)},
+}
+SHORT: dict[int, dict[tuple[int, int], dict[int, ShortConfig]]] = {
+    9: _WIDE_PRODUCTS | {(32, 4): {64: ShortConfig(8, 8, False)}},
+    10: _WIDE_PRODUCTS,
+    8: {(width, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(4, 8, False)} for width in (16, 32, 64)},
+}
+
+
+def short_configs(device: torch.device, width: int, size: int) -> dict[int, ShortConfig]:
+    """Return the configurations for short texts by BLOCK_N; none where the kernels for tiles have to do."""
+    capability = torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 9
+    return SHORT.get(capability, SHORT[8]).get((block_width(width), size), {})
+
+
+def short_block(p: torch.Tensor) -> int:
+    """Return the BLOCK_N of the kernels for short texts that take a padded [B, H, N, K], 0 where those for tiles do."""
+    configs = short_configs(p.device, p.shape[-1], p.element_size())
+    return next((block for block in configs if block >= p.shape[2]), 0)
