@@ -16,7 +16,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("*.md", "docs/*.md", "benchmarks/*.md", "kernels/*.md", "training/*.md", "deploy/*.md")
+PAGES = (
+    "*.md",
+    "docs/*.md",
+    "benchmarks/*.md",
+    "kernels/*.md",
+    "kernels/benchmarks/*.md",
+    "training/*.md",
+    "deploy/*.md",
+)
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
 
