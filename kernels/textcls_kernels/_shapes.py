@@ -33,7 +33,7 @@ _WIDE_PRODUCTS = {
 }
 SHORT: dict[int, dict[tuple[int, int], dict[int, ShortConfig]]] = {
     9: _WIDE_PRODUCTS | {(32, 4): {64: ShortConfig(8, 8, False)}},
-    # With Triton 3.6 and 3.7 products of 64 rows do not compile for it, and those of 128 columns spill; not so with 3.9.
+    # With Triton 3.6 and 3.7 products of 64 rows do not compile for it, and K = 128 spills; not so with 3.9.
     10: {(width, 2): {32: _NARROW[32]} for width in (32, 64)},
     8: {(width, 2): {32: ShortConfig(4, 4, False), 64: ShortConfig(4, 8, False)} for width in (16, 32, 64)},
 }
