@@ -136,6 +136,7 @@ PHASE_OF = {
     "api": "cli",
     "sklearn": "cli",
     "cli_summary": "cli",
+    "cli_rows": "cli",
     "cli_many": "cli",
     "many": "cli",
     "cli_vectors": "cli",

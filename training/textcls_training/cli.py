@@ -4,8 +4,7 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,16 +27,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
-from textcls.data import (
-    Bad,
-    Labelled,
-    LabelledSets,
-    LabelSet,
-    TargetOptions,
-    compression,
-    read_label_sets,
-    read_labelled,
-)
+from textcls.data import TargetOptions, compression
 from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
 from textcls.data.source import STANDARD
@@ -51,21 +41,19 @@ from textcls.jobs import cluster
 from textcls.stability import MOST_MODELS
 from textcls_training.cli_beside import BesideModel
 from textcls_training.cli_options import train_options
+from textcls_training.cli_rows import Rows, labelled_texts_of, read_more, read_rows, read_valid
 from textcls_training.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import chosen_impl
 from textcls_training.config.settings import from_options
-from textcls_training.data.labelled_texts import ONE_COLUMN, LabelledTexts
-from textcls_training.data.rationales import Spans, parse
+from textcls_training.data.labelled_texts import ONE_COLUMN
+from textcls_training.data.rationales import Spans
 from textcls_training.data.unlabelled import UnlabelledTexts
-from textcls_training.data.unlabelled_files import read_unlabelled
 from textcls_training.fit.processes import here, joined, shards_among, started
 from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
     from textcls_training.training_report import TrainReport
-
-Rows = Labelled | LabelledSets
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 
@@ -191,11 +179,11 @@ def train(
         check_output_path(path)
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
-    rows = _read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts)
-    valid_rows = _read_valid(valid, rows, reading, targets) if valid else None
+    rows = read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts)
+    valid_rows = read_valid(valid, rows, reading, targets) if valid else None
     more_texts = None
     if unlabelled:
-        more_texts = _read_unlabelled(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
+        more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
     reading.say_skipped()
     clock.lap("reading")
     _warn(rows, valid_rows, reading)
@@ -287,50 +275,6 @@ def _default_output(data: Readable) -> Path:
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
 
 
-def _read_rows(
-    data: Sequence[Readable],
-    text_columns: Sequence[str],
-    label_column: str | None,
-    rationale_column: str | None,
-    reading: Reading,
-    targets: TargetOptions,
-    texts: TextStore,
-) -> Rows:
-    """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
-    more = [] if rationale_column is None else [rationale_column]
-    how: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
-    rows = read_labelled(data, text_columns, label_column, more=more, texts=texts, **how)
-    reading.say(rows.notes)
-    return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
-
-
-def _read_valid(path: Readable, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
-    """Read the validation rows; one with a label that no training row has cannot be used."""
-    columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
-    found: Rows
-    if isinstance(rows, LabelledSets):
-        found = read_label_sets(*columns, options=reading.options, bad=reading.bad, targets=targets)
-    else:
-        found = read_labelled(*columns, options=reading.options, bad=reading.bad)
-    reading.say(found.notes)
-    known, used = {name for names in map(_names, rows.labels) for name in names}, []
-    for i, labels in enumerate(map(_names, found.labels)):
-        unknown = next((name for name in labels if name not in known), None)
-        if unknown is None:
-            used.append(i)
-        else:
-            why = f"validation rows have the label {unknown!r}, which no training row has; add examples or correct it"
-            reading.bad.add(Bad(found.places[i], why))
-    if not used:
-        raise InputError(f"{path} has no rows that can be used.")
-    return found.only(used)
-
-
-def _names(target: str | LabelSet) -> Collection[str]:
-    """Return the labels of a row."""
-    return (target,) if isinstance(target, str) else target.keys()
-
-
 def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, teacher: str | None) -> None:
     """Refuse a teacher, or probabilities, without texts, and both of them together."""
     for name, given in (("--teacher", teacher), ("--probabilities", probabilities)):
@@ -338,49 +282,6 @@ def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, t
             raise ConfigError(f"{name} needs --unlabelled, the file of the texts it applies to.")
     if teacher is not None and probabilities is not None:
         raise ConfigError("--teacher and --probabilities both label the unlabelled texts; use only one of them.")
-
-
-def _read_unlabelled(
-    paths: Sequence[Readable],
-    rows: Rows,
-    valid: Rows | None,
-    pattern: str | None,
-    limit: int,
-    reading: Reading,
-) -> UnlabelledTexts:
-    """Read the unlabelled texts; copies of training and validation rows are left out."""
-    found, notes = read_unlabelled(
-        paths,
-        rows.text_columns,
-        sorted({name for names in map(_names, rows.labels) for name in names}),
-        [*rows.texts, *(valid.texts if valid else ())],
-        limit=limit,
-        pattern=pattern,
-        options=reading.options,
-        bad=reading.bad,
-    )
-    reading.say(notes)
-    return found
-
-
-def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
-    """Return the rows with the rationales in `column` as spans of the text; a row whose spans make no sense is bad."""
-    spans, used = [], []
-    for i, (cell, text) in enumerate(zip(rows.more[column], rows.texts, strict=True)):
-        where = f"{rows.places[i]}, column {column!r}"
-        try:
-            spans.append(parse(cell, text, where))
-        except InputError as error:
-            why = str(error).removeprefix(f"{where}: ").removesuffix(".")
-            if len(rows.text_columns) > 1:
-                why += f"; spans are of {' and '.join(map(repr, rows.text_columns))} joined, one a line"
-            reading.bad.add(Bad(where, why))
-        else:
-            used.append(i)
-    if not used:
-        raise InputError(f"No row can be used: none has a valid rationale in column {column!r}.")
-    reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have rationales in the column {column!r}."])
-    return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
 
 
 def _warn(rows: Rows, valid: Rows | None, reading: Reading) -> None:
@@ -422,18 +323,3 @@ def run_training(
 
             given, told["dropped"] = dropping.drop_suspects(given, config, callback)
         return pipeline.train(given, output, config, valid=validation, unlabelled=unlabelled, **told)
-
-
-def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
-    """Return rows of files as they are trained on."""
-    return LabelledTexts(
-        texts=rows.texts,
-        labels=() if isinstance(rows, LabelledSets) else rows.labels,
-        label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
-        names=rows.label_columns if isinstance(rows, LabelledSets) else (),
-        weights=rows.weights,
-        rationales=spans,
-        text_columns=rows.text_columns,
-        label_column=rows.label_column,
-        written=targets,
-    )

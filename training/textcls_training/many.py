@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from textcls.data import BadRows, Labelled, LabelledSets, ReadOptions, TargetOptions, compression, read_labelled
 from textcls.errors import InputError
-from textcls_training.cli import labelled_texts_of
+from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import from_options
 
 Rows = Labelled | LabelledSets

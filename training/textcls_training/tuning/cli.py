@@ -31,8 +31,8 @@ from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 from textcls.tuning import TRIALS
-from textcls_training.cli import labelled_texts_of
 from textcls_training.cli_options import OF_ONE_TRAINING, train_options
+from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import OPTIONS
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")

@@ -1,0 +1,119 @@
+"""The rows that `textcls train` reads from files: training and validation rows, rationales and unlabelled texts."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from textcls.cli.options import Reading
+from textcls.data import Bad, Labelled, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
+from textcls.data.memory import Readable
+from textcls.data.text_store import TextStore
+from textcls.errors import InputError
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.rationales import Spans, parse
+from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.data.unlabelled_files import read_unlabelled
+
+Rows = Labelled | LabelledSets
+
+
+def read_rows(
+    data: Sequence[Readable],
+    text_columns: Sequence[str],
+    label_column: str | None,
+    rationale_column: str | None,
+    reading: Reading,
+    targets: TargetOptions,
+    texts: TextStore,
+) -> Rows:
+    """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
+    more = [] if rationale_column is None else [rationale_column]
+    how: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
+    rows = read_labelled(data, text_columns, label_column, more=more, texts=texts, **how)
+    reading.say(rows.notes)
+    return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
+
+
+def read_valid(path: Readable, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
+    """Read the validation rows; one with a label that no training row has cannot be used."""
+    columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
+    found: Rows
+    if isinstance(rows, LabelledSets):
+        found = read_label_sets(*columns, options=reading.options, bad=reading.bad, targets=targets)
+    else:
+        found = read_labelled(*columns, options=reading.options, bad=reading.bad)
+    reading.say(found.notes)
+    known, used = {name for names in map(_names, rows.labels) for name in names}, []
+    for i, labels in enumerate(map(_names, found.labels)):
+        unknown = next((name for name in labels if name not in known), None)
+        if unknown is None:
+            used.append(i)
+        else:
+            why = f"validation rows have the label {unknown!r}, which no training row has; add examples or correct it"
+            reading.bad.add(Bad(found.places[i], why))
+    if not used:
+        raise InputError(f"{path} has no rows that can be used.")
+    return found.only(used)
+
+
+def read_more(
+    paths: Sequence[Readable],
+    rows: Rows,
+    valid: Rows | None,
+    pattern: str | None,
+    limit: int,
+    reading: Reading,
+) -> UnlabelledTexts:
+    """Read the unlabelled texts; copies of training and validation rows are left out."""
+    found, notes = read_unlabelled(
+        paths,
+        rows.text_columns,
+        sorted({name for names in map(_names, rows.labels) for name in names}),
+        [*rows.texts, *(valid.texts if valid else ())],
+        limit=limit,
+        pattern=pattern,
+        options=reading.options,
+        bad=reading.bad,
+    )
+    reading.say(notes)
+    return found
+
+
+def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
+    """Return the rows with the rationales in `column` as spans of the text; a row whose spans make no sense is bad."""
+    spans, used = [], []
+    for i, (cell, text) in enumerate(zip(rows.more[column], rows.texts, strict=True)):
+        where = f"{rows.places[i]}, column {column!r}"
+        try:
+            spans.append(parse(cell, text, where))
+        except InputError as error:
+            why = str(error).removeprefix(f"{where}: ").removesuffix(".")
+            if len(rows.text_columns) > 1:
+                why += f"; spans are of {' and '.join(map(repr, rows.text_columns))} joined, one a line"
+            reading.bad.add(Bad(where, why))
+        else:
+            used.append(i)
+    if not used:
+        raise InputError(f"No row can be used: none has a valid rationale in column {column!r}.")
+    reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have rationales in the column {column!r}."])
+    return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
+
+
+def _names(target: str | LabelSet) -> Collection[str]:
+    """Return the labels of a row."""
+    return (target,) if isinstance(target, str) else target.keys()
+
+
+def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+    """Return rows of files as they are trained on."""
+    return LabelledTexts(
+        texts=rows.texts,
+        labels=() if isinstance(rows, LabelledSets) else rows.labels,
+        label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
+        names=rows.label_columns if isinstance(rows, LabelledSets) else (),
+        weights=rows.weights,
+        rationales=spans,
+        text_columns=rows.text_columns,
+        label_column=rows.label_column,
+        written=targets,
+    )
