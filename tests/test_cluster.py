@@ -11,29 +11,21 @@ from typing import Any
 import pytest
 
 from tests.command_line import succeed
+from tests.ray_cluster import LEFT_OPEN, cluster_of
 from textcls.batch.folder import MANIFEST
 from textcls.jobs import Done, Failed, engine
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 
-ray = pytest.importorskip("ray", reason="clusters need Ray: pip install 'textcls[ray]'")
-# Ray leaves sockets and files to be closed by the end of the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = LEFT_OPEN
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A cluster of a node without a CPU, where the driver is, and of two with one each."""
-    from ray.cluster_utils import Cluster
-
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes.add_node(num_cpus=1)
-    nodes.add_node(num_cpus=1)
-    ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
-    yield nodes
-    ray.shutdown()
-    nodes.shutdown()
+    with cluster_of(1) as nodes:
+        yield nodes
 
 
 @dataclass(frozen=True)

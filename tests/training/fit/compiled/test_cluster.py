@@ -13,30 +13,22 @@ from typing import Any
 import pytest
 
 from tests.command_line import succeed
+from tests.ray_cluster import LEFT_OPEN, cluster_of
 from tests.training.fit.compiled.test_compiled import CASES, configuration
 from tests.training.helpers import Recorder
 from textcls.errors import SurroundingsError
 from textcls_training.fit.compiled.cluster import Actors
 from textcls_training.fit.compiled.trainer import CompiledTrainer
 
-ray = pytest.importorskip("ray", reason="clusters need Ray: pip install 'textcls[ray]'")
-# Ray leaves sockets and files to be closed by the end of the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = LEFT_OPEN
 EPOCHS = 40
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """A cluster of a node without a CPU, where the driver is, and of two with two each: its address."""
-    from ray.cluster_utils import Cluster
-
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes.add_node(num_cpus=2)
-    nodes.add_node(num_cpus=2)
-    ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
-    yield nodes.address
-    ray.shutdown()
-    nodes.shutdown()
+    with cluster_of(2) as nodes:
+        yield nodes.address
 
 
 def trainer_of(case: str = "hard targets", **told: Any) -> CompiledTrainer:
