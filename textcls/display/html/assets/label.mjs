@@ -6,7 +6,7 @@ import { chart, sentence } from "./label_progress.mjs";
 const POLL = 2000;
 const byId = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
-const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, proposedAt: 0 };
+const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, touched: false, hintTries: 0 };
 
 // Whoever sits here: a tab keeps its texts over a reload.
 const who = sessionStorage.getItem("textcls-who") ?? crypto.randomUUID();
@@ -79,6 +79,7 @@ function take(task) {
   page.chosen = new Set(task.labels);
   if (page.state?.several && !task.labels.length) page.chosen = new Set(task.proposal?.assigned ?? []);
   page.at = -1;
+  page.touched = false;
   page.meant = page.state.suspects ? null : (task.labels[0] ?? null);
   byId("chosen").textContent = reason(task);
   const copies = task.copies.map(({ label, rows: number }) => `${named(label)} (${number})`).join(", ");
@@ -194,6 +195,7 @@ function showAccept(label) {
 /** A label was chosen: it is the answer, or where a text may have several it is put there or taken away. */
 function pick(label) {
   if (!page.state.several) return save([label]);
+  page.touched = true;
   if (!page.chosen.delete(label)) page.chosen.add(label);
   byId("find").value = "";
   if (!page.state.labels.some((one) => one.label === label)) page.state.labels.push({ label, rows: 0 });
@@ -237,6 +239,9 @@ function tell(state) {
   showLabels();
 }
 
+/** Whether nobody has begun to answer the text, so that it may be shown anew. */
+const untouched = () => !page.touched && !byId("find").value;
+
 /** Look for news; what was shown without a model is shown anew once there is one. */
 async function poll() {
   if (page.busy || document.hidden) return;
@@ -244,15 +249,29 @@ async function poll() {
     const { state } = await ask("state");
     if (page.busy) return;
     tell(state);
-    const late = page.task && page.task.proposal?.by !== "model" && state.learned_from && !byId("find").value && !page.task.labels.length;
-    const hinted = page.task && page.task.proposal === null && !state.learned_from && !state.learning && page.proposedAt < 3;
-    if (late || hinted) {
-      page.proposedAt += hinted ? 1 : 0;
-      await go("next", {}, byId("said").textContent);
-    } else if (page.task === null && state.left > 0) await go("next", {}, "");
+    if (page.task === null) {
+      if (state.left > 0) await go("next", {}, "");
+      return;
+    }
+    const { proposal, labels } = page.task;
+    const late = proposal?.by !== "model" && state.learned_from && !labels.length;
+    const hinted = proposal === null && !state.learned_from && !state.learning && page.hintTries < 3;
+    if (!untouched() || !(late || hinted)) return;
+    page.hintTries += hinted ? 1 : 0;
+    await renew();
   } catch (error) {
     problem(error.message);
   }
+}
+
+/** Show the same text with what is known of it by now. Keys count meanwhile: whoever begins to answer keeps what they see. */
+async function renew() {
+  const before = page.task;
+  const { text, state } = await ask("next");
+  if (page.busy || page.task !== before || !untouched()) return;
+  page.state = state;
+  take(text);
+  tell(state);
 }
 
 // Keys
@@ -282,6 +301,7 @@ function taken(event, what) {
 }
 
 function move(to) {
+  page.touched = true;
   page.at = to;
   page.meant = listed()[to].label;
   showLabels();
