@@ -254,3 +254,34 @@ def test_keys_that_are_pressed_while_the_first_model_is_asked_count(
     page.keyboard.press("Enter")
     labelled(page, 9)
     assert lines(tmp_path)[-1]["label"] == wrong
+
+
+def test_news_that_change_nothing_keep_the_focus_the_selection_and_a_tap_that_has_begun(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping"), still=True)
+    told(page, "")
+    news(page)  # Whatever is known by the names of the labels is shown.
+    second = page.locator(".label").nth(1)
+    second.focus()
+    page.evaluate("getSelection().selectAllChildren(document.getElementById('text'))")
+    news(page)
+    assert page.evaluate("document.activeElement.dataset.label") == "shipping"
+    assert page.evaluate("getSelection().toString()") == page.inner_text("#text")
+    second.hover()
+    page.mouse.down()
+    news(page)
+    page.mouse.up()
+    labelled(page, 1)
+    assert lines(tmp_path)[-1]["label"] == "shipping"
+
+
+def test_a_label_that_somebody_else_named_appears_beside_the_others(visit: Open, label: Callable[..., str]) -> None:
+    address = label("--labels", "billing,shipping")
+    page = go(visit, address, still=True)
+    other = go(visit, address)
+    other.keyboard.type("urgent")
+    other.keyboard.press("Enter")
+    labelled(other, 1)
+    news(page)
+    page.locator(".label[data-label=urgent]").wait_for()

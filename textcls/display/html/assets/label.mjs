@@ -6,7 +6,7 @@ import { chart, sentence } from "./label_progress.mjs";
 const POLL = 2000;
 const byId = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
-const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, touched: false, hintTries: 0 };
+const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, touched: false, hintTries: 0, drawn: "" };
 
 // Whoever sits here: a tab keeps its texts over a reload.
 const who = sessionStorage.getItem("textcls-who") ?? crypto.randomUUID();
@@ -143,8 +143,12 @@ function marked(text, words) {
 
 const listed = () => shown(page.state.labels.map(({ label }) => label), scoresOf(page.task.proposal), byId("find").value, page.all);
 
+/** What news can change of the labels as they are shown. */
+const drawable = () => JSON.stringify([page.task?.row, page.state.labels.map(({ label }) => label)]);
+
 function showLabels() {
   if (!page.task || !page.state) return;
+  page.drawn = drawable();
   const list = listed();
   const typed = byId("find").value;
   const scores = scoresOf(page.task.proposal);
@@ -236,7 +240,8 @@ function tell(state) {
   byId("advice").textContent = state.advice ?? "";
   byId("learning").textContent = state.failed || (state.learning ? (state.answers ? "Learning from your answers …" : "Reading your texts …") : state.learned_from ? `It has learned from ${count(state.learned_from)} labels.` : "");
   byId("tally").replaceChildren(...state.labels.map(({ label, rows: number }) => make("tr", {}, make("th", { scope: "row" }, named(label)), make("td", {}, count(number)))));
-  showLabels();
+  // Buttons made anew would lose the focus, a tap that has begun, and what is selected in the text.
+  if (drawable() !== page.drawn) showLabels();
 }
 
 /** Whether nobody has begun to answer the text, so that it may be shown anew. */
