@@ -285,3 +285,20 @@ def test_a_label_that_somebody_else_named_appears_beside_the_others(visit: Open,
     labelled(other, 1)
     news(page)
     page.locator(".label[data-label=urgent]").wait_for()
+
+
+def test_a_new_label_stays_in_the_list_while_it_is_put_there(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"), still=True)
+    page.keyboard.type("urgent")
+    page.keyboard.press("Enter")
+    news(page)
+    page.keyboard.press("1")
+    page.locator(".label.on", has_text="billing").wait_for()
+    assert page.locator(".label.on").all_inner_texts() == ["1\nbilling", "3\nurgent"]
+    page.keyboard.press("3")
+    page.locator("#accept", has_text=re.compile("^Save billing$")).wait_for()
+    page.keyboard.press("Enter")
+    labelled(page, 1)
+    assert lines(tmp_path)[-1]["label"] == ["billing"]

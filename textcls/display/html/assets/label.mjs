@@ -141,7 +141,9 @@ function marked(text, words) {
 
 // Labels
 
-const listed = () => shown(page.state.labels.map(({ label }) => label), scoresOf(page.task.proposal), byId("find").value, page.all);
+/** All labels that there are: those saved, then those that only this text has been given. */
+const everyLabel = () => [...new Set([...page.state.labels.map(({ label }) => label), ...page.chosen])];
+const listed = () => shown(everyLabel(), scoresOf(page.task.proposal), byId("find").value, page.all);
 
 /** What news can change of the labels as they are shown. */
 const drawable = () => JSON.stringify([page.task?.row, page.state.labels.map(({ label }) => label)]);
@@ -171,7 +173,7 @@ function showLabels() {
       );
     }),
   );
-  const hidden = typed.trim() ? 0 : page.state.labels.length - list.length;
+  const hidden = typed.trim() ? 0 : everyLabel().length - list.length;
   byId("more").hidden = hidden <= 0;
   byId("more").textContent = `Show ${count(hidden)} more labels, or type to find one`;
   const label = list[page.at]?.label;
@@ -202,7 +204,6 @@ function pick(label) {
   page.touched = true;
   if (!page.chosen.delete(label)) page.chosen.add(label);
   byId("find").value = "";
-  if (!page.state.labels.some((one) => one.label === label)) page.state.labels.push({ label, rows: 0 });
   showLabels();
 }
 
