@@ -302,3 +302,33 @@ def test_a_new_label_stays_in_the_list_while_it_is_put_there(
     page.keyboard.press("Enter")
     labelled(page, 1)
     assert lines(tmp_path)[-1]["label"] == ["billing"]
+
+
+@pytest.mark.parametrize("where", ["#text", "#accept", "#find"])
+def test_enter_that_is_held_saves_one_answer(
+    visit: Open, label: Callable[..., str], tmp_path: Path, where: str
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"))
+    page.focus(where)
+    page.keyboard.down("Enter")
+    labelled(page, 1)
+    page.focus(where)
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.locator("#skip").click()
+    page.locator("#counts", has_text="1 skipped").wait_for()
+    assert len(lines(tmp_path)) == 1
+    page.focus(where)
+    page.keyboard.press("Enter")
+    labelled(page, 2)
+
+
+def test_an_arrow_that_is_held_skips_one_text(visit: Open, label: Callable[..., str]) -> None:
+    page = go(visit, label("--labels", "billing,shipping"))
+    page.keyboard.down("ArrowRight")
+    page.locator("#counts", has_text="1 skipped").wait_for()
+    page.keyboard.down("ArrowRight")
+    page.keyboard.up("ArrowRight")
+    page.keyboard.press("1")
+    labelled(page, 1)
+    assert "1 skipped" in page.inner_text("#counts")

@@ -287,6 +287,8 @@ function key(event) {
   if (event.isComposing || target.id === "by" || !page.state) return;
   const finding = target.id === "find";
   const typed = byId("find").value;
+  // A key that is held would answer, or skip, texts that nobody has read: also by a button, which Enter presses.
+  if (event.repeat && (event.key === "Enter" || (event.key === "ArrowRight" && !typed))) return event.preventDefault();
   const undoing = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
   if (undoing && !typed) return taken(event, undo);
   if (event.ctrlKey || event.metaKey || event.altKey || !page.task) return;
