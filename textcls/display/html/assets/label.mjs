@@ -1,10 +1,10 @@
 // The page of textcls label: one text at a time, keyboard first. An answer is on disk before the next text is shown.
+import { byId, count, make } from "./dom.mjs";
 import { level, named, visible } from "./explain.mjs";
 import { meant, scoresOf, shown } from "./label_choice.mjs";
 import { chart, sentence } from "./label_progress.mjs";
 
 const POLL = 2000;
-const byId = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
 const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, touched: false, hintTries: 0, drawn: "" };
 
@@ -13,17 +13,6 @@ const who = sessionStorage.getItem("textcls-who") ?? crypto.randomUUID();
 sessionStorage.setItem("textcls-who", who);
 byId("by").value = localStorage.getItem("textcls-by") ?? "";
 
-function make(tag, attributes = {}, ...content) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(name, value);
-    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...content);
-  return node;
-}
-
-const count = (number) => number.toLocaleString("en");
 const percent = (share) => `${Math.round(100 * share)}%`;
 const rows = (number) => `${count(number)} text${number === 1 ? "" : "s"}`;
 
