@@ -97,10 +97,13 @@ class Reading:
         label_column: str | None,
         targets: TargetOptions,
         training: ModelInfo,
+        *,
+        more: Sequence[str] = (),
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
-        Where nothing is asked for, they are read as those of the training were.
+        Where nothing is asked for, they are read as those of the training were; `more` are further columns that the
+        files must have.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -112,7 +115,13 @@ class Reading:
         if written.label_separator is not None:
             targets = replace(targets, several=True)
         usual = (training.text_columns, training.label_column)
-        reading: Any = {"options": self.options, "bad": self.bad, "usual": usual, "usual_targets": written}
+        reading: Any = {
+            "options": self.options,
+            "bad": self.bad,
+            "usual": usual,
+            "usual_targets": written,
+            "more": more,
+        }
         with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
             self.say(table.notes)
             yield map(_label_set, self._at_least_one(table.rows, paths))

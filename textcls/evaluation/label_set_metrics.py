@@ -127,7 +127,7 @@ def report(
     return LabelSetReport(
         rows=rows,
         exact=float((assigned == gold).all(1).mean()) if rows else 0.0,
-        micro_f1=_f1(assigned & gold, assigned, gold),
+        micro_f1=f1(assigned & gold, assigned, gold),
         macro_f1=_mean([label.f1 for label in present]),
         samples_f1=_samples_f1(assigned, gold),
         average_precision=_mean(precisions),
@@ -163,7 +163,8 @@ def label_calibration_error(scores: Float, gold: Bools) -> float:
     return float(np.abs(gap).sum() / max(1, len(gold)))
 
 
-def _f1(right: Bools, assigned: Bools, gold: Bools) -> float:
+def f1(right: Bools, assigned: Bools, gold: Bools) -> float:
+    """Return the F1 of some labels of some rows together: 0 where there is none to find and none was assigned."""
     answers = int(assigned.sum()) + int(gold.sum())
     return 2 * int(right.sum()) / answers if answers else 0.0
 
