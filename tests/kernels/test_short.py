@@ -145,6 +145,18 @@ def test_a_step_of_short_texts_is_three_launches() -> None:
     assert launches == {"short_forward_kernel": 1, "short_backward_kernel": 1, "metric_gradient_kernel": 1}
 
 
+@pytest.mark.skipif(DEVICE == "cuda", reason="not every GPU has a kernel for short texts of wide heads")
+def test_a_step_of_short_texts_with_wide_heads_is_five_launches() -> None:
+    with count_launches() as launches:
+        values_and_gradients(KERNEL, make_inputs((2, 2, 20, 72), torch.float16))
+    assert launches == {
+        "prepare_metric_kernel": 2,
+        "short_forward_kernel": 1,
+        "short_backward_kernel": 1,
+        "metric_gradient_kernel": 1,
+    }
+
+
 def test_packed_batch_launches_a_kernel_a_size_class() -> None:
     lengths = torch.tensor([5, 10, 0, 40, 70, 128])
     p, metric = on_device(*make_inputs((1, 2, int(lengths.sum()), 32), torch.float16))
