@@ -6,9 +6,9 @@
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
-or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight. Short
-texts need neither t nor lse: they are kept all the same, for then no shape depends on the size class, and N may be
-dynamic. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
+or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
+Short texts need neither t nor lse: they are kept all the same, for then no shape depends on the size class, and N may
+be dynamic. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
 from typing import Any, NoReturn

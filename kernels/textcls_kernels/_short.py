@@ -16,8 +16,8 @@ of a position q, and in the backward q, G M and p^T G.
 
 Against the kernels of `_triton.py`, which see a text in tiles: S' = S^T and D' = D^T are transposes, for which those
 have a product and an exponential each; delta is the sum it stands for, not made from a rounded t; the backward reads
-neither t nor lse, for the softmax is made again from r; and a step is three launches, five where K is above 64, for which
-M is made full beforehand, once each way.
+neither t nor lse, for the softmax is made again from r; and a step is three launches, five where K is above 64, when M
+is made full beforehand, once each way.
 
 One-term q, in the 16-bit types: r_ij and r_ji come from one r here, and rows of S sum to 1, whatever q was rounded to.
 What is left of that rounding is an error of r of |r| 2^-9 (bfloat16) and less, which matters where |r| is large. Each
