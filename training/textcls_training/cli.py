@@ -19,7 +19,6 @@ from textcls.cli import INTERRUPTED
 from textcls.cli.options import (
     DATA,
     PATH,
-    Reading,
     data_argument,
     new_label_column_option,
     new_text_column_option,
@@ -27,6 +26,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, compression
 from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern

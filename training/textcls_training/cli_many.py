@@ -12,7 +12,6 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_output_path
 from textcls.cli.options import (
     PATH,
-    Reading,
     data_argument,
     engine_options,
     new_label_column_option,
@@ -21,6 +20,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, folders, patterns, read_labelled
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.cli.options import Reading, new_text_column_option, once, reading_options
+from textcls.cli.options import new_text_column_option, once, reading_options
+from textcls.cli.reading import Reading
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError

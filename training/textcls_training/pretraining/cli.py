@@ -10,7 +10,8 @@ from rich.console import Console
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
-from textcls.cli.options import PATH, Reading, data_argument, new_text_column_option, once, reading_options
+from textcls.cli.options import PATH, data_argument, new_text_column_option, once, reading_options
+from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stdout_console

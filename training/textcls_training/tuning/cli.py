@@ -14,7 +14,6 @@ from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
 from textcls.cli.options import (
     PATH,
-    Reading,
     data_argument,
     engine_options,
     html_option,
@@ -24,6 +23,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.data import LabelledSets, TargetOptions, read_labelled
 from textcls.display.terminal.progress import progress_on

@@ -17,14 +17,8 @@ import click
 from rich.console import Console
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.cli.options import (
-    PATH,
-    Reading,
-    engine_options,
-    new_label_column_option,
-    new_text_column_option,
-    reading_options,
-)
+from textcls.cli.options import PATH, engine_options, new_label_column_option, new_text_column_option, reading_options
+from textcls.cli.reading import Reading
 from textcls.data import Labelled, read_labelled
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics

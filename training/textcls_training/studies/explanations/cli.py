@@ -17,7 +17,8 @@ from textcls import data as tables
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, data_argument, model_argument, once, reading_options, text_column_option
+from textcls.cli.options import PATH, data_argument, model_argument, once, reading_options, text_column_option
+from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.terminal.console import stdout_console
 from textcls.display.terminal.progress import progress_on
