@@ -25,8 +25,8 @@ text decides that for itself from what it has at hand: where the largest r of so
 second term is added, one product more. The backward finds the same from the same r. The host is not asked. CAUSAL, what
 comes later must not change what was before, not even in this: there q always has two terms.
 
-Launched from `_launch_short.py`. Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is the
-texts' part of the table of `texts.py`, and slots are its rows, so that a launch may take the texts of one size class.
+Launched from `_launch_short.py`. Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is
+the texts' part of the table of `texts.py`, and slots are its rows: a launch may take the texts of one size class.
 """
 
 import triton
