@@ -27,7 +27,7 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
     """Return what thresholds do that reach something: rows of a table whose heads are `AIMS`."""
     points = [(f"{percent(target, 0)} right", point) for target, point in found.targets]
     points += [("lowest cost", found.cheapest), ("all answered", found.all_answered)]
-    rows = []
+    rows = list[tuple[str, ...]]()
     for what, point in points:
         right = share(point.right, point.accepted)
         reached = (percent(right.value), interval(right)) if point.accepted else ("", "")
