@@ -6,7 +6,8 @@
 A pool of training rows has no labels at first. In rounds some texts are chosen, get their labels, and a model with
 default settings learns from all labels so far; it says which texts come next, and its accuracy on the test rows is
 noted. `margin` takes the texts whose two best labels are nearest to each other, and nothing else; `random` any. The
-pool and random order of a draw are the same for all methods. Cells that the JSON file has, each with its commit, are not measured anew.
+pool and random order of a draw are the same for all methods. Cells that the JSON file has, each with its commit, are
+not measured anew.
 """
 
 import json
