@@ -7,9 +7,9 @@ from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name, shown
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import Parts, folded, reliability, short, table
+from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
 from textcls.display.report_lines import CONFUSIONS, LABEL_AIMS, instead_of, interval, label_aims, unreached_lines
-from textcls.display.text import percent
+from textcls.display.text import percent, short
 from textcls.evaluation.intervals import CONFIDENCE
 from textcls.reporting.label_aims import LabelAims, LabelPoint
 from textcls.reporting.label_sets import LabelSetModelReport
@@ -154,7 +154,7 @@ def _surest(found: Sequence[SureLabelError], title: str, words: str) -> str:
     rows = [
         f"<tr><td>{percent(error.probability)}</td><td class='said'>{name(error.label)}</td>"
         f'<td class="several">{_names(error.labels)}</td><td class="several">{_names(error.words)}</td>'
-        f'<td class="quoted" dir="auto">{isolated(short(error.text))}</td></tr>'
+        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
         for error in found
     ]
     heads = [("score", ""), ("label", "said"), ("the row has", "said"), (words, "said"), ("text", "said")]

@@ -8,9 +8,9 @@ from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import Parts, folded, reliability, short, table
+from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
 from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval
-from textcls.display.text import named, percent
+from textcls.display.text import named, percent, short
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.errors import ErrorGroup, SureError
@@ -155,7 +155,7 @@ def _surest(found: Sequence[SureError]) -> str:
     rows = [
         f"<tr><td>{percent(error.confidence)}</td><td class='said'>{name(error.answered)}</td>"
         f'<td class="said">{name(error.right)}</td><td class="several">{", ".join(map(name, error.words))}</td>'
-        f'<td class="quoted" dir="auto">{isolated(short(error.text))}</td></tr>'
+        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
         for error in found
     ]
     heads = [("score", ""), ("answered", "said"), ("label", "said"), ("because of", "said"), ("text", "said")]

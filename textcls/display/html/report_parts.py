@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
-from textcls.display.text import one_line, percent, plural
+from textcls.display.text import percent, plural
 from textcls.evaluation.intervals import share
 from textcls.evaluation.metrics import ReliabilityBin
 
@@ -90,9 +90,3 @@ def reliability(found: Sequence[ReliabilityBin], axes: Axes, caption: str, of: s
         size = 2 + 5 * (each.rows / largest) ** 0.5
         points.append(Point(each.confidence, share_of.value, share_of.low, share_of.high, size, said))
     return charts.figure("Can its scores be trusted?", caption, axes, charts.diagonal(axes), charts.dots(axes, points))
-
-
-def short(text: str) -> str:
-    """Return the beginning of a text on one line."""
-    line = one_line(text)
-    return line if len(line) <= CHARACTERS else line[: CHARACTERS - 1].rstrip() + "\u2026"
