@@ -1,6 +1,8 @@
 """`textcls tune`: proposals, rows that judge a choice and are unknown to it, going on, and what is written."""
 
+import errno
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -195,6 +197,10 @@ def test_a_file_that_is_no_journal_is_refused_and_stays_as_it_is(tmp_path: Path)
     with pytest.raises(InputError, match=r"rows.csv is no journal of trials; name another --storage"):
         tune(ROWS, QUICK, path, QUIET)
     assert path.read_bytes() == before
+    path.write_text('{"key": "of another program, without an end of its line"}')
+    with pytest.raises(InputError, match="is no journal of trials; name another --storage"):
+        tune(ROWS, QUICK, path, QUIET)
+    assert path.read_text().endswith('line"}')
     path.write_text('{"op_code": 17}\n')
     with pytest.raises(InputError, match="no journal of trials, or it is damaged"):
         tune(ROWS, QUICK, path, QUIET)
@@ -204,6 +210,48 @@ def test_two_runs_cannot_share_a_file_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "i.journal"
     with storage.opened(path, {}), pytest.raises(SurroundingsError, match="Another process tunes with"):
         tune(ROWS, QUICK, path, QUIET)
+
+
+def test_what_fails_beside_the_journal_is_not_blamed_on_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no-such-file"), storage.opened(tmp_path / "k.journal", {}):
+        (tmp_path / "no-such-file").read_bytes()
+
+
+def test_a_lock_that_the_file_system_does_not_have_is_not_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(SurroundingsError, match=r"l\.journal cannot be written: No locks available"),
+        storage.opened(tmp_path / "l.journal", {}),
+    ):
+        pass
+
+
+def test_when_the_disk_is_full_the_journal_is_named_and_the_search_goes_on_later(
+    found: TuneReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sync = tmp_path / "m.journal", os.fsync
+    left = 20
+
+    def fsync(file: int) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.ftruncate(file, path.stat().st_size - 10)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(file)
+
+    with monkeypatch.context() as full:
+        full.setattr("optuna.storages.journal._file.os.fsync", fsync)
+        with pytest.raises(SurroundingsError, match=r"m\.journal cannot be written: No space left on device; name"):
+            tune(ROWS, QUICK, path, QUIET)
+    assert not path.read_bytes().endswith(b"\n")
+    assert without_time(tune(ROWS, QUICK, path, QUIET)) == without_time(found)
+    assert without_time(tune(ROWS, QUICK, path, QUIET)) == without_time(found)
 
 
 # The command
