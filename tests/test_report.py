@@ -1,5 +1,6 @@
 """A report on a model: its figures are those of the rows, what was planted is found, and all renderers say the same."""
 
+import hashlib
 import json
 import warnings
 from importlib.util import find_spec
@@ -314,3 +315,15 @@ def test_columns_have_a_value_for_each_row(classifier: Classifier) -> None:
         textcls.report(classifier, [("a", "billing"), ("b", "sales")], columns={"source": ["web"]})
     with pytest.raises(InputError, match=r"There are no rows to report on\."):
         textcls.report(classifier, [])
+
+
+def test_a_report_names_the_model_that_has_answered_whatever_lies_at_its_path_by_then(
+    model_path: Path, tmp_path: Path
+) -> None:
+    content, path = model_path.read_bytes(), tmp_path / "tickets.onnx"
+    rows = [("my card was charged twice", "billing"), ("where is my parcel", "shipping")]
+    for there in (None, b"another"):
+        if there is not None:
+            path.write_bytes(there)
+        found = textcls.report(textcls.Classifier.from_bytes(content, path), rows)
+        assert (found.model.sha256, found.model.bytes) == (hashlib.sha256(content).hexdigest(), len(content))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -303,3 +304,14 @@ def test_what_cannot_be_fetched_is_refused_before_anything_is_asked(tmp_path: Pa
     assert run("fetch", "s3://b/a.onnx", "-o", output).exit_code == 2
     nowhere = tmp_path / "none" / "a.onnx"
     assert "does not exist" in fail(6, "fetch", "s3://b/a.onnx", "--sha256", "0" * 64, "-o", nowhere)
+
+
+def test_what_fails_where_a_file_goes_is_not_told_of_where_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"x" * 100)
+    failing: Any = SimpleNamespace(write=lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "of the disk here")))
+    with (
+        web(tmp_path) as address,
+        pytest.raises(OSError, match="of the disk here"),
+        storage.opened(f"{address}/model.onnx") as source,
+    ):
+        shutil.copyfileobj(source, failing)

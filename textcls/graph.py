@@ -1,5 +1,6 @@
 """A loaded model file: its ONNX graph in ONNX Runtime, and what it says of itself. Texts in, arrays out."""
 
+import hashlib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -22,10 +23,13 @@ class Graph:
         session: what runs it.
         info: what the file says of itself.
         path: of the file, for messages.
+        sha256: of its content as it was loaded, in hexadecimal.
+        bytes: how many these were.
     """
 
-    def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path) -> None:
+    def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path, content: bytes) -> None:
         self.session, self.info, self.path = session, info, path
+        self.sha256, self.bytes = hashlib.sha256(content).hexdigest(), len(content)
         self._outputs = {output.name for output in session.get_outputs()}
         # Without this ONNX Runtime computes the outputs that nobody asked for, too.
         self._options = onnxruntime.RunOptions()
@@ -45,7 +49,7 @@ class Graph:
             raise ArtifactError(
                 f"{path} is damaged: its metadata is not UTF-8; train or copy the model again."
             ) from error
-        return cls(session, ModelInfo.from_metadata(metadata, path), path)
+        return cls(session, ModelInfo.from_metadata(metadata, path), path, data)
 
     def run(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the outputs `names` (`textcls.artifact`) for texts that `read` has prepared, as arrays over all."""

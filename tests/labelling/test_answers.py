@@ -5,13 +5,17 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.labelling.files import Open
+from textcls._util.file_lock import try_lock
 from textcls.data import TargetOptions, read_label_sets, read_labelled
 from textcls.errors import InputError, SurroundingsError
+from textcls.labelling import answers
 from textcls.labelling.answers import Answer, AnswersFile
 
 WRITER = """
@@ -30,6 +34,18 @@ for i in range(10**6):
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file have more bytes than that."""
+    limits, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_a_kill_loses_no_confirmed_answer(tmp_path: Path, opened: Open) -> None:
@@ -104,15 +120,9 @@ def test_an_answer_that_could_not_be_written_is_not_in_the_file(tmp_path: Path, 
     path = tmp_path / "labels.jsonl"
     file = opened(path, several=False)
     file.append(Answer("a", ("x",)))
-    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
-    try:
-        with pytest.raises(SurroundingsError, match="this answer was not saved"):
-            file.append(Answer("b" * 100, ("x",)))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, ignored)
+    before = path.read_bytes()
+    with limited(len(before) + 20), pytest.raises(SurroundingsError, match="this answer was not saved"):
+        file.append(Answer("b" * 100, ("x",)))
     assert path.read_bytes() == before
     file.append(Answer("c", ("x",)))
     assert [line["text"] for line in lines(path)] == ["a", "c"]
@@ -130,3 +140,40 @@ def test_training_reads_the_file(tmp_path: Path, opened: Open, several: bool) ->
         assert found.labels[1] == {"returns": 1.0, "all": 1.0}
     else:
         assert read_labelled(path).labels[:2] == ["billing", "returns"]
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_who_gets_the_file_while_another_replaces_or_removes_it_writes_where_it_is_read(
+    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch, emptied: bool
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    first = opened(path, several=False)
+    for text in ("a", "b"):
+        first.append(Answer(text, ("x",)))
+
+    def late(file: int) -> bool:
+        """The second has opened the file, and not locked it yet."""
+        monkeypatch.setattr(answers, "try_lock", try_lock)
+        first.exchange([] if emptied else first.answers[:1])
+        first.close()
+        return try_lock(file)
+
+    monkeypatch.setattr(answers, "try_lock", late)
+    second = opened(path, several=False)
+    second.append(Answer("c", ("x",)))
+    found = ["c"] if emptied else ["a", "c"]
+    assert [answer.text for answer in second.answers] == found
+    assert [line["text"] for line in lines(path)] == found
+
+
+def test_an_answer_that_fails_after_answers_were_replaced_leaves_no_gap(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = opened(path, several=False)
+    file.append(Answer("a", ("x",)))
+    file.exchange(file.answers)
+    with limited(path.stat().st_size + 20), pytest.raises(SurroundingsError, match="this answer was not saved"):
+        file.append(Answer("b" * 100, ("x",)))
+    file.append(Answer("c", ("x",)))
+    assert [line["text"] for line in lines(path)] == ["a", "c"]
+    with pytest.raises(SurroundingsError, match="Another process is labelling"):
+        AnswersFile(path, several=False)

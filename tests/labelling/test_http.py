@@ -3,6 +3,8 @@
 import http.client
 import json
 import re
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,3 +119,21 @@ def test_a_body_without_bounds_is_not_read(server: Server) -> None:
 def test_a_port_that_is_taken_is_told(server: Server) -> None:
     with pytest.raises(SurroundingsError, match=f"Port {server.port} cannot be listened on"):
         Server(server.session, {}, "", server.port)
+
+
+def test_a_defect_is_told_in_the_terminal_and_a_browser_that_has_gone_is_not(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as gone:
+        gone.sendall(b"POST /api/next HTTP/1.1\r\ncontent-length: 5\r\n\r\n")
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def broken(*_: object) -> None:
+        raise ValueError("a defect of the session")
+
+    monkeypatch.setattr(Session, "next", broken)
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask(server, "POST", "/api/next", {"who": "me"})
+    told = capfd.readouterr().err
+    assert told.count("Traceback") == 1
+    assert "a defect of the session" in told

@@ -25,7 +25,7 @@ from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.drift import DriftCounts
 from textcls.server.monitoring.exposition import ShownModel, exposition
-from textcls.server.monitoring.metrics import Counts
+from textcls.server.monitoring.metrics import Counts, read_all
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
@@ -157,7 +157,7 @@ def test_distances_rest_on_the_latest_texts_and_counts_on_all(
     counts, drift = worker(tmp_path, bins, texts=10)
     for answered in outcomes(watched, texts):
         drift.count("tickets", bins, [answered])
-    found = said(exposition(tmp_path, None, shown(bins)))
+    found = said(exposition(*read_all(tmp_path, None), shown(bins)))
     # The window before began at 20, and the one that is under way at 30.
     assert found['textcls_drift_window_texts{model="tickets"}'] == 15
     told = measure_drift(watched, [(text, None) for text in texts[20:]])
@@ -183,7 +183,7 @@ def test_workers_add_up_and_what_a_dead_one_has_counted_stays(
     two.close()
     again, drift_again = worker(tmp_path, bins, workers=2)
     drift_again.count("tickets", bins, answered[50:])
-    found = said(exposition(tmp_path, None, shown(bins)))
+    found = said(exposition(*read_all(tmp_path, None), shown(bins)))
     assert found['textcls_drift_window_texts{model="tickets"}'] == 60
     told = measure_drift(watched, [(text, None) for text in texts])
     assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
@@ -199,7 +199,7 @@ def test_each_of_several_workers_has_its_share_of_the_window(
     for answered in outcomes(watched, [text for text, _ in tickets[:20]]):
         drift.count("tickets", bins, [answered])
     # Windows of 7 have begun at 7 and 14.
-    assert said(exposition(tmp_path, None, shown(bins)))['textcls_drift_window_texts{model="tickets"}'] == 13
+    assert said(exposition(*read_all(tmp_path, None), shown(bins)))['textcls_drift_window_texts{model="tickets"}'] == 13
     counts.close()
 
 
@@ -243,7 +243,7 @@ def test_a_model_with_another_summary_is_counted_anew_and_the_same_one_goes_on(
         assert numbers(client)[window] == 0
         ask_all(client, ["my card was charged twice"])
         assert numbers(client)[window] == 1
-        assert said(exposition(store.folder, None, store.shown()))[window] == 1
+        assert said(exposition(*read_all(store.folder, None), store.shown()))[window] == 1
 
 
 def test_answers_of_a_model_that_is_no_longer_served_are_not_counted_in_the_bins_of_the_next(
@@ -258,9 +258,9 @@ def test_answers_of_a_model_that_is_no_longer_served_are_not_counted_in_the_bins
     drift.take_up({"tickets": new})
     drift.count("tickets", old, answered)
     # Nor are those of a worker that has not yet taken up the next.
-    assert said(exposition(tmp_path, None, shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 0
+    assert said(exposition(*read_all(tmp_path, None), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 0
     drift.count("tickets", new, answered)
-    assert said(exposition(tmp_path, None, shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 1
+    assert said(exposition(*read_all(tmp_path, None), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 1
     counts.close()
     late.close()
 
@@ -282,7 +282,7 @@ def test_where_there_is_no_room_for_its_counts_a_model_answers_unwatched(watched
         live.counts.add(metrics.PREDICTIONS, "model", str(i))
     live.drift.take_up({"more": bins_of(watched.info)})
     live.drift.count("more", bins_of(watched.info), outcomes(watched, ["my card was charged twice"]))
-    found = said(exposition(None, live.counts, [ShownModel("more", "1", "0", bins_of(watched.info))]))
+    found = said(exposition(*read_all(None, live.counts), [ShownModel("more", "1", "0", bins_of(watched.info))]))
     assert found['textcls_drift_window_texts{model="more"}'] == 0
 
 

@@ -13,7 +13,7 @@ from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.exposition import ShownModel, exposition
-from textcls.server.monitoring.metrics import Counts
+from textcls.server.monitoring.metrics import Counts, read_all
 from textcls.server.settings import Settings
 
 
@@ -65,7 +65,7 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
         counts.add(metrics.IN_PROGRESS)
         counts.set(metrics.GENERATION, 1)
     two.close()
-    text = exposition(tmp_path, one, served).decode()
+    text = exposition(*read_all(tmp_path, one), served).decode()
     assert 'textcls_requests_total{route="/v1/classify",status="200"} 2.0' in text
     assert 'textcls_requests_total{route="/v1/classify",status="422"} 1.0' in text
     assert 'textcls_score_bucket{le="0.6",model="tickets"} 3.0' in text
@@ -74,7 +74,7 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
     again = Counts(tmp_path)
     assert len(list(tmp_path.glob("*.counts"))) == 2
     again.add(metrics.REQUESTS, "/v1/classify", "200")
-    text = exposition(tmp_path, one, served).decode()
+    text = exposition(*read_all(tmp_path, one), served).decode()
     assert 'textcls_requests_total{route="/v1/classify",status="200"} 3.0' in text
     assert "textcls_requests_in_progress 1.0" in text
     one.close()
@@ -92,7 +92,7 @@ def test_a_worker_that_is_just_starting_or_serves_nothing_spoils_no_metrics(
     # Between the opening of its file and its first number.
     with (tmp_path / "2.counts").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        text = exposition(tmp_path, own, served).decode()
+        text = exposition(*read_all(tmp_path, own), served).decode()
         assert metrics.generations(tmp_path, own) == [3]
     assert "textcls_workers 1.0" in text
     assert "textcls_generation 3.0" in text

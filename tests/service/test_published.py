@@ -165,7 +165,7 @@ def test_a_shadow_comes_and_goes_with_a_reload_and_is_promoted_without_being_loa
 
 
 def test_files_of_a_registry_are_looked_at_for_changes_of_the_shadow_too(registry: Path, tmp_path: Path) -> None:
-    store = GenerationStore(tmp_path, [str(registry)], Settings())
+    store = GenerationStore(tmp_path / "run", [str(registry)], Settings())
     before = store.files()
     assert store.files() == before
     versions(registry, "--shadow", "2")
@@ -204,3 +204,20 @@ def test_requests_in_other_formats_are_shadowed_as_well(registry: Path) -> None:
         asked = {"inputs": [["my card was charged twice"], ["where is it"]]}
         assert running.client.post("/predict", json=asked).status_code == 200
         until(lambda: running.numbers()['textcls_shadow_texts_total{model="tickets",version="2"}'] == 2)
+
+
+def test_a_model_that_becomes_a_shadow_has_none_itself(registry: Path, model_path: Path, tmp_path: Path) -> None:
+    publish(model_path, registry, labels=SHIFTED, example="third")
+    versions(registry, "--shadow", "2")
+    (tmp_path / "run").mkdir()
+    store = GenerationStore(tmp_path / "run", [str(registry)], Settings())
+    store.publish()
+    before = list(store.load().generation.models.values())
+    assert [one.shadow is not None and one.shadow.version for one in before] == ["2"]
+    versions(registry, "--promote", "3")
+    versions(registry, "--shadow", "1")
+    store.publish()
+    (one,) = store.load(before).generation.models.values()
+    assert (one.version, one.shadow and one.shadow.version) == ("3", "1")
+    assert one.shadow is not None
+    assert one.shadow.shadow is None

@@ -122,10 +122,10 @@ def atomic_write(
 
 def sync_folder(folder: Path) -> None:
     """Let the names in `folder` be on disk as the content of its files is: they then outlive a crash of the machine."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        # Some file systems know no such thing of a folder; then there is nothing more to be done.
-        with suppress(OSError):
+    # Some file systems know no such thing of a folder; then there is nothing more to be done.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(handle)
-    finally:
-        os.close(handle)
+        finally:
+            os.close(handle)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import click
@@ -24,7 +23,7 @@ from textcls.data.memory import Readable
 from textcls.display.markdown.card import file_card
 from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, report_file
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.reporting import report as reporting
 from textcls.reporting.report import ModelFile, ModelReport
@@ -85,7 +84,7 @@ def publish(
     by, note = checked_text(by, "--by", BY_CHARACTERS), checked_text(note, "--note", NOTE_CHARACTERS)
     content = artifact.read_file(model)
     classifier = Classifier.from_bytes(content, model)
-    file = ModelFile(versions.MODEL, sha256(content).hexdigest(), len(content), classifier.info)
+    file = replace(ModelFile.of(classifier), name=versions.MODEL)
     same = Registry(registry).find(file.sha256) if versions.is_registry(registry) else None
     if same is None:
         files = _files(model, name, classifier, file, data, (text_columns, label_column), reading)
@@ -148,10 +147,7 @@ def _files(
     """Return what lies beside the model: its card, and the report if there are rows."""
     if not data:
         return {"README.md": file_card(name, file).encode()}
-    found = _report(classifier, data, columns, reading)
-    if found.model.sha256 != file.sha256:
-        raise InputError(f"{model} was replaced while the report was made; publish it again.")
-    found = replace(found, model=file)
+    found = replace(_report(classifier, data, columns, reading), model=file)
     return {beside: report_file(kind, model, data, found, name).encode() for beside, kind in BESIDE.items()}
 
 

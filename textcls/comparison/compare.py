@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from textcls.comparison.paired import Agreement, Bootstrap, Difference
 from textcls.comparison.sides import Answers, ModelSide, Side, side_of
 from textcls.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.errors import InputError
+from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.metrics import cross_entropy, expected_calibration_error
 
 Int64 = NDArray[np.int64]
-
-# Below this a difference is taken for more than chance.
-CHANCE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def _has(path: Path, expected: str) -> bool:
         return file_digest(file, "sha256").hexdigest() == expected
 
 
-def _copy(source: IO[bytes], target: IO[bytes], most_bytes: int) -> str | None:
+def _copy(source: storage.Source, target: IO[bytes], most_bytes: int) -> str | None:
     """Copy all bytes, and return their SHA-256; None if there are more than `most_bytes`."""
     digest, copied = sha256(), 0
     while block := source.read(_BLOCK):

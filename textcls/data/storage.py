@@ -19,7 +19,7 @@ from glob import has_magic
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from textcls._util import optional_dependencies
@@ -182,21 +182,44 @@ def fetched(name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[IO[bytes]]:
+def opened(name: str) -> Iterator["Source"]:
     """Open the file that a URL names, to be read from its beginning to its end.
 
     Raises:
         InputError: it is not there or cannot be read, also while it is being read.
         MissingExtraError: what reaches it is not installed.
     """
-    try:
+    with _reading(name):
         if name.lower().startswith(_HTTP):
-            with urllib.request.urlopen(name, timeout=_SILENCE) as answer:
-                yield answer
+            stream = urllib.request.urlopen(name, timeout=_SILENCE)
         else:
             store, path = _store(name)
-            with store.open_input_stream(path) as source:
-                yield source
+            stream = store.open_input_stream(path)
+    with stream:
+        yield Source(name, stream)
+
+
+class Source:
+    """A file behind a URL. What goes wrong while it is read is told as that; other errors of its reader are not."""
+
+    def __init__(self, name: str, stream: Any) -> None:
+        self._name, self._stream = name, stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, at most so many.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        with _reading(self._name):
+            found: bytes = self._stream.read(size)
+        return found
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, http.client.HTTPException) as error:
         raise _unreadable(name, error) from error
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from textcls.data.memory import Readable
 from textcls.data.source import name_of
-from textcls.display.html.fragments import document, made_of
+from textcls.display.html.fragments import document, made_of_version
 from textcls.display.html.report import report_fragments
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
@@ -30,10 +30,11 @@ def report_file(kind: str, model: Path, data: Sequence[Readable], found: ModelRe
     """
     name = name or model.stem
     title, rows = f"Report on {name}", " and ".join(map(name_of, data))
+    about = f"{made_of_version(model.name, found.model.version)}, on {rows}"
     if kind == "html":
-        return document(title, *report_fragments(title, found), about=f"{made_of(model)}, on {rows}")
+        return document(title, *report_fragments(title, found), about=about)
     if kind == "markdown":
-        return report_markdown(title, found, f"{made_of(model)}, on {rows}")
+        return report_markdown(title, found, about)
     if kind == "card":
         return model_card(name, found, " and ".join(Path(name_of(one)).stem for one in data))
     return json_line(found.as_json()) + "\n"

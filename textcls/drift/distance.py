@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.evaluation.intervals import CHANCE
+
 DRAWS: Final = 2000
-CHANCE: Final = 0.05
-# What a standard normal deviate stays within, on both sides, but for that.
-DEVIATE: Final = 1.959963984540054
 # Below, a difference is no matter even if it is none of chance.
 SLIGHT: Final = 0.1
 MUCH: Final = 0.25

@@ -12,7 +12,7 @@ import numpy as np
 from textcls import tokenizer
 from textcls.batch.chunks import chunked
 from textcls.classifier import Classifier
-from textcls.drift.distance import CHANCE, Distance
+from textcls.drift.distance import Distance
 from textcls.drift.expected_accuracy import expected_accuracy
 from textcls.drift.summary import HeldOutSummary
 from textcls.drift.tally import LABELS, LENGTHS, SCORES, Tally, differences
@@ -20,7 +20,7 @@ from textcls.drift.unknown import UnknownTokens
 from textcls.drift.words import Word, WordCounts, changed_words
 from textcls.errors import InputError
 from textcls.evaluation import intervals
-from textcls.evaluation.intervals import Estimate
+from textcls.evaluation.intervals import CHANCE, Estimate
 from textcls.explanation import Explanation
 
 # More unknown words than expected by so much, and scores say less of accuracy.

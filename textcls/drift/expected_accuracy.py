@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.drift.distance import DEVIATE
 from textcls.drift.summary import HeldOutSummary
-from textcls.evaluation.intervals import Estimate
+from textcls.evaluation.intervals import DEVIATE, Estimate
 
 # Held-out rows that are needed for ten bins to say anything.
 LEAST_HELD_OUT: Final = 50

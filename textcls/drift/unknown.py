@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
-from textcls.drift.distance import CHANCE, DEVIATE
 from textcls.drift.summary import UnknownShare
+from textcls.evaluation.intervals import CHANCE, DEVIATE
 
 # A share of unknown tokens that is higher than expected by less than this is a small matter.
 MORE_UNKNOWN: Final = 0.02

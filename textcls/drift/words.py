@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from textcls import tokenizer
+from textcls.evaluation.intervals import CHANCE
 
-CHANCE: Final = 0.05
 # So many words are kept, and of words that are only unknown those of at least so many texts.
 MOST_WORDS: Final = 100
 LEAST_TEXTS: Final = 2

@@ -14,8 +14,10 @@ Float64 = NDArray[np.float64]
 
 DRAWS: Final = 2000
 CONFIDENCE: Final = 0.95
+# What is less probable than this by chance alone is taken for more than chance.
+CHANCE: Final = 0.05
 # The normal deviate that leaves (1 - CONFIDENCE) / 2 above it.
-_DEVIATE: Final = 1.959963984540054
+DEVIATE: Final = 1.959963984540054
 
 
 class Estimate(NamedTuple):
@@ -37,9 +39,9 @@ def share(hits: int, rows: int) -> Estimate:
     """
     if not rows:
         return Estimate(0.0, 0.0, 1.0)
-    found, square = hits / rows, _DEVIATE**2
+    found, square = hits / rows, DEVIATE**2
     middle = (found + square / (2 * rows)) / (1 + square / rows)
-    half = _DEVIATE / (1 + square / rows) * math.sqrt(found * (1 - found) / rows + square / (4 * rows**2))
+    half = DEVIATE / (1 + square / rows) * math.sqrt(found * (1 - found) / rows + square / (4 * rows**2))
     return Estimate(found, max(0.0, middle - half), min(1.0, middle + half))
 
 

@@ -4,7 +4,6 @@ An answer is appended and synchronised. One that is taken back or changed exchan
 new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal
 
 from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for, sync_folder
+from textcls._util.file_lock import try_lock
 from textcls.errors import InputError, SurroundingsError
 from textcls.labels import label_problem
 
@@ -133,13 +133,20 @@ class AnswersFile:
         Raises:
             SurroundingsError: it cannot be written; the earlier ones stay.
         """
-        kept = list(answers)
-        with atomic_write(self.path) as file:
-            file.write(b"".join(answer.line(several=self.several) for answer in kept))
+        kept, taken = list(answers), None
+        try:
+            with atomic_write(self.path) as file:
+                file.write(b"".join(answer.line(several=self.several) for answer in kept))
+                # Its lock is taken before it has its name, so that no other process gets in between.
+                try_lock(file.fileno())
+                taken = os.fdopen(os.dup(file.fileno()), "wb", buffering=0)
+        except BaseException:
+            if taken is not None:
+                taken.close()
+            raise
         sync_folder(self.path.resolve().parent)
-        before, self._file = self._file, self._opened()
-        before.close()
-        self.answers, self._size = kept, self.path.stat().st_size
+        self._file.close()
+        self._file, self.answers, self._size = taken, kept, self.path.stat().st_size
 
     def close(self) -> None:
         """Let go of the file; without answers there is none."""
@@ -148,19 +155,26 @@ class AnswersFile:
         self._file.close()
 
     def _opened(self) -> IO[bytes]:
-        try:
-            file = self.path.open("ab", buffering=0)
-        except OSError as error:
-            raise SurroundingsError(f"{self.path} cannot be written: {error.strerror}; {_ADVICE}.") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        while True:
+            try:
+                file = self.path.open("ab", buffering=0)
+            except OSError as error:
+                raise SurroundingsError(f"{self.path} cannot be written: {error.strerror}; {_ADVICE}.") from error
+            if not try_lock(file.fileno()):
+                file.close()
+                advice = "use its page (two people may), or another --output"
+                raise SurroundingsError(f"Another process is labelling into {self.path}; {advice}.")
+            if self._is_there(file):
+                sync_folder(self.path.resolve().parent)
+                return file
+            # Between opening and locking, who held the lock has put another file in its place, or removed it.
             file.close()
-            raise SurroundingsError(
-                f"Another process is labelling into {self.path}; use its page (two people may), or another --output."
-            ) from error
-        sync_folder(self.path.resolve().parent)
-        return file
+
+    def _is_there(self, file: IO[bytes]) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _read(self) -> list[Answer]:
         data = self.path.read_bytes()
@@ -195,6 +209,7 @@ class AnswersFile:
 
     def _begin_again(self, size: int) -> None:
         os.ftruncate(self._file.fileno(), size)
+        self._file.seek(size)
         os.fsync(self._file.fileno())
 
 

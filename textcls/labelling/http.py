@@ -8,6 +8,7 @@ browsers let no other origin send without asking first, which nobody here allows
 
 import json
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from http import HTTPStatus
@@ -67,7 +68,9 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.port}/#{self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has gone."""
+        """Say nothing of a browser that has gone; anything else is a defect, and told."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -135,8 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        self.wfile.write(content)
 
 
 @cache

@@ -1,6 +1,5 @@
 """Texts and their labels in, a report on a model out: what `textcls report` calls, and `textcls.report` is."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -8,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import artifact
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
@@ -52,9 +50,9 @@ class ModelFile:
 
     @classmethod
     def of(cls, classifier: Classifier) -> "ModelFile":
-        """Describe the file of a classifier."""
-        content = artifact.read_file(classifier.path)
-        return cls(classifier.path.name, hashlib.sha256(content).hexdigest(), len(content), classifier.info)
+        """Describe the file of a classifier, as it was when it was loaded."""
+        graph = classifier.graph
+        return cls(graph.path.name, graph.sha256, graph.bytes, graph.info)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
 from textcls.evaluation import intervals
-from textcls.evaluation.intervals import Estimate
+from textcls.evaluation.intervals import CHANCE, Estimate
 from textcls.reporting.answers import Answer
 
 Bools = NDArray[np.bool_]
@@ -21,7 +21,6 @@ Bools = NDArray[np.bool_]
 # Of fewer rows, inside or outside, nothing is told; nor of more values of a column than these, the most frequent ones.
 LEAST_ROWS: Final = 20
 MOST_VALUES: Final = 20
-CHANCE: Final = 0.05
 LENGTH, SCRIPT, UNKNOWN = "length", "script", "unknown words"
 _MANY_UNKNOWN: Final = 0.25
 

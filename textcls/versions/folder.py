@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -25,7 +25,7 @@ from textcls._util.atomic_write import atomic_write, sync_folder
 from textcls._util.file_lock import locked
 from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, InputError, NotFoundError, SurroundingsError
-from textcls.versions.record import Change, State, Version
+from textcls.versions.record import State, Version
 
 REGISTRY: Final = "registry.json"
 VERSION: Final = "version.json"
@@ -38,6 +38,7 @@ _LOCK_SECONDS: Final = 60.0
 _MOST_BYTES: Final = 16_000_000
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 _ADVICE: Final = "free some space there, and publish again"
+Change = Callable[[State], State]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +226,7 @@ class Registry:
             same = self.find(about.sha256)
             if same is not None:
                 return same, False
-            with _told(self.folder):
-                return self._write_version({MODEL: content, **files}, about), True
+            return self._write_version({MODEL: content, **files}, about), True
 
     def change(self, change: Change) -> tuple[State, State]:
         """Change what is promoted; return what was, and what is.
@@ -290,10 +290,9 @@ class Registry:
 
     def _write(self, state: State) -> None:
         content = json.dumps(state.to_json(), ensure_ascii=False, indent=2) + "\n"
-        with _told(self.folder):
-            with atomic_write(self.folder / REGISTRY, "free some space there, and try again") as file:
-                file.write(content.encode())
-            sync_folder(self.folder)
+        with atomic_write(self.folder / REGISTRY, "free some space there, and try again") as file:
+            file.write(content.encode())
+        sync_folder(self.folder)
 
     def _sweep(self) -> None:
         """Remove what publishers have left that were killed; whoever lives would hold the lock."""

@@ -5,7 +5,7 @@ registry.json                        of the registry: its name, all that was pro
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -66,7 +66,7 @@ class Version:
             raise ValueError("sha256 is no SHA-256")
         held_out = _object(fields.get("held_out", {}))
         return cls(
-            version=_number(fields, "version"),
+            version=_number(fields, "version", MOST_VERSIONS),
             sha256=sha256,
             bytes=_number(fields, "bytes"),
             created=_text(fields, "created"),
@@ -106,8 +106,8 @@ class Promotion:
             ValueError: it is none.
         """
         fields = _object(found)
-        back = _number(fields, "rolled_back_from") if "rolled_back_from" in fields else None
-        return cls(_number(fields, "version"), _text(fields, "time"), _optional(fields, "by"), back)
+        back = _number(fields, "rolled_back_from", MOST_VERSIONS) if "rolled_back_from" in fields else None
+        return cls(_number(fields, "version", MOST_VERSIONS), _text(fields, "time"), _optional(fields, "by"), back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class State:
             raise ValueError("its name is none")
         if not isinstance(history, list):
             raise ValueError("there is no history")
-        shadow = None if fields.get("shadow") is None else _number(fields, "shadow")
+        shadow = None if fields.get("shadow") is None else _number(fields, "shadow", MOST_VERSIONS)
         state = cls(name, tuple(map(Promotion.from_json, history)), shadow)
         state._check_history()
         return state
@@ -253,9 +253,9 @@ def _object(found: Any) -> dict[str, Any]:
     return found
 
 
-def _number(fields: Mapping[str, Any], name: str) -> int:
+def _number(fields: Mapping[str, Any], name: str, most: int = 2**40) -> int:
     value = fields.get(name)
-    if type(value) is not int or not 1 <= value <= max(MOST_VERSIONS, 2**40):
+    if type(value) is not int or not 1 <= value <= most:
         raise ValueError(f"{name} is not a number from 1 on")
     return value
 
@@ -269,6 +269,3 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
 
 def _optional(fields: Mapping[str, Any], name: str) -> str | None:
     return _text(fields, name) if fields.get(name) is not None else None
-
-
-Change = Callable[[State], State]

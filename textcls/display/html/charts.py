@@ -49,7 +49,7 @@ class Axes(NamedTuple):
 
 
 def figure(title: str, caption: str, axes: Axes, *drawn: str) -> str:
-    """Return a chart with its caption; `drawn` are what `curve`, `dots`, `diagonal` and `mark` return."""
+    """Return a chart with its caption; `drawn` are what `curve`, `dots`, `diagonal` and `level` return."""
     return (
         f'<figure><h3>{escape(title)}</h3><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title)}">{_grid(axes)}{"".join(drawn)}</svg><figcaption>{escape(caption)}</figcaption></figure>'

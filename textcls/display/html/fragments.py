@@ -59,8 +59,12 @@ def fragment(parts: Iterable[str]) -> str:
 
 def made_of(model: Path) -> str:
     """Return of which file a page tells, its version as services name it, what made the page, and the day."""
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
-    return f"{model.name} ({digest}), written by textcls {version('textcls')} on {date.today().isoformat()}"
+    return made_of_version(model.name, hashlib.sha256(model.read_bytes()).hexdigest()[:12])
+
+
+def made_of_version(model: str, of: str) -> str:
+    """Return the same of a file whose name and version are known."""
+    return f"{model} ({of}), written by textcls {version('textcls')} on {date.today().isoformat()}"
 
 
 def shown(text: str) -> str:

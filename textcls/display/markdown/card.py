@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from textcls.artifact import ModelInfo
 from textcls.display.markdown.report import sections
 from textcls.display.markdown.tables import escaped, name
 from textcls.display.text import percent, plural
 from textcls.reporting.report import ModelFile, ModelReport
+from textcls.versions.record import held_out_of
 
 
 def model_card(title: str, found: ModelReport, data: str) -> str:
@@ -37,7 +39,7 @@ def file_card(title: str, file: ModelFile) -> str:
         file: the model.
     """
     training = file.info.training
-    rows, figures = training.get("held_out_rows"), _held_out(training)
+    rows, figures = training.get("held_out_rows"), _held_out(file.info)
     said = "Its file tells of no rows that were held out in its training."
     if figures:
         on = f" on {plural(rows, 'row')}" if isinstance(rows, int) else ""
@@ -45,11 +47,10 @@ def file_card(title: str, file: ModelFile) -> str:
     return _card(title, {}, _what(file, f"{said} On texts of another time or source it will be less accurate."))
 
 
-def _held_out(training: Mapping[str, Any]) -> str:
+def _held_out(info: ModelInfo) -> str:
     """Return the figures of held-out rows, as a sentence lists them."""
     names = {"held_out_accuracy": "accuracy", "held_out_micro_f1": "micro-F1", "held_out_macro_f1": "macro-F1"}
-    found = {what: training.get(name) for name, what in names.items()}
-    return ", ".join(f"{what} {percent(value)}" for what, value in found.items() if isinstance(value, float | int))
+    return ", ".join(f"{names[name]} {percent(value)}" for name, value in held_out_of(info).items())
 
 
 def _card(title: str, more: Mapping[str, Any], body: Sequence[str]) -> str:

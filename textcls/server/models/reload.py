@@ -305,7 +305,8 @@ class GenerationStore:
         one = self._load_one(entry, known)
         served = replace(
             one,
-            shadow=None if shadow is None else self._load_one(shadow, known),
+            # What is the shadow now may have had one of its own, which is not wanted any more.
+            shadow=None if shadow is None else replace(self._load_one(shadow, known), shadow=None, refused_shadow=None),
             published=entry["published"],
             refused_shadow=registry.RefusedShadow(**wanted) if "problem" in wanted else None,
         )

@@ -3,13 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcls.drift.tally import Bins
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.drift import drift_metrics
-from textcls.server.monitoring.metrics import Counts, Numbers, generation_of, read_all
+from textcls.server.monitoring.metrics import Numbers, generation_of
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -24,18 +23,7 @@ class ShownModel(NamedTuple):
     bins: Bins | None = None
 
 
-def exposition(folder: Path | None, own: Counts | None, served: Sequence[ShownModel]) -> bytes:
-    """Return all metrics in Prometheus's text form.
-
-    Args:
-        folder: that the workers share; None if there is none.
-        own: the numbers of this worker, if it is alone.
-        served: the models.
-    """
-    return text(*read_all(folder, own), served)
-
-
-def text(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]) -> bytes:
+def exposition(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]) -> bytes:
     """Return the numbers of workers, of which the first so many live, in Prometheus's text form."""
     from prometheus_client import CollectorRegistry, generate_latest
 

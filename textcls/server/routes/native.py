@@ -7,7 +7,7 @@ from textcls.server.inference import answers
 from textcls.server.inference.answers import RequestReader
 from textcls.server.models.registry import Served
 from textcls.server.monitoring import metrics
-from textcls.server.monitoring.exposition import ShownModel, text
+from textcls.server.monitoring.exposition import ShownModel, exposition
 from textcls.server.problems import RefusalError
 from textcls.server.routes.routing import Headers, Reply, RequestContext
 from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded, ShadowCard
@@ -91,7 +91,7 @@ async def readyz(asked: RequestContext) -> Reply:
     return reply(Health(status="ready"))
 
 
-async def exposition(asked: RequestContext) -> Reply:
+async def prometheus(asked: RequestContext) -> Reply:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service
     watched = service.settings.drift_window > 0
@@ -101,7 +101,7 @@ async def exposition(asked: RequestContext) -> Reply:
     ]
     found, living = metrics.read_all(service.folder, service.counts)
     # What chance does to distances is drawn, which takes some milliseconds now and then.
-    content = await asyncio.to_thread(text, found, living, shown)
+    content = await asyncio.to_thread(exposition, found, living, shown)
     return Reply(200, content, b"text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -146,7 +146,7 @@ _NATIVE: Final = (
         handler=native.readyz,
         doc=RouteDoc(summary="Can texts be classified?", answer=Health, responses=_errors(503)),
     ),
-    Route("GET", "/metrics", "metrics", handler=native.exposition),
+    Route("GET", "/metrics", "metrics", handler=native.prometheus),
 )
 _PAGE: Final = (
     Route(
