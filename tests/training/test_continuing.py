@@ -210,8 +210,8 @@ def test_options_that_are_not_given_are_those_of_the_training_before(first: Path
 
 def test_rates_that_are_told_are_those_of_the_training_that_goes_on(first: Path, tmp_path: Path) -> None:
     usual = go_on(first, tmp_path / "usual.onnx")
-    learned = [usual.path.read_bytes()]
-    for told in ({"table_rate": 0.003}, {"head_rate": 0.003}):
+    learned, rates = [usual.path.read_bytes()], list[dict[str, Any]]([{"table_rate": 0.003}, {"head_rate": 0.003}])
+    for told in rates:
         learned.append(go_on(first, tmp_path / "told.onnx", **told).path.read_bytes())
     assert len(set(learned)) == 3
 
