@@ -23,6 +23,7 @@ from textcls.jobs import HERE, Crew, Engine
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
 from textcls.tuning import TriedOptions, TuneReport  # noqa: E402
+from textcls_training import trials  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
@@ -135,10 +136,10 @@ def test_no_search_knows_a_row_that_judges_its_choice_and_each_row_judges_once(t
 
 
 def test_of_many_rows_one_part_is_held_out_and_one_search_is_made() -> None:
-    many = LabelledTexts(texts=[f"{i}" for i in range(tuning.MANY_ROWS)], labels=["a", "b"] * (tuning.MANY_ROWS // 2))
+    many = LabelledTexts(texts=[f"{i}" for i in range(trials.MANY_ROWS)], labels=["a", "b"] * (trials.MANY_ROWS // 2))
     (fold,) = tuning.rounds_of(many, None)
-    assert len(fold.held_out) == tuning.MANY_ROWS // 5
-    assert len(tuning.rounds_of(ROWS, None)) == tuning.ROUNDS + 1
+    assert len(fold.held_out) == trials.MANY_ROWS // 5
+    assert len(tuning.rounds_of(ROWS, None)) == trials.ROUNDS + 1
 
 
 def test_after_the_time_no_batch_begins_but_the_first(tmp_path: Path) -> None:
