@@ -54,14 +54,56 @@ def go(visit: Open, address: str, **options: Any) -> Any:
     return begun(visit, address, **options).page
 
 
-def begun(visit: Open, address: str, **options: Any) -> Any:
-    """A visit whose page shows a text. What it asks for stands below the address without the token."""
+def begun(visit: Open, address: str, *, still: bool = False, **options: Any) -> Any:
+    """A visit whose page shows a text. What it asks for stands below the address without the token.
+
+    A page that is `still` looks for news only when `news` says so.
+    """
     opened = visit(address.partition("#")[0], **options)
     opened.page.goto("about:blank")
+    if still:
+        opened.page.clock.install()
     opened.wrong.clear()
     opened.page.goto(address)
     opened.page.wait_for_selector("#work:not([hidden])")
     return opened
+
+
+def news(page: Any) -> None:
+    """Let a page that is still look for news, twice, so that it has shown what it found the first time."""
+    for _ in range(2):
+        with page.expect_response("**/api/state") as found:
+            page.clock.run_for(2_000)
+        found.value.finished()
+
+
+def told(page: Any, what: str) -> None:
+    """Let a page that is still look for news until it says this of the learning."""
+    while not re.fullmatch(what, page.inner_text("#learning")):
+        page.wait_for_timeout(100)
+        news(page)
+    news(page)
+
+
+def eight_labelled(page: Any) -> None:
+    """Answer so many texts that a model can be trained."""
+    for number in range(1, 9):
+        page.keyboard.press("1" if "invoice" in page.inner_text("#text") else "2")
+        labelled(page, number)
+
+
+def marked(page: Any) -> str:
+    return str(page.locator(".label.at").get_attribute("data-label"))
+
+
+def mark_the_wrong_label(page: Any) -> str:
+    """Mark, by keys, the label that no model would propose; return it."""
+    wrong = "shipping" if "invoice" in page.inner_text("#text") else "billing"
+    page.keyboard.press("ArrowDown")
+    if marked(page) != wrong:
+        page.keyboard.press("ArrowDown")
+    assert marked(page) == wrong
+    return wrong
 
 
 def test_keys_label_undo_skip_and_name_new_labels_and_a_model_proposes_in_the_end(
@@ -168,3 +210,125 @@ def test_doubtful_labels_are_accepted_or_corrected_by_the_same_page(
     assert [(line["text"], line["label"]) for line in lines(tmp_path)] == [
         (text, "invoice" if number == 4 else own) for number, (text, own) in enumerate(rows)
     ]
+
+
+def test_a_label_that_was_chosen_before_the_first_model_came_is_the_one_saved(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping"), still=True)
+    eight_labelled(page)
+    wrong = mark_the_wrong_label(page)
+    told(page, "It has learned from 8 labels.")
+    assert marked(page) == wrong
+    page.keyboard.press("Enter")
+    labelled(page, 9)
+    assert lines(tmp_path)[-1]["label"] == wrong
+
+
+def test_labels_that_were_put_there_before_the_first_hint_came_are_the_ones_saved(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"), still=True)
+    page.keyboard.press("2")
+    told(page, "")
+    page.keyboard.press("Enter")
+    labelled(page, 1)
+    assert lines(tmp_path)[-1]["label"] == ["shipping"]
+
+
+def test_keys_that_are_pressed_while_the_first_model_is_asked_count(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping"), still=True)
+    eight_labelled(page)
+    asked: list[Any] = []
+    page.route("**/api/next", lambda route: asked.append(route))
+    told(page, "It has learned from 8 labels.")
+    assert asked
+    wrong = mark_the_wrong_label(page)
+    with page.expect_response("**/api/next"):
+        for each in asked:
+            each.continue_()
+    news(page)
+    assert marked(page) == wrong
+    page.keyboard.press("Enter")
+    labelled(page, 9)
+    assert lines(tmp_path)[-1]["label"] == wrong
+
+
+def test_news_that_change_nothing_keep_the_focus_the_selection_and_a_tap_that_has_begun(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping"), still=True)
+    told(page, "")
+    news(page)  # Whatever is known by the names of the labels is shown.
+    second = page.locator(".label").nth(1)
+    second.focus()
+    page.evaluate("getSelection().selectAllChildren(document.getElementById('text'))")
+    news(page)
+    assert page.evaluate("document.activeElement.dataset.label") == "shipping"
+    assert page.evaluate("getSelection().toString()") == page.inner_text("#text")
+    second.hover()
+    page.mouse.down()
+    news(page)
+    page.mouse.up()
+    labelled(page, 1)
+    assert lines(tmp_path)[-1]["label"] == "shipping"
+
+
+def test_a_label_that_somebody_else_named_appears_beside_the_others(visit: Open, label: Callable[..., str]) -> None:
+    address = label("--labels", "billing,shipping")
+    page = go(visit, address, still=True)
+    other = go(visit, address)
+    other.keyboard.type("urgent")
+    other.keyboard.press("Enter")
+    labelled(other, 1)
+    news(page)
+    page.locator(".label[data-label=urgent]").wait_for()
+
+
+def test_a_new_label_stays_in_the_list_while_it_is_put_there(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"), still=True)
+    page.keyboard.type("urgent")
+    page.keyboard.press("Enter")
+    news(page)
+    page.keyboard.press("1")
+    page.locator(".label.on", has_text="billing").wait_for()
+    assert page.locator(".label.on").all_inner_texts() == ["1\nbilling", "3\nurgent"]
+    page.keyboard.press("3")
+    page.locator("#accept", has_text=re.compile("^Save billing$")).wait_for()
+    page.keyboard.press("Enter")
+    labelled(page, 1)
+    assert lines(tmp_path)[-1]["label"] == ["billing"]
+
+
+@pytest.mark.parametrize("where", ["#text", "#accept", "#find"])
+def test_enter_that_is_held_saves_one_answer(
+    visit: Open, label: Callable[..., str], tmp_path: Path, where: str
+) -> None:
+    page = go(visit, label("--labels", "billing,shipping", "--several"))
+    page.focus(where)
+    page.keyboard.down("Enter")
+    labelled(page, 1)
+    page.focus(where)
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.locator("#skip").click()
+    page.locator("#counts", has_text="1 skipped").wait_for()
+    assert len(lines(tmp_path)) == 1
+    page.focus(where)
+    page.keyboard.press("Enter")
+    labelled(page, 2)
+
+
+def test_an_arrow_that_is_held_skips_one_text(visit: Open, label: Callable[..., str]) -> None:
+    page = go(visit, label("--labels", "billing,shipping"))
+    page.keyboard.down("ArrowRight")
+    page.locator("#counts", has_text="1 skipped").wait_for()
+    page.keyboard.down("ArrowRight")
+    page.keyboard.up("ArrowRight")
+    page.keyboard.press("1")
+    labelled(page, 1)
+    assert "1 skipped" in page.inner_text("#counts")

@@ -11,7 +11,6 @@ from textcls._util import optional_dependencies
 from textcls.cli.options import (
     DATA,
     PATH,
-    Reading,
     data_argument,
     engine_options,
     new_label_column_option,
@@ -20,6 +19,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, writing
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable

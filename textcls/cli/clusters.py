@@ -12,7 +12,8 @@ import click
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.artifact import CLUSTERS, ModelInfo
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, model_argument, reading_options, text_column_option
+from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
+from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.clusters import plane
 from textcls.clusters.plane import Method

@@ -2,14 +2,8 @@
 
 import click
 
-from textcls.cli.options import (
-    Reading,
-    data_argument,
-    label_column_option,
-    once,
-    reading_options,
-    text_column_option,
-)
+from textcls.cli.options import data_argument, label_column_option, once, reading_options, text_column_option
+from textcls.cli.reading import Reading
 from textcls.comparison.compare import compared
 from textcls.comparison.sides import ModelSide, side_of
 from textcls.data.memory import Readable

@@ -1,15 +1,15 @@
 """`textcls drift`: what has changed since the training, and the accuracy to expect without labels."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
 import click
 
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, model_argument, reading_options, text_column_option
-from textcls.data import no_rows, open_table, texts_of
+from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
+from textcls.cli.reading import Reading
+from textcls.data import no_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.drift import drift_report
@@ -64,15 +64,13 @@ def drift(
     """
     classifier = Classifier.load(model)
     HeldOutSummary.of_model(classifier.info)  # Refused before anything is read.
-    with (
-        reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows,
-        _texts(before, text_columns or classifier.info.text_columns, reading, guess=not text_columns) as earlier,
-    ):
+    earlier = nullcontext() if before is None else reading.texts(before, text_columns, classifier.info.text_columns)
+    with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows, earlier as trained_on:
         first = next(rows, None)
         if first is None:
             raise no_rows([data], reading.bad)
         given = ((text, label if isinstance(label, str) else None) for text, label in chain([first], rows))
-        found = measure_drift(classifier, given, earlier)
+        found = measure_drift(classifier, given, None if trained_on is None else (text for text, _ in trained_on))
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json()))
@@ -82,17 +80,3 @@ def drift(
     if above:
         click.echo(f"More than {fail_above:g} from the training: {', '.join(above)}.", err=True)
         click.get_current_context().exit(CHANGED)
-
-
-@contextmanager
-def _texts(
-    path: Path | None, columns: tuple[str, ...], reading: Reading, *, guess: bool
-) -> Iterator[Iterator[str] | None]:
-    """Open the rows of the training, if there are any."""
-    if path is None:
-        yield None
-        return
-    with open_table(path, reading.options, reading.bad) as table:
-        chosen = table.choose(columns, "text", guess=guess)
-        reading.say(table.notes)
-        yield (found.text for found in texts_of(table, chosen))

@@ -7,7 +7,6 @@ import click
 from textcls._util.atomic_write import check_output_path
 from textcls.classifier import Classifier
 from textcls.cli.options import (
-    Reading,
     data_argument,
     label_column_option,
     label_options,
@@ -16,6 +15,7 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
+from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line

@@ -10,7 +10,8 @@ import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, exchange_option, html_option, model_argument, threshold_option
+from textcls.cli.options import PATH, exchange_option, html_option, model_argument, threshold_option
+from textcls.cli.reading import Reading
 from textcls.counterfactual import Search, counterfactual
 from textcls.data import BadRows, ReadOptions
 from textcls.display.html import explanation as html_explanation

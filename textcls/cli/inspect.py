@@ -9,15 +9,8 @@ from click.core import ParameterSource
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.classifier import Classifier
 from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
-from textcls.cli.options import (
-    PATH,
-    Reading,
-    exchange_option,
-    html_option,
-    model_argument,
-    reading_options,
-    text_column_option,
-)
+from textcls.cli.options import PATH, exchange_option, html_option, model_argument, reading_options, text_column_option
+from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.display.html.exchanges import exchange_fragment
 from textcls.display.html.fragments import document, made_of

@@ -10,9 +10,8 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
-from textcls.cli.options import PATH, Reading, new_label_column_option, new_text_column_option, reading_options
-from textcls.data import open_table, texts_of
-from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
+from textcls.cli.reading import Reading
 from textcls.data.labelled import LabelledRow
 from textcls.data_quality.label_audit import SuspectRow
 from textcls.display.html import label_page
@@ -125,10 +124,8 @@ def _serve(session: Session, port: int) -> None:
 
 
 def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
-    with open_table(path, reading.options, reading.bad) as table:
-        chosen = table.choose(columns or DEFAULT_TEXT_COLUMNS, "text", guess=not columns)
-        reading.say(table.notes)
-        found = [one.text for one in texts_of(table, chosen)]
+    with reading.texts(path, columns) as rows:
+        found = [text for text, _ in rows]
     if not found:
         raise InputError(f"{path} has no rows.")
     return found

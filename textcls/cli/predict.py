@@ -13,7 +13,6 @@ from textcls.batch.files import predict_files
 from textcls.batch.folder import Answering, answer_folder
 from textcls.classifier import Classifier
 from textcls.cli.options import (
-    Reading,
     delimiter,
     engine_options,
     model_argument,
@@ -24,6 +23,7 @@ from textcls.cli.options import (
     text_column_option,
     threshold_option,
 )
+from textcls.cli.reading import Reading
 from textcls.data import formats, storage, writing
 from textcls.data.rows import Format
 from textcls.data.source import STANDARD

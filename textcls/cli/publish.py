@@ -10,7 +10,6 @@ from textcls import __version__, artifact
 from textcls.classifier import Classifier
 from textcls.cli.options import (
     DATA,
-    Reading,
     label_column_option,
     model_argument,
     once,
@@ -18,6 +17,7 @@ from textcls.cli.options import (
     registry_argument,
     text_column_option,
 )
+from textcls.cli.reading import Reading
 from textcls.cli.versions import now, promoted_lines
 from textcls.data.memory import Readable
 from textcls.display.markdown.card import file_card

@@ -11,7 +11,6 @@ from textcls._util.atomic_write import atomic_write, check_not_an_input, check_o
 from textcls.classifier import Classifier
 from textcls.cli.options import (
     PATH,
-    Reading,
     data_argument,
     label_column_option,
     model_argument,
@@ -19,6 +18,7 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
+from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, FORMATS, report_file

@@ -7,8 +7,9 @@ import click
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.classifier import Classifier
-from textcls.cli.options import PATH, Reading, reading_options, text_column_option
-from textcls.data import open_table, texts_of, writing
+from textcls.cli.options import PATH, reading_options, text_column_option
+from textcls.cli.reading import Reading
+from textcls.data import writing
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.data.rows import Row
 from textcls.display.plain_data import json_line
@@ -66,10 +67,12 @@ def suggest_command(
         check_output_path(output)
     classifier = None if model is None else Classifier.load(model)
     usual = DEFAULT_TEXT_COLUMNS if classifier is None else classifier.info.text_columns
-    columns = text_columns or usual
-    guess = not text_columns
-    known = [text for path in labelled for text, _ in _texts(path, columns, reading, guess=guess)]
-    rows = _texts(texts_path, columns, reading, guess=guess)
+    known = list[str]()
+    for path in labelled:
+        with reading.texts(path, text_columns, usual) as others:
+            known += [text for text, _ in others]
+    with reading.texts(texts_path, text_columns, usual) as found_rows:
+        rows = list(found_rows)
     found = suggest([text for text, _ in rows], number, classifier, known)
     reading.say_skipped()
     if not found:
@@ -94,13 +97,6 @@ def _model_and_texts(files: tuple[Path, ...]) -> tuple[Path | None, Path]:
         case (model, texts):
             return model, texts
     raise ConfigError("Give a model and one file of texts, or the file of texts alone.")
-
-
-def _texts(path: Path, columns: tuple[str, ...], reading: Reading, *, guess: bool) -> list[tuple[str, Row]]:
-    with open_table(path, reading.options, reading.bad) as table:
-        chosen = table.choose(columns, "text", guess=guess)
-        reading.say(table.notes)
-        return [(found.text, found.row) for found in texts_of(table, chosen)]
 
 
 def _write(path: Path, rows: list[Row], found: list[Suggestion]) -> None:

@@ -9,15 +9,8 @@ from textcls import artifact
 from textcls._util.atomic_write import check_output_path
 from textcls.artifact import ModelInfo
 from textcls.classifier import Classifier
-from textcls.cli.options import (
-    PATH,
-    Reading,
-    label_column_option,
-    model_argument,
-    reading_options,
-    text_column_option,
-)
-from textcls.data import open_table, texts_of
+from textcls.cli.options import PATH, label_column_option, model_argument, reading_options, text_column_option
+from textcls.cli.reading import Reading
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.teaching import taught_report
@@ -113,11 +106,8 @@ def _examples(
             for row in rows:
                 found.setdefault(row.label, []).append(row.text)
         return found
-    with open_table(examples, reading.options, reading.bad) as table:
-        text_columns = columns[0]
-        chosen = table.choose(text_columns or info.text_columns, "text", guess=not text_columns)
-        reading.say(table.notes)
-        found[label] += [text for text, _ in texts_of(table, chosen)]
+    with reading.texts(examples, columns[0], info.text_columns) as texts:
+        found[label] += [text for text, _ in texts]
     return found
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from textcls.display.text import named, percent, plural
-from textcls.evaluation.intervals import CONFIDENCE, Estimate
+from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.report import ModelReport
@@ -11,6 +11,9 @@ from textcls.reporting.slices import LENGTH, SCRIPT, UNKNOWN, Slice
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 TOLD: Final = 3
+# So many pairs of labels that were taken for each other stand on a page.
+CONFUSIONS: Final = 20
+AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
 # Of fewer answers a precision is a matter of luck.
 LEAST_ANSWERED: Final = 20
 
@@ -18,6 +21,19 @@ LEAST_ANSWERED: Final = 20
 def interval(found: Estimate, digits: int = 1) -> str:
     """Return between which values a figure lies: 66.6% to 72.7%."""
     return f"{percent(found.low, digits)} to {percent(found.high, digits)}"
+
+
+def aims(found: Abstention) -> list[tuple[str, ...]]:
+    """Return what thresholds do that reach something: rows of a table whose heads are `AIMS`."""
+    points = [(f"{percent(target, 0)} right", point) for target, point in found.targets]
+    points += [("lowest cost", found.cheapest), ("all answered", found.all_answered)]
+    rows = list[tuple[str, ...]]()
+    for what, point in points:
+        right = share(point.right, point.accepted)
+        reached = (percent(right.value), interval(right)) if point.accepted else ("", "")
+        answered = f"{point.threshold:.3g}", percent(point.coverage)
+        rows.append((what, *answered, *reached, f"{found.costs.of(point):.2f}"))
+    return rows
 
 
 def summary_lines(found: ModelReport) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from textcls.cli.options import Reading
+from textcls.cli.reading import Reading
 from textcls.data import Bad, Labelled, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
 from textcls.data.memory import Readable
 from textcls.data.text_store import TextStore

@@ -8,7 +8,7 @@ from textcls.display.html.site import POLICY
 
 __all__ = ["POLICY", "files"]
 
-_SHARED: Final = ("explanation.css", "page.css", "icon.svg", "explain.mjs")
+_SHARED: Final = ("explanation.css", "page.css", "icon.svg", "dom.mjs", "explain.mjs")
 _OWN: Final = ("label.css", "label.mjs", "label_choice.mjs", "label_progress.mjs")
 
 

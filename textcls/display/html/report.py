@@ -8,8 +8,8 @@ from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.html.global_explanation import example, global_explanation_fragment
-from textcls.display.report_lines import cost_line, interval, no_weak_line, summary_lines
-from textcls.display.text import named, one_line, percent, plural
+from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval, no_weak_line, summary_lines
+from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.errors import ErrorGroup, SureError
@@ -18,7 +18,6 @@ from textcls.reporting.slices import Slice
 
 # Of more labels the confusions are a list instead of a matrix, and of these so many are shown.
 MATRIX: Final = 20
-CONFUSIONS: Final = 20
 # So many labels, those of the lowest F1, stand before the others are folded away.
 SHOWN_LABELS: Final = 25
 # Characters of a text.
@@ -188,19 +187,12 @@ def _costs(found: Abstention) -> str:
 
 
 def _targets(found: Abstention) -> str:
-    points = [(f"{percent(target, 0)} right", point) for target, point in found.targets]
-    points += [("lowest cost", found.cheapest), ("all answered", found.all_answered)]
-    rows = []
-    for what, point in points:
-        right = share(point.right, point.accepted)
-        precision = f"{percent(right.value)}</td><td>{interval(right)}" if point.accepted else "</td><td>"
-        rows.append(
-            f'<tr><th scope="row">{escape(what)}</th><td>{point.threshold:.3g}</td><td>{percent(point.coverage)}</td>'
-            f"<td>{precision}</td><td>{found.costs.of(point):.2f}</td></tr>"
-        )
-    heads = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
+    rows = [
+        f'<tr><th scope="row">{escape(what)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for what, *cells in aims(found)
+    ]
     note = "Thresholds were chosen on these rows: check one on others before you rely on it."
-    return _table([(head, "number" if i else "") for i, head in enumerate(heads)], rows) + f'<p class="note">{note}</p>'
+    return _table([(head, "number" if i else "") for i, head in enumerate(AIMS)], rows) + f'<p class="note">{note}</p>'
 
 
 # Errors
@@ -236,7 +228,7 @@ def _surest(found: Sequence[SureError]) -> str:
     rows = [
         f"<tr><td>{percent(error.confidence)}</td><td class='said'>{name(error.answered)}</td>"
         f'<td class="said">{name(error.right)}</td><td class="several">{", ".join(map(name, error.words))}</td>'
-        f'<td class="quoted" dir="auto">{isolated(_short(error.text))}</td></tr>'
+        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
         for error in found
     ]
     heads = [("score", ""), ("answered", "said"), ("label", "said"), ("because of", "said"), ("text", "said")]
@@ -244,11 +236,6 @@ def _surest(found: Sequence[SureError]) -> str:
         '<h3>Surest errors</h3><p class="note">Where the model is sure and the label says otherwise, one of the two is '
         "wrong: look at the labels first.</p>" + _table(heads, rows)
     )
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= CHARACTERS else line[: CHARACTERS - 1].rstrip() + "\u2026"
 
 
 # Kinds of rows

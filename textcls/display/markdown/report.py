@@ -5,12 +5,11 @@ from typing import Final
 
 from textcls.display.markdown.tables import escaped, name, table
 from textcls.display.remarks import reliance_phrase, shortcut_lines
-from textcls.display.report_lines import interval, summary_lines
+from textcls.display.report_lines import AIMS, CONFUSIONS, aims, interval, summary_lines
 from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.reporting.report import ModelReport
 
-CONFUSIONS: Final = 20
 WORDS: Final = 8
 _INTERVAL: Final = f"{percent(CONFIDENCE, 0)} interval"
 
@@ -74,17 +73,9 @@ def _reliability(found: ModelReport) -> list[str]:
 
 
 def _targets(found: ModelReport) -> list[str]:
-    chosen = found.abstention
-    points = [(f"{percent(target, 0)} right", point) for target, point in chosen.targets]
-    points += [("lowest cost", chosen.cheapest), ("all answered", chosen.all_answered)]
-    rows = []
-    for what, point in points:
-        right = share(point.right, point.accepted)
-        told = [percent(right.value), interval(right)] if point.accepted else ["", ""]
-        rows.append([what, f"{point.threshold:.3g}", percent(point.coverage), *told, f"{chosen.costs.of(point):.2f}"])
-    heads = ["aim", "threshold", "answered", "of these right", _INTERVAL, "cost a row"]
-    costs = f"A wrong answer costs {chosen.costs.error:g}, a row left to people {chosen.costs.abstention:g}."
-    return [*table(heads, rows), "", f"{costs} Thresholds were chosen on these rows."]
+    of = found.abstention.costs
+    costs = f"A wrong answer costs {of.error:g}, a row left to people {of.abstention:g}."
+    return [*table(AIMS, aims(found.abstention)), "", f"{costs} Thresholds were chosen on these rows."]
 
 
 def _errors(found: ModelReport) -> list[str]:

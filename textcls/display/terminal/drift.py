@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.report_lines import interval
 from textcls.display.text import named, percent, plural
 from textcls.drift.distance import MUCH, SLIGHT, Distance
 from textcls.drift.drift import Drift
 from textcls.drift.expected_accuracy import LEAST_HELD_OUT
-from textcls.evaluation.intervals import Estimate
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
@@ -36,13 +36,13 @@ def _accuracy(found: Drift) -> Iterator[Text]:
         yield Text.assemble(
             f"{plural(found.rows, 'row')}   expected accuracy ",
             (percent(found.expected_accuracy.value), "bold"),
-            f" ({_interval(found.expected_accuracy)}), after {held_out}",
+            f" ({interval(found.expected_accuracy)}), after {held_out}",
         )
     if found.accuracy is not None:
         yield Text.assemble(
             f"{plural(found.labelled, 'row')} with a label: real accuracy ",
             (percent(found.accuracy.value), "bold"),
-            f" ({_interval(found.accuracy)})",
+            f" ({interval(found.accuracy)})",
         )
         if found.unknown_labels:
             known = [one.label for one in found.labels]
@@ -54,10 +54,6 @@ def _accuracy(found: Drift) -> Iterator[Text]:
         )
     if found.much_unknown and found.expected_accuracy is not None:
         yield Text("So many words are unknown that the real accuracy may be well outside of it; label some rows.")
-
-
-def _interval(figure: Estimate) -> str:
-    return f"{percent(figure.low)} to {percent(figure.high)}"
 
 
 def _distances(found: Drift) -> Table:

@@ -1,29 +1,18 @@
 // The page of textcls label: one text at a time, keyboard first. An answer is on disk before the next text is shown.
+import { byId, count, make } from "./dom.mjs";
 import { level, named, visible } from "./explain.mjs";
 import { meant, scoresOf, shown } from "./label_choice.mjs";
 import { chart, sentence } from "./label_progress.mjs";
 
 const POLL = 2000;
-const byId = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
-const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, proposedAt: 0 };
+const page = { task: null, state: null, at: -1, chosen: new Set(), all: false, busy: false, touched: false, hintTries: 0, drawn: "" };
 
 // Whoever sits here: a tab keeps its texts over a reload.
 const who = sessionStorage.getItem("textcls-who") ?? crypto.randomUUID();
 sessionStorage.setItem("textcls-who", who);
 byId("by").value = localStorage.getItem("textcls-by") ?? "";
 
-function make(tag, attributes = {}, ...content) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(name, value);
-    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...content);
-  return node;
-}
-
-const count = (number) => number.toLocaleString("en");
 const percent = (share) => `${Math.round(100 * share)}%`;
 const rows = (number) => `${count(number)} text${number === 1 ? "" : "s"}`;
 
@@ -79,6 +68,7 @@ function take(task) {
   page.chosen = new Set(task.labels);
   if (page.state?.several && !task.labels.length) page.chosen = new Set(task.proposal?.assigned ?? []);
   page.at = -1;
+  page.touched = false;
   page.meant = page.state.suspects ? null : (task.labels[0] ?? null);
   byId("chosen").textContent = reason(task);
   const copies = task.copies.map(({ label, rows: number }) => `${named(label)} (${number})`).join(", ");
@@ -140,10 +130,16 @@ function marked(text, words) {
 
 // Labels
 
-const listed = () => shown(page.state.labels.map(({ label }) => label), scoresOf(page.task.proposal), byId("find").value, page.all);
+/** All labels that there are: those saved, then those that only this text has been given. */
+const everyLabel = () => [...new Set([...page.state.labels.map(({ label }) => label), ...page.chosen])];
+const listed = () => shown(everyLabel(), scoresOf(page.task.proposal), byId("find").value, page.all);
+
+/** What news can change of the labels as they are shown. */
+const drawable = () => JSON.stringify([page.task?.row, page.state.labels.map(({ label }) => label)]);
 
 function showLabels() {
   if (!page.task || !page.state) return;
+  page.drawn = drawable();
   const list = listed();
   const typed = byId("find").value;
   const scores = scoresOf(page.task.proposal);
@@ -166,7 +162,7 @@ function showLabels() {
       );
     }),
   );
-  const hidden = typed.trim() ? 0 : page.state.labels.length - list.length;
+  const hidden = typed.trim() ? 0 : everyLabel().length - list.length;
   byId("more").hidden = hidden <= 0;
   byId("more").textContent = `Show ${count(hidden)} more labels, or type to find one`;
   const label = list[page.at]?.label;
@@ -194,9 +190,9 @@ function showAccept(label) {
 /** A label was chosen: it is the answer, or where a text may have several it is put there or taken away. */
 function pick(label) {
   if (!page.state.several) return save([label]);
+  page.touched = true;
   if (!page.chosen.delete(label)) page.chosen.add(label);
   byId("find").value = "";
-  if (!page.state.labels.some((one) => one.label === label)) page.state.labels.push({ label, rows: 0 });
   showLabels();
 }
 
@@ -234,8 +230,12 @@ function tell(state) {
   byId("advice").textContent = state.advice ?? "";
   byId("learning").textContent = state.failed || (state.learning ? (state.answers ? "Learning from your answers …" : "Reading your texts …") : state.learned_from ? `It has learned from ${count(state.learned_from)} labels.` : "");
   byId("tally").replaceChildren(...state.labels.map(({ label, rows: number }) => make("tr", {}, make("th", { scope: "row" }, named(label)), make("td", {}, count(number)))));
-  showLabels();
+  // Buttons made anew would lose the focus, a tap that has begun, and what is selected in the text.
+  if (drawable() !== page.drawn) showLabels();
 }
+
+/** Whether nobody has begun to answer the text, so that it may be shown anew. */
+const untouched = () => !page.touched && !byId("find").value;
 
 /** Look for news; what was shown without a model is shown anew once there is one. */
 async function poll() {
@@ -244,15 +244,29 @@ async function poll() {
     const { state } = await ask("state");
     if (page.busy) return;
     tell(state);
-    const late = page.task && page.task.proposal?.by !== "model" && state.learned_from && !byId("find").value && !page.task.labels.length;
-    const hinted = page.task && page.task.proposal === null && !state.learned_from && !state.learning && page.proposedAt < 3;
-    if (late || hinted) {
-      page.proposedAt += hinted ? 1 : 0;
-      await go("next", {}, byId("said").textContent);
-    } else if (page.task === null && state.left > 0) await go("next", {}, "");
+    if (page.task === null) {
+      if (state.left > 0) await go("next", {}, "");
+      return;
+    }
+    const { proposal, labels } = page.task;
+    const late = proposal?.by !== "model" && state.learned_from && !labels.length;
+    const hinted = proposal === null && !state.learned_from && !state.learning && page.hintTries < 3;
+    if (!untouched() || !(late || hinted)) return;
+    page.hintTries += hinted ? 1 : 0;
+    await renew();
   } catch (error) {
     problem(error.message);
   }
+}
+
+/** Show the same text with what is known of it by now. Keys count meanwhile: whoever begins to answer keeps what they see. */
+async function renew() {
+  const before = page.task;
+  const { text, state } = await ask("next");
+  if (page.busy || page.task !== before || !untouched()) return;
+  page.state = state;
+  take(text);
+  tell(state);
 }
 
 // Keys
@@ -262,6 +276,8 @@ function key(event) {
   if (event.isComposing || target.id === "by" || !page.state) return;
   const finding = target.id === "find";
   const typed = byId("find").value;
+  // A key that is held would answer, or skip, texts that nobody has read: also by a button, which Enter presses.
+  if (event.repeat && (event.key === "Enter" || (event.key === "ArrowRight" && !typed))) return event.preventDefault();
   const undoing = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
   if (undoing && !typed) return taken(event, undo);
   if (event.ctrlKey || event.metaKey || event.altKey || !page.task) return;
@@ -282,6 +298,7 @@ function taken(event, what) {
 }
 
 function move(to) {
+  page.touched = true;
   page.at = to;
   page.meant = listed()[to].label;
   showLabels();

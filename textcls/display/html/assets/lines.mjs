@@ -1,5 +1,6 @@
 // A file of lines, or a table, classified. Read here, sent in pieces; what is refused for its size is sent in smaller ones.
 import { decoded, table as tableOf, textColumns, written } from "./table.mjs";
+import { byId, count, make } from "./dom.mjs";
 import { named } from "./explain.mjs";
 
 const MOST_TEXTS = 32;
@@ -13,7 +14,6 @@ const NO_TEXT = [
   ["\x1f\x8b", "packed; unpack it"],
   ["%PDF", "a PDF"],
 ];
-const byId = (id) => document.getElementById(id);
 
 /** Run `work` on pieces of `texts`, and give each result, or the error of a text that is refused on its own. */
 async function inPieces(texts, work, give) {
@@ -47,7 +47,7 @@ async function piece(texts, work, give) {
 }
 
 /** The part of the page that classifies files. `model` gives the model that is asked. */
-export function fileOfLines({ make, name, percent, count, model, ask, explain }) {
+export function fileOfLines({ name, percent, model, ask, explain }) {
   let running = null;
   // A file of lines is a table of one column. A row that cannot be read is a sentence in the place of its fields.
   const lines = { columns: [], rows: [], chosen: null, results: [], file: "", delimiter: ",", marked: false, isTable: false };

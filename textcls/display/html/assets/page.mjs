@@ -1,5 +1,6 @@
 // The page. Texts and labels enter the document as text nodes and titles alone, never as markup.
 import { classify, command, models, unlock, where } from "./answer.mjs";
+import { byId, count, make } from "./dom.mjs";
 import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
 import { teaching } from "./teach.mjs";
@@ -17,28 +18,14 @@ const MOST_LIVE = 5000;
 // Who types is not interrupted by a screen reader.
 const QUIET_MILLISECONDS = 1000;
 
-const byId = (id) => document.getElementById(id);
 const state = { models: [], model: null, text: "", result: null, label: null, against: null, unit: "token", asking: null };
 // The answer as it is shown: its tokens are units, if these are chosen.
 let shownResult = null;
 // What is typed: whether it has changed since it was asked last, and what will be said of it.
 const typed = { again: false, going: false, saying: 0 };
 
-/** An element with attributes and children; strings become text. */
-export function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name, value);
-    else if (name in element && typeof value === "boolean") element[name] = value;
-    else if (value !== null && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const signed = (value) => (value < 0 || Object.is(value, -0) ? "−" : "+") + Math.abs(value).toFixed(3);
-const count = (number) => number.toLocaleString("en");
 const name = (text) => make("bdi", {}, named(text));
 const wide = (share) => `${(100 * share).toFixed(1)}%`;
 /** A bar of this share of the room; with a mark at a threshold, if there is one. */
@@ -514,10 +501,8 @@ function showNotes(seen) {
 // A file of lines
 
 const lines = fileOfLines({
-  make,
   name,
   percent,
-  count,
   model: () => state.model,
   ask: (texts, signal) => classify(texts, { model: state.model, explain: false, signal }),
   explain: (texts) => {
@@ -530,9 +515,7 @@ const lines = fileOfLines({
 // Labels by examples
 
 const teach = teaching({
-  make,
   name,
-  count,
   changed: async () => {
     await start();
     if (state.result) await ask();

@@ -1,10 +1,9 @@
 // Labels by examples: taught to the model that is served, and taken back.
 import { administer } from "./answer.mjs";
-
-const byId = (id) => document.getElementById(id);
+import { byId, count, make } from "./dom.mjs";
 
 /** The form. `changed` is called when the model has been rewritten, and shows what it answers now. */
-export function teaching({ make, name, count, changed }) {
+export function teaching({ name, changed }) {
   let model = null;
 
   const ask = (more, options) =>

@@ -1,0 +1,220 @@
+"""How the commands read their files, and what they say of it."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from textcls.artifact import LABELS_WRITTEN, ModelInfo
+from textcls.data import (
+    BadRows,
+    LabelledRow,
+    LabelledTable,
+    LabelSet,
+    ReadOptions,
+    Row,
+    Target,
+    TargetOptions,
+    label_of,
+    no_rows,
+    open_labelled,
+    open_table,
+    open_targets,
+    texts_of,
+)
+from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.memory import Readable
+from textcls.data.tables import TextRow
+from textcls.data.targets import as_usual
+from textcls.display.text import visible
+from textcls.errors import ConfigError, InputError
+
+T_co = TypeVar("T_co", bound=Target, covariant=True)
+ANY_TARGETS: Final = TargetOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a command reads its files, and what it says of that on standard error."""
+
+    options: ReadOptions
+    bad: BadRows
+    quiet: bool
+
+    @contextmanager
+    def labelled_rows(
+        self,
+        paths: Sequence[Readable],
+        text_columns: Sequence[str],
+        label_column: str | None,
+        training: ModelInfo | None = None,
+        *,
+        more: Sequence[str] = (),
+    ) -> Iterator[Iterator[LabelledRow[str]]]:
+        """Open labelled files for their rows.
+
+        Args:
+            paths: the files.
+            text_columns: the columns of the text; without any those of the training, or of well-known names.
+            label_column: the column of the label; likewise.
+            training: the model whose columns are looked for first.
+            more: further columns that the files must have.
+
+        Raises:
+            InputError: as `open_labelled` says; or, once all is read, there were no rows.
+        """
+        usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
+        if training is not None:
+            usual = (training.text_columns, training.label_column)
+        given: Any = {"more": more, "options": self.options, "bad": self.bad}
+        with open_labelled(paths, text_columns, label_column, usual=usual, **given) as table:
+            self.say(table.notes)
+            yield self._at_least_one(table.rows, paths)
+
+    @contextmanager
+    def table_of_targets(
+        self, paths: Sequence[Readable], text_columns: Sequence[str], label_column: str | None, targets: TargetOptions
+    ) -> Iterator[LabelledTable[Target]]:
+        """Open labelled files whose rows have one label each, or label sets.
+
+        Raises:
+            InputError: as `open_targets` says; or, once all is read, there were no rows.
+            ConfigError: as `open_targets` says.
+        """
+        with open_targets(
+            paths, text_columns, label_column, targets=targets, options=self.options, bad=self.bad
+        ) as table:
+            self.say(table.notes)
+            yield replace(table, rows=self._at_least_one(table.rows, paths))
+
+    @contextmanager
+    def label_sets(
+        self,
+        paths: Sequence[Readable],
+        text_columns: Sequence[str],
+        label_column: str | None,
+        targets: TargetOptions,
+        training: ModelInfo,
+    ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
+        """Open labelled files whose rows have several labels each, for a model that may give several.
+
+        Where nothing is asked for, they are read as those of the training were.
+
+        Raises:
+            InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
+            ConfigError: as `open_targets` says; or `targets` say that rows have one label.
+        """
+        if targets.several is False:
+            raise ConfigError("The model gives texts several labels, and --task single asks for one; leave it out.")
+        written = written_labels(training)
+        if written.label_separator is not None:
+            targets = replace(targets, several=True)
+        usual = (training.text_columns, training.label_column)
+        reading: Any = {"options": self.options, "bad": self.bad, "usual": usual, "usual_targets": written}
+        with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
+            self.say(table.notes)
+            yield map(_label_set, self._at_least_one(table.rows, paths))
+
+    def _at_least_one(
+        self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Readable]
+    ) -> Iterator[LabelledRow[T_co]]:
+        first = next(rows, None)
+        if first is None:
+            raise no_rows(paths, self.bad)
+        yield first
+        yield from rows
+
+    @contextmanager
+    def texts(
+        self, path: Readable, text_columns: Sequence[str], usual: Sequence[str] = DEFAULT_TEXT_COLUMNS
+    ) -> Iterator[Iterator[TextRow]]:
+        """Open a file for its texts; what else it has is not looked at.
+
+        Args:
+            path: the file.
+            text_columns: the columns of the text; without any the `usual` ones, or of well-known names.
+            usual: those of the training, if there was one.
+
+        Raises:
+            InputError: the file cannot be read, or lacks a column.
+        """
+        with open_table(path, self.options, self.bad) as table:
+            chosen = table.choose(text_columns or usual, "text", guess=not text_columns)
+            self.say(table.notes)
+            yield texts_of(table, chosen)
+
+    @contextmanager
+    def texts_and_labels(
+        self, path: Path, text_columns: Sequence[str], label_column: str | None, training: ModelInfo
+    ) -> Iterator[Iterator[tuple[str, str | Collection[str] | None]]]:
+        """Open a file for its texts and, if it has any, their labels.
+
+        Each row must have a label if a column was asked for; otherwise any may, in the column of the training. Of
+        several labels a text all rows have them, or none.
+
+        Raises:
+            InputError: the file cannot be read, or lacks a column.
+        """
+        if training.several and (label_column is not None or self._has_labels(path, training)):
+            with self.label_sets([path], text_columns, label_column, ANY_TARGETS, training) as rows:
+                yield ((row.text, [name for name, share in row.label.items() if share >= 0.5]) for row in rows)
+            return
+        if label_column is not None:
+            usual = (training.text_columns, training.label_column)
+            with open_labelled(
+                [path], text_columns, label_column, usual=usual, options=self.options, bad=self.bad
+            ) as labelled:
+                self.say(labelled.notes)
+                yield ((row.text, row.label) for row in labelled.rows)
+            return
+        with self.texts(path, text_columns, training.text_columns) as texts:
+            if training.several:
+                yield ((text, None) for text, _ in texts)
+            else:
+                yield ((text, _label(row, training.label_column)) for text, row in texts)
+
+    def _has_labels(self, path: Path, training: ModelInfo) -> bool:
+        """Return whether a file has the labels of the training, for a model that may give several."""
+        written = written_labels(training)
+        with open_table(path, self.options, self.bad) as table:
+            part = table.parts[0]
+            found = bool(as_usual(ANY_TARGETS, written, part).label_columns)
+            return found or training.label_column in part.columns
+
+    def say(self, notes: Sequence[str]) -> None:
+        """Print `notes` to standard error, unless nobody wants them."""
+        for note in notes if not self.quiet else ():
+            click.echo(f"Note: {visible(note)}", err=True)
+
+    def say_each_skipped(self) -> None:
+        """Print each row that is skipped when it is, since a pipe may have no end."""
+        self.bad.say = lambda bad: click.echo(visible(f"Note: skipped {bad.where}: {bad.why}."), err=True)
+
+    def say_skipped(self) -> None:
+        """Print which rows were skipped. That is part of the result and printed even if `quiet`."""
+        summary = self.bad.summary()
+        if summary is not None:
+            click.echo(f"Note: {visible(summary)}", err=True)
+
+
+def written_labels(training: ModelInfo) -> TargetOptions:
+    """Return how the labels of the training of a model that may give several were written."""
+    return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
+
+
+def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:
+    text, labels, row, weight = found
+    if isinstance(labels, str):
+        raise InputError(
+            f"{row.where} has one label, but the model assigns several; add --label-separator if a cell holds "
+            "several, or --task several if each row has one or none."
+        )
+    return LabelledRow(text, labels, row, weight)
+
+
+def _label(row: Row, column: str) -> str | None:
+    found = label_of(row, column)
+    return found if isinstance(found, str) else None
