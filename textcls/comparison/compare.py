@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
-from textcls.comparison.paired import Agreement, Bootstrap, Difference, difference, numbered
+from textcls.comparison.figures import figures_of, indicators
+from textcls.comparison.paired import Agreement, Difference
 from textcls.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
 from textcls.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.errors import InputError
@@ -19,9 +19,6 @@ from textcls.evaluation.evaluation import with_one_label
 from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present
-from textcls.evaluation.label_set_intervals import drawn_figures
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +161,22 @@ def compared(
         answers: of both sides.
     """
     first, second = answers[0].labels, answers[1].labels
-    _, (right_N, first_N, second_N) = numbered(right, first, second)
-    agreement = Agreement.of(right_N, first_N, second_N)
+    figures = figures_of(right, first, second)
     models = tuple(side.classifier if isinstance(side, ModelSide) else None for side in sides)
-    flips = [Flip(i, texts[i], right[i], first[i], second[i]) for i in np.flatnonzero(first_N != second_N).tolist()]
+    flips = [
+        Flip(i, texts[i], right[i], *pair)
+        for i, pair in enumerate(zip(first, second, strict=True))
+        if pair[0] != pair[1]
+    ]
     told = explained(islice(flips, EXPLAINED), models[0], models[1])
     words: Sequence[ChangedWord] = ()
     if models[0] is not None and models[1] is not None:
         words = changed_words(told, models[0], models[1])
-    figures = _figures(right, first, second)
     return Comparison(
         rows=len(texts),
         sides=(_report(sides[0], right, answers[0]), _report(sides[1], right, answers[1])),
-        agreement=agreement,
-        p_value=agreement.p_value(),
+        agreement=figures.agreement,
+        p_value=figures.agreement.p_value(),
         accuracy=figures.accuracy,
         macro_f1=figures.macro_f1,
         labels=figures.labels,
@@ -197,45 +196,6 @@ def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
     return texts, labels
 
 
-class _Figures(NamedTuple):
-    accuracy: Difference
-    macro_f1: Difference
-    labels: dict[str, tuple[Difference, int]]
-    micro_f1: Difference | None = None
-
-
-def _figures(right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]) -> _Figures:
-    if not isinstance(right[0], str):
-        return _of_sets(right, first, second)
-    names, (right_N, first_N, second_N) = numbered(right, first, second)
-    draws = Bootstrap(right_N, first_N, second_N, len(names))
-    count_C = np.bincount(right_N, minlength=len(names)).tolist()
-    of_labels = zip(map(str, names), draws.f1_of_labels(), count_C, strict=True)
-    return _Figures(draws.accuracy(), draws.macro_f1(), {name: (found, rows) for name, found, rows in of_labels})
-
-
-def _of_sets(right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]) -> _Figures:
-    names = sorted(set(chain(*right, *first, *second)))
-    gold_NC, first_NC, second_NC = (_indicators(column, names) for column in (right, first, second))
-    one, other = drawn_figures(gold_NC, [first_NC, second_NC])
-    f1_C = [difference(*pair) for pair in zip(one.f1.T, other.f1.T, strict=True)]
-    return _Figures(
-        accuracy=difference(one.exact, other.exact),
-        macro_f1=difference(one.macro_f1, other.macro_f1),
-        labels=dict(zip(names, zip(f1_C, gold_NC.sum(0).tolist(), strict=True), strict=True)),
-        micro_f1=difference(one.micro_f1, other.micro_f1),
-    )
-
-
-def _indicators(sets: Sequence[Labels], names: Sequence[str]) -> Bools:
-    """Return which of the names each row has [rows, names]; of other labels nothing."""
-    number = {name: i for i, name in enumerate(names)}
-    found = np.zeros((len(sets), len(names)), np.bool_)
-    for row, labels in enumerate(sets):
-        found[row, [number[label] for label in labels if label in number]] = True
-    return found
-
-
 def _report(side: Side, right: Sequence[Labels], answers: Answers) -> SideReport:
     size = side.bytes if isinstance(side, ModelSide) else None
     if answers.probabilities is None:
@@ -250,7 +210,7 @@ def _report(side: Side, right: Sequence[Labels], answers: Answers) -> SideReport
             metrics.cross_entropy(probabilities, label_N),
         )
         return SideReport(side.name, size, answers.microseconds, ece, loss)
-    gold_NC = _indicators(right, names)
+    gold_NC = indicators(right, names)
     known = set(names).issuperset(chain(*right))
     return SideReport(
         name=side.name,

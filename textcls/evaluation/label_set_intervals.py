@@ -72,6 +72,15 @@ def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> La
     )
 
 
+def label_set_figures(gold_NC: Bools, assigned_NC: Bools) -> DrawnFigures:
+    """Return the figures of the rows as they are, without any draw.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    return _Counts(gold_NC, assigned_NC).figures(np.ones((1, len(gold_NC)), np.int64))
+
+
 def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list[DrawnFigures]:
     """Return the figures of each side on the rows, and on `DRAWS` draws of them, the same for all.
 
