@@ -215,6 +215,26 @@ def test_two_runs_cannot_share_a_file_at_a_time(tmp_path: Path) -> None:
         tune(ROWS, QUICK, path, QUIET)
 
 
+def test_a_search_that_was_killed_before_it_said_whose_it_is_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "m.journal"
+    with storage.opened(path, {"rows": "these"}) as kept:
+        kept.study("first")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "these" not in line))
+    with storage.opened(path, {"rows": "these"}) as kept:
+        assert kept.study("first").user_attrs == {"textcls": {"rows": "these"}}
+
+
+def test_trials_of_another_program_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "n.journal"
+    with storage.opened(path, {}) as kept:
+        kept.study("first").add_trial(optuna.trial.create_trial(value=1.0))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"user_attr"' not in line))
+    with pytest.raises(ConfigError, match="holds trials of another program"), storage.opened(path, {}):
+        pass
+
+
 def test_what_fails_beside_the_journal_is_not_blamed_on_it(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no-such-file"), storage.opened(tmp_path / "k.journal", {}):
         (tmp_path / "no-such-file").read_bytes()

@@ -94,7 +94,10 @@ class Storage:
         except (AssertionError, KeyError, ValueError) as error:
             raise InputError(f"{path} is no journal of trials, or it is damaged; name another --storage.") from error
         for name in names:
-            self._compare(optuna.load_study(study_name=name, storage=self._storage).user_attrs.get(_IDENTITY))
+            study = optuna.load_study(study_name=name, storage=self._storage)
+            # A kill may leave a study that does not yet say whose it is: it has nothing.
+            if study.user_attrs or study.trials:
+                self._compare(study.user_attrs.get(_IDENTITY))
 
     def _compare(self, noted: Any) -> None:
         if noted == self._identity:
