@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from textcls.cli import main
 from textcls.data import Labelled
 from textcls.errors import ConfigError, InputError, TextclsError
 from textcls.jobs import Engine
@@ -21,7 +20,7 @@ from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.pipeline import run
-from textcls_training.studies.ablation import cells, measure, page, report, tasks
+from textcls_training.studies.ablation import cells, cli, measure, page, report, tasks
 from textcls_training.studies.ablation.cells import AblationState, Cell, CellSettings
 from textcls_training.studies.ablation.pictures import pictures_of
 from textcls_training.studies.runner import Figures
@@ -258,7 +257,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
 
 
 def ablate(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["ablate", *map(str, arguments)])
+    return CliRunner().invoke(cli.ablate, [str(argument) for argument in arguments])
 
 
 def test_a_second_run_measures_what_failed_and_what_is_new(
