@@ -18,7 +18,7 @@ from textcls.display.html.explanation import (
     prediction_fragment,
 )
 from textcls.display.html.fragments import document
-from textcls.display.html.global_explanation import global_explanation_fragment
+from textcls.display.html.global_explanation import OPEN, global_explanation_fragment
 from textcls.display.remarks import completeness_line, nothing_decides_line
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.text import named, visible
@@ -394,6 +394,12 @@ def test_what_a_model_goes_by_is_a_page_of_its_own(classifier: Classifier) -> No
     assert len(parsed.found("mark")) == sum(
         len(x.words_for) + len(x.words_against) + len(x.pairs_for) + len(x.pairs_against) for x in report.labels
     ) + len(report.deciding)
+
+
+def test_of_many_labels_the_first_are_unfolded() -> None:
+    explainer = GlobalExplainer([f"label {i}" for i in range(30)])
+    html = global_explanation_fragment("by", explainer.summary())
+    assert (html.count("<details"), html.count("<details open")) == (30, OPEN)
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.1, "10%"), (0.25, "25%"), (0.005, "0.5%")])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import Final
 
 from textcls.display.html.fragments import bar, fragment, name, shown
 from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
@@ -10,6 +11,9 @@ from textcls.excerpts import Excerpt, marked
 from textcls.global_explanation.summary import GlobalExplanation, TermAttribution
 from textcls.shortcuts.audit import ShortcutAudit
 
+# So many labels are unfolded.
+OPEN: Final = 8
+
 
 def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     """Return what a model goes by: shortcuts, then what speaks for and against each label."""
@@ -17,7 +21,7 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     if report.audit is not None:
         parts.append(_shortcuts(report.audit))
     parts.append(_deciding(report))
-    for label in labels_shown(report):
+    for number, label in enumerate(labels_shown(report)):
         sides = (
             (f"Words for {name(label.label)}", label.words_for),
             ("Words against", label.words_against),
@@ -26,7 +30,8 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
         )
         found = "".join(_terms(head, terms) for head, terms in sides)
         parts.append(
-            f"<details open><summary><b>{name(label.label)}</b> {label.answers:,} answers</summary>"
+            f"<details{' open' if number < OPEN else ''}><summary><b>{name(label.label)}</b> {label.answers:,} answers"
+            "</summary>"
             f'<div class="wide"><table class="findings">{found}</table></div></details>'
         )
     against = "" if report.several else " against all others"
