@@ -6,7 +6,8 @@
 A pool of training rows has no labels at first. In rounds some texts are chosen, get their labels, and a model with
 default settings learns from all labels so far; it says which texts come next, and its accuracy on the test rows is
 noted. `margin` takes the texts whose two best labels are nearest to each other, and nothing else; `random` any. The
-pool and random order of a draw are the same for all methods. Cells that the JSON file has are not measured anew.
+pool and random order of a draw are the same for all methods. Cells that the JSON file has, each with its commit, are
+not measured anew.
 """
 
 import json
@@ -142,7 +143,8 @@ def main(data: tuple[Path, ...], output: Path, draws: int, methods: str) -> None
             for method in left:
                 found = curve(pool, rows, test, method, draw)
                 click.echo(f"{name} {draw} {method} " + " ".join(f"{n}: {a:.1f}" for n, a in found.items()))
-                report["cells"].append({"set": name, "draw": draw, "method": method, "curve": found})
+                cell = {"set": name, "draw": draw, "method": method, "commit": report["about"]["commit"]}
+                report["cells"].append(cell | {"curve": found})
                 path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
                 output.write_text(table(report), encoding="utf-8")
 

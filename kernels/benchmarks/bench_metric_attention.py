@@ -22,8 +22,9 @@ Seed attention, which training uses, has the compiled twin as its competitor.
 A cell of times is the median of the repeats and, in brackets, the least and the greatest, in microseconds: replayed
 as a CUDA graph, which is what the GPU needs, and eager, launches from Python included. Inputs stay in the cache from
 run to run, for everyone. TFLOP/s count the products of the plain algorithm, alike for all: 2 of each pair of positions
-forward, 5 backward, and the projection, 1 and 2; ratios are a competitor's time over that of the kernels, by graph
-where there is one. A competitor that fails is a row that says so. Each row is on disk before the next is measured.
+forward, 5 backward, and the projection, 1 and 2; by graph where there is one, else eager. Ratios are a competitor's
+time over that of the kernels, by graph where both have one, else both eager. A competitor that fails is a row that
+says so. Each row is on disk before the next is measured.
 """
 
 import argparse
@@ -36,7 +37,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -198,13 +199,19 @@ def competitors(case: Case, compiler: str) -> Iterator[Competitor]:
 
     for name, backend in BACKENDS.items():
         yield Competitor(name, compiled(sdpa), context=partial(sdpa_kernel, backend))
-    yield Competitor("flex", compiled(flex(case)), texts is not None)
+    yield Competitor("flex", flex(case, compiled), texts is not None)
     if texts is not None:
         yield Competitor("varlen", compiled(varlen(case, texts)), True)
     yield Competitor("twin", compiled(partial(metric_attention, lengths=lengths, impl="reference")))
 
 
-def flex(case: Case) -> Function:
+def flex(case: Case, compiled: Callable[[Function], Function]) -> Function:
+    """FlexAttention, built when it is first called: what fails there is a row of the table."""
+    built = cache(lambda: compiled(build_flex(case)))
+    return lambda p, metric: built()(p, metric)
+
+
+def build_flex(case: Case) -> Function:
     """FlexAttention over whole texts, or over packed ones with a block mask by text."""
     from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
@@ -377,6 +384,13 @@ class Measured(NamedTuple):
         timing = self.graph.get(phase) or self.eager.get(phase)
         return timing.median if timing else math.nan
 
+    def ratio(self, own: "Measured", phase: str) -> float:
+        """A time over that of `own`, taken in the same way: both by graph, else both eager, else NaN."""
+        for times, others in ((self.graph, own.graph), (self.eager, own.eager)):
+            if phase in times and phase in others:
+                return times[phase].median / others[phase].median
+        return math.nan
+
 
 def measure(case: Case, competitor: Competitor, repeats: int, dry: bool) -> Measured:
     """Check, then time. A graph that cannot be captured leaves its cell empty."""
@@ -429,7 +443,7 @@ def row(case: Case, name: str, result: Measured, own: Measured | None) -> str:
     ]
     for phase in PHASES:
         cells += [str(timings.get(phase, "")) for timings in (result.graph, result.eager)]
-    ratios = [result.best(phase) / own.best(phase) if own else math.nan for phase in PHASES]
+    ratios = [result.ratio(own, phase) if own else math.nan for phase in PHASES]
     speeds = [case.operations(phase) / result.best(phase) / 1e6 for phase in ("forward", "backward")]
     cells += [f"{number:.2f}" if number == number else "" for number in ratios]  # NaN is a blank
     cells += [f"{number:.1f}" if number == number else "" for number in speeds]

@@ -30,7 +30,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from examples.report import COLOURS, STYLE, can_draw, mean_and_spread, save_figures, save_picture, table
+from examples.report import COLOURS, STYLE, can_draw, mean_and_spread, rounded, save_figures, save_picture, table
 from examples.transformer import (
     Shape,
     Transformer,
@@ -225,7 +225,7 @@ def save(folder: Path, settings: dict[str, Any], shapes: dict[str, Shape], runs:
     folder.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in settings.items() if name not in ("text", "output")}
     models = {
-        arm: {"shape": asdict(shape), "weights": weights(shape), "runs": [_rounded(run) for run in runs[arm]]}
+        arm: {"shape": asdict(shape), "weights": weights(shape), "runs": [_kept(run) for run in runs[arm]]}
         for arm, shape in shapes.items()
     }
     save_figures(folder / "characters.json", kept, {"models": models})
@@ -233,8 +233,8 @@ def save(folder: Path, settings: dict[str, Any], shapes: dict[str, Shape], runs:
         draw(runs, folder / "characters.svg")
 
 
-def _rounded(run: Run) -> dict[str, Any]:
-    return asdict(run) | {"losses": [round(loss, 4) for loss in run.losses]}
+def _kept(run: Run) -> dict[str, Any]:
+    return asdict(run) | {"losses": rounded(run.losses)}
 
 
 if __name__ == "__main__":

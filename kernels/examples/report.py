@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 import torch
 
+KERNELS: Final = Path(__file__).parents[1]
 # The same figures give the same bytes.
 STYLE: Final[dict[Any, Any]] = {
     "axes.spines.right": False,
@@ -48,21 +50,39 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def about(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what a figure comes with: date, machine, versions and settings."""
+    """Return what a figure comes with: date, commit, machine, versions and settings."""
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commit(KERNELS),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "settings": settings,
     }
 
 
+def commit(folder: Path) -> str:
+    """Return the short commit of a folder's checkout, and whether its code has changes; "unknown" outside of one."""
+    name = _git(folder, "rev-parse", "--short", "HEAD")
+    if not name:
+        return "unknown"
+    return f"{name} with changes" if _git(folder, "status", "--porcelain", "--", "*.py") else name
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        return subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except FileNotFoundError:  # no git here
+        return ""
+
+
 def save_figures(path: Path, settings: dict[str, Any], figures: dict[str, Any]) -> None:
-    """Write figures as JSON; numbers in lists are rounded to five digits after the point."""
+    """Write figures as JSON, after what `about` tells."""
     text = json.dumps(about(settings) | figures, indent=1, ensure_ascii=False, default=str)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
-    """Return nested lists of numbers, rounded."""
+    """Return nested lists of numbers, rounded to so many digits after the point."""
     return [rounded(value, digits) for value in values] if isinstance(values, list) else round(values, digits)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from textcls_kernels import _table
-from textcls_kernels._launch import _launch as launch
+from textcls_kernels._launch_common import launch
 from textcls_kernels._shapes import block_width
 
 # Uses that one program adds up at most: a row that each of 10,000 tokens uses has 157 pieces.

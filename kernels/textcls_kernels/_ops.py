@@ -6,23 +6,21 @@
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
-or full. Saved for the backward: p, metric and, but for short texts, t and lse (float32); of the seed attention seeds,
-p, metric and weight. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
+or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
+Short texts need neither t nor lse: they are kept all the same, for then no shape depends on the size class, and N may
+be dynamic. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
 from typing import Any, NoReturn
 
 import torch
 
-from textcls_kernels._shapes import short_block
 from textcls_kernels.packing import full_metric, pack_metric, symmetric
 
 
 def _lse_shape(p: torch.Tensor) -> list[int]:
-    """[B, H, N], or [H, T] when packed; [0] where the kernels for short texts leave no trace."""
-    if p.dim() == 3:
-        return [p.shape[1], p.shape[0]]
-    return [0] if short_block(p) else [*p.shape[:3]]
+    """[B, H, N], or [H, T] when packed."""
+    return [p.shape[1], p.shape[0]] if p.dim() == 3 else [*p.shape[:3]]
 
 
 def _seed_shapes(seeds: torch.Tensor, p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[list[int], list[int]]:
@@ -102,7 +100,7 @@ def _(
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
     *tensors, ctx.causal = inputs
     out, lse = output
-    ctx.save_for_backward(*tensors, out if lse.numel() else lse, lse)  # without lse, t is not read either
+    ctx.save_for_backward(*tensors, out, lse)
 
 
 def _gradients(ctx: Any, dout: torch.Tensor, _dlse: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

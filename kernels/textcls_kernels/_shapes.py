@@ -1,4 +1,4 @@
-"""Which kernel a shape gets. Needs no Triton, so that the operators' fake implementations know it too.
+"""Which kernel a shape gets. Needs no Triton.
 
 Letters: B texts, H heads, N positions, K width of a head.
 """
@@ -14,7 +14,7 @@ def block_width(width: int) -> int:
 
 
 class ShortConfig(NamedTuple):
-    """Resources of the kernels for short texts (`_short.py`), likewise chosen to build without spills."""
+    """Resources of the kernels for short texts (`_short.py`), chosen to build without spills; not tuned on a GPU."""
 
     forward_warps: int
     backward_warps: int

@@ -15,8 +15,9 @@ Of a pair of positions: 2 products and 1 exponential forward, 4 products (r, D, 
 of a position q, and in the backward q, G M and p^T G.
 
 Against the kernels of `_triton.py`, which see a text in tiles: S' = S^T and D' = D^T are transposes, for which those
-have a product and an exponential each; delta is the sum it stands for, not made from a rounded t; nothing is saved but
-p and the metric as given, for the softmax is made again from r; and a step is three launches.
+have a product and an exponential each; delta is the sum it stands for, not made from a rounded t; the backward reads
+neither t nor lse, for the softmax is made again from r; and a step is three launches, five where K is above 64, when M
+is made full beforehand, once each way.
 
 One-term q, in the 16-bit types: r_ij and r_ji come from one r here, and rows of S sum to 1, whatever q was rounded to.
 What is left of that rounding is an error of r of |r| 2^-9 (bfloat16) and less, which matters where |r| is large. Each
@@ -24,8 +25,8 @@ text decides that for itself from what it has at hand: where the largest r of so
 second term is added, one product more. The backward finds the same from the same r. The host is not asked. CAUSAL, what
 comes later must not change what was before, not even in this: there q always has two terms.
 
-Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is the texts' part of the table of
-`texts.py`, and slots are its rows, so that a launch may take the texts of one size class.
+Launched from `_launch_short.py`. Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is
+the texts' part of the table of `texts.py`, and slots are its rows: a launch may take the texts of one size class.
 """
 
 import triton

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found, import-untyped, no-untyped-def, no-untyped-call, no-any-return"
 # mypy: disallow-untyped-decorators=False
 # ruff: noqa: ANN001, ANN202
-"""All Triton code: metric attention fused, forward and backward. Launched from `_launch.py`.
+"""Metric attention fused, tile by tile, forward and backward; and what pools by seeds. Launched from `_launch.py`.
 
 Forward, for a tile i of positions as queries and every tile j of its text as keys AND values, loaded once:
 

@@ -7,7 +7,7 @@ All d of a text are valid for each of its c, or with `causal` those that are not
 `impl` says what computes it, and is never changed behind the caller's back:
 
     "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
-    "triton"      the fused kernels (`_triton.py`): CUDA; float16, bfloat16, float32; memory linear in N
+    "triton"      the fused kernels (`_short.py`, `_triton.py`): CUDA; float16, bfloat16, float32; memory linear in N
     "auto"        "triton" for tensors on a CUDA device, else "reference"; `resolve_impl` tells which
 
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.

@@ -160,5 +160,5 @@ def count_launches() -> Iterator[Counter[str]]:
 
 
 def _launches() -> Counter[str]:
-    launch = sys.modules.get("textcls_kernels._launch")  # not loaded, then nothing was launched
+    launch = sys.modules.get("textcls_kernels._launch_common")  # not loaded, then nothing was launched
     return Counter() if launch is None else Counter(launch.LAUNCHES)

@@ -141,3 +141,9 @@ def test_a_table_that_cannot_be_used_is_named_and_nothing_is_written(
         Path("data.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert words in fail(3, *call.format(model=model_path, data="data.csv").split())
     assert {path.name for path in tmp_path.iterdir()} <= {"data.csv"}
+
+
+def test_names_in_errors_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    said = fail(3, "train", str(tmp_path / "tick\x1b[2Jets.csv"))
+    assert "tick" in said
+    assert "\x1b" not in said

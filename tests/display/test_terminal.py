@@ -8,11 +8,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 
 from tests.command_line import read_rows
 from tests.explanations import opposed
 from textcls import Classifier, Explanation
-from textcls.display.terminal.console import AGAINST, FOR
+from textcls.display.terminal.console import AGAINST, FOR, VisibleConsole, show, stdout_console
 from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.explanation import coloured_text, rich_token_table
 from textcls.display.terminal.global_explanation import global_explanation_report
@@ -104,3 +106,21 @@ def test_of_many_labels_the_worst_are_shown_and_of_few_all() -> None:
 def test_a_label_that_the_model_does_not_know_is_told_with_the_one_that_may_be_meant() -> None:
     said = _scored(3, ("Label_001", "other"))
     assert "The model does not know 'Label_001' (did you mean 'label 001'?), 'other': rows with such" in said
+
+
+def test_no_text_steers_the_terminal_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = "\x1b[2J red \x1b]0;title\x07 \x9b31m \u202egnirts"
+    table = Table(hostile, title=Text(hostile))
+    table.add_row(Text(hostile, style="bold"))
+    monkeypatch.setenv("COLUMNS", "500")
+    with (console := stdout_console()).capture() as printed:
+        show([hostile, Text(hostile), table], console)
+    assert "red" in printed.get()
+    assert not set("\x1b\x07\x9b\u202e") & set(printed.get())
+
+
+def test_a_terminal_still_gets_its_own_colours() -> None:
+    console = VisibleConsole(force_terminal=True, color_system="truecolor", file=io.StringIO())
+    with console.capture() as printed:
+        console.print(Text("good \x1b bad", style="bold"))
+    assert printed.get() == "\x1b[1mgood \u241b bad\x1b[0m\n"

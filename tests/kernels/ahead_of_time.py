@@ -27,7 +27,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import _launch, _launch_table, _shapes, _short, _table, _triton
+from textcls_kernels import _launch, _launch_short, _launch_table, _shapes, _short, _table, _triton
 
 WIDTHS = (16, 32, 64, 128)
 ARCHITECTURES = (90, 80, 100)
@@ -134,14 +134,14 @@ def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any
     for (width, size), configs in table.items():
         if size != dtype.itemsize:
             continue
-        p, metric = torch.empty(1, 1, 64, width, dtype=dtype), torch.empty(1, width * (width + 1) // 2)
+        metric = torch.empty(1, width * (width + 1) // 2)
         for block, config in configs.items():
             all_three = block == max(configs) and architecture == 90
             variants = ((True, False), (True, True), (False, False)) if all_three else ((True, False),)
             for packed, causal in variants:
                 p = torch.empty(1, 1, block, width, dtype=dtype)
                 forward, backward = (
-                    _launch.short_constants(p, metric, None, packed, block, warps, causal)
+                    _launch_short.short_constants(p, metric, None, packed, block, warps, causal)
                     for warps in (config.forward_warps, config.backward_warps)
                 )
                 yield build(_short.short_forward_kernel, forward, dtype, architecture)

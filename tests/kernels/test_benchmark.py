@@ -1,9 +1,13 @@
 """The benchmark runs end to end where there is no GPU; what it times is not claimed here."""
 
+import importlib.util
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -11,12 +15,23 @@ import torch
 pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")
 
 ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "kernels/benchmarks/bench_metric_attention.py"
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_metric_attention", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a dry run is for machines without a GPU")
 def test_benchmark_runs_dry_and_checks_every_competitor(tmp_path: Path) -> None:
     table = tmp_path / "table.md"
-    command = [sys.executable, str(ROOT / "kernels/benchmarks/bench_metric_attention.py"), "--dry"]
+    command = [sys.executable, str(SCRIPT), "--dry"]
     done = subprocess.run(
         [*command, "--output", str(table)],
         env=os.environ | {"PYTHONPATH": str(ROOT / "kernels"), "OMP_NUM_THREADS": "1"},
@@ -50,9 +65,8 @@ def test_benchmark_runs_dry_and_checks_every_competitor(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a dry run is for machines without a GPU")
 def test_benchmark_leaves_out_what_the_budget_does_not_reach(tmp_path: Path) -> None:
-    script = str(ROOT / "kernels/benchmarks/bench_metric_attention.py")
     done = subprocess.run(
-        [sys.executable, script, "--dry", "--no-gate", "--budget-s", "0"],
+        [sys.executable, str(SCRIPT), "--dry", "--no-gate", "--budget-s", "0"],
         env=os.environ | {"PYTHONPATH": str(ROOT / "kernels")},
         capture_output=True,
         text=True,
@@ -61,3 +75,29 @@ def test_benchmark_leaves_out_what_the_budget_does_not_reach(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("left out: the time is up") == 15
     assert "not run (--no-gate)" in done.stdout
+
+
+def test_a_competitor_that_cannot_be_built_is_a_row_and_the_others_follow(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("no mask")
+
+    monkeypatch.setattr("torch.nn.attention.flex_attention.create_block_mask", fail)
+    case = bench.make_case(bench.Shape(4, 2, 20, 16, torch.float32, mean=8), "cpu")
+    found = {competitor.name: competitor for competitor in bench.competitors(case, "eager")}
+    assert bench.attempt(case, found["flex"], 1, True).failure == "RuntimeError: no mask"
+    assert not bench.attempt(case, found["twin"], 1, True).failure
+
+
+def test_a_ratio_is_of_times_that_were_taken_in_the_same_way(bench: ModuleType) -> None:
+    def measured(graph: float | None, eager: float | None) -> Any:
+        times = [{} if time is None else {"both": bench.Timing((time,))} for time in (graph, eager)]
+        return bench.Measured({}, *times, math.nan)
+
+    kernels = measured(2, 10)
+    assert measured(6, 50).ratio(kernels, "both") == 3
+    assert measured(None, 50).ratio(kernels, "both") == 5
+    assert measured(6, 50).ratio(measured(None, 10), "both") == 5
+    assert math.isnan(measured(None, None).ratio(kernels, "both"))
+    assert math.isnan(measured(6, None).ratio(measured(None, 10), "both"))

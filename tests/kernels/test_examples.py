@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from examples import array_sorter, characters, transformer
+from examples import array_sorter, characters, report, transformer
 from examples.report import mean_and_spread, table
 from examples.transformer import Attention, Shape, make
 
@@ -209,6 +209,7 @@ def test_the_sorter_runs_and_writes_figures_and_pictures(tmp_path: Path) -> None
     figures = json.loads((tmp_path / "array_sorter.json").read_text())
     assert {name: len(shares) for name, shares in figures["held_out_sorted"].items()} == {"dot": 2, "metric": 2}
     assert figures["settings"]["steps"] == 3
+    assert figures["commit"] == report.commit(ROOT / "kernels")
     assert_picture(tmp_path / "array_sorter.svg", "metric, head 1", "dot, head 3")
 
 
@@ -247,6 +248,23 @@ def test_a_table_gives_mean_and_spread() -> None:
     assert table(("a", "b"), [("x", 1)]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
 
 
+def test_figures_name_the_commit_and_whether_the_code_had_changes(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert report.commit(tmp_path) == "unknown"
+    git("init")
+    (tmp_path / "code.py").write_text("1")
+    git("add", ".")
+    git("commit", "-m", "code")
+    name = git("rev-parse", "--short", "HEAD")
+    (tmp_path / "figures.json").write_text("{}")
+    assert report.commit(tmp_path) == name
+    (tmp_path / "code.py").write_text("2")
+    assert report.commit(tmp_path) == f"{name} with changes"
+
+
 def test_what_a_model_writes_is_drawn_from_its_own_scores() -> None:
     class Turns(nn.Module):
         """Sure that b follows a and a follows b."""
@@ -261,11 +279,17 @@ def test_the_readme_quotes_the_figures_that_are_kept() -> None:
     readme = (ROOT / "kernels" / "README.md").read_text(encoding="utf-8")
     models = json.loads((FOLDER / "characters.json").read_text(encoding="utf-8"))["models"]
     assert len(models) == 5
+    losses = {arm: [result["losses"][-1] for result in model["runs"]] for arm, model in models.items()}
     for arm, model in models.items():
-        last = [result["losses"][-1] for result in model["runs"]]
+        shape, last = Shape(**model["shape"]), losses[arm]
         assert len(last) >= 3
-        assert f"| {arm} |" in readme
-        assert f"| {mean_and_spread(last)} | {mean_and_spread([math.exp(loss) for loss in last], 2)} |" in readme
+        assert model["weights"] == transformer.weights(shape)
+        costs = [transformer.attention_weights, transformer.attention_products, transformer.cache]
+        numbers = [model["weights"], *(cost(shape) * shape.blocks for cost in costs)]
+        gaps = [mine - dots for mine, dots in zip(last, losses["dot"], strict=True)]
+        cells = [arm, *(f"{number:,}" for number in numbers), mean_and_spread(last)]
+        cells += [mean_and_spread([math.exp(loss) for loss in last], 2), *([mean_and_spread(gaps)] * (arm != "dot"))]
+        assert f"\n| {' | '.join(cells)} |{' |' * (arm == 'dot')}\n" in readme
     sorter = json.loads((FOLDER / "array_sorter.json").read_text(encoding="utf-8"))["held_out_sorted"]
     assert all(mean_and_spread(shares) in readme for shares in sorter.values())
     for name in ("array_sorter.svg", "characters.svg"):

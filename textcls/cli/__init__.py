@@ -10,6 +10,7 @@ import click
 from textcls import __version__
 from textcls._util import optional_dependencies
 from textcls.cli import settings
+from textcls.display.text import visible
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
@@ -114,7 +115,7 @@ class LazyGroup(click.Group):
         except click.BadParameter as error:
             raise click.BadParameter(settings.with_origin(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {visible(str(error))}", err=True)
             ctx.exit(exit_code(error))
         except BrokenPipeError:
             # Whoever read our output has stopped; what would follow goes nowhere.

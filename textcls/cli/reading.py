@@ -29,6 +29,7 @@ from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.memory import Readable
 from textcls.data.tables import TextRow
 from textcls.data.targets import as_usual
+from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
@@ -186,17 +187,17 @@ class Reading:
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""
         for note in notes if not self.quiet else ():
-            click.echo(f"Note: {note}", err=True)
+            click.echo(f"Note: {visible(note)}", err=True)
 
     def say_each_skipped(self) -> None:
         """Print each row that is skipped when it is, since a pipe may have no end."""
-        self.bad.say = lambda bad: click.echo(f"Note: skipped {bad.where}: {bad.why}.", err=True)
+        self.bad.say = lambda bad: click.echo(visible(f"Note: skipped {bad.where}: {bad.why}."), err=True)
 
     def say_skipped(self) -> None:
         """Print which rows were skipped. That is part of the result and printed even if `quiet`."""
         summary = self.bad.summary()
         if summary is not None:
-            click.echo(f"Note: {summary}", err=True)
+            click.echo(f"Note: {visible(summary)}", err=True)
 
 
 def written_labels(training: ModelInfo) -> TargetOptions:

@@ -27,13 +27,19 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", " ").replace("\t", " ")
 
 
+def short(text: str, characters: int) -> str:
+    """Return the beginning of `text` on one line, of at most so many characters; an ellipsis stands for the rest."""
+    shown = one_line(text)
+    return shown if len(shown) <= characters else shown[: characters - 1].rstrip() + "\u2026"
+
+
 def named(text: str) -> str:
     """Return a token or label as it is named in a table: on one line, never blank, and cut where it is very long."""
     shown = one_line(text)
     if all(not c.isprintable() or category(c) == "Mn" for c in shown):
         # A joiner or a lone accent would leave nothing to see.
         shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
-    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026"
+    return short(shown, LONGEST_NAME)
 
 
 def listed(words: Sequence[str]) -> str:

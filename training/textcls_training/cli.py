@@ -35,7 +35,7 @@ from textcls.data.text_store import TextStore
 from textcls.data_quality.findings import find
 from textcls.data_quality.survey import Survey
 from textcls.display.plain_data import json_line
-from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.errors import ConfigError, InputError
 from textcls.jobs import cluster
 from textcls.stability import MOST_MODELS
@@ -189,7 +189,7 @@ def train(
     _warn(rows, valid_rows, reading)
     clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    how: Any = {"valid": valid_rows, "targets": targets, "console": Console(stderr=True, quiet=reading.quiet)}
+    how: Any = {"valid": valid_rows, "targets": targets, "console": stderr_console(quiet=reading.quiet)}
     how["spans"] = rows.more[rationale_column] if rationale_column is not None else None
     once_only: Any = {"unlabelled": more_texts, "state": state, "from_state": from_state}
     report = run_training(rows, output, settings, drop_suspects=drop_suspects, **once_only, **how)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from textcls._util import optional_dependencies
@@ -24,7 +23,7 @@ from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, folders, patterns, read_labelled
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
-from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.display.text import named, percent, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
@@ -109,7 +108,7 @@ def _run(
     places = {job.output: i for i, job in enumerate(jobs)}
     found: list[Done[ModelJob, ModelTrained] | Failed[ModelJob]] = []
     run = engine(engine_name, workers, lambda note: reading.say([note]))
-    with progress_on(Console(stderr=True, quiet=reading.quiet), "models", transient=True) as progress:
+    with progress_on(stderr_console(quiet=reading.quiet), "models", transient=True) as progress:
         progress.phase("Training", len(jobs))
         for outcome in run(work, jobs):
             # A full disk would fail all that follow.

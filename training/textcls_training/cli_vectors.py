@@ -8,12 +8,12 @@ from typing import Any, Final
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli.options import new_text_column_option, once, reading_options
 from textcls.cli.reading import Reading
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
+from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError
 from textcls_training.config.settings import TrainConfig
@@ -143,7 +143,7 @@ def distil_(
     about = {"source": source or Path(teacher).name, "licence": licence, "words_sha256": _sha256(word_list)}
     if Path(teacher).is_dir():
         about["source_sha256"] = _sha256(Path(teacher))
-    with progress_on(Console(stderr=True, quiet=reading.quiet), "words and texts" if texts else "words") as progress:
+    with progress_on(stderr_console(quiet=reading.quiet), "words and texts" if texts else "words") as progress:
         words, row_VD = distil.distilled(teacher, words, texts.texts if texts else [], dims, progress)
     how = f"each word by itself through the encoder, {_prepared(row_VD)}"
     if texts is not None:

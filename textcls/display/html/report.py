@@ -9,7 +9,7 @@ from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.html.global_explanation import example, global_explanation_fragment
 from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval, no_weak_line, summary_lines
-from textcls.display.text import named, one_line, percent, plural
+from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.errors import ErrorGroup, SureError
@@ -228,7 +228,7 @@ def _surest(found: Sequence[SureError]) -> str:
     rows = [
         f"<tr><td>{percent(error.confidence)}</td><td class='said'>{name(error.answered)}</td>"
         f'<td class="said">{name(error.right)}</td><td class="several">{", ".join(map(name, error.words))}</td>'
-        f'<td class="quoted" dir="auto">{isolated(_short(error.text))}</td></tr>'
+        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
         for error in found
     ]
     heads = [("score", ""), ("answered", "said"), ("label", "said"), ("because of", "said"), ("text", "said")]
@@ -236,11 +236,6 @@ def _surest(found: Sequence[SureError]) -> str:
         '<h3>Surest errors</h3><p class="note">Where the model is sure and the label says otherwise, one of the two is '
         "wrong: look at the labels first.</p>" + _table(heads, rows)
     )
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= CHARACTERS else line[: CHARACTERS - 1].rstrip() + "\u2026"
 
 
 # Kinds of rows

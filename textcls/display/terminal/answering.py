@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rich.console import Console
-
 from textcls.batch.folder import Standing
+from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 
 # Seconds between two lines where there is no terminal.
@@ -18,7 +17,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 @contextmanager
 def standing_on(*, quiet: bool) -> Iterator[Callable[[Standing], None]]:
     """Give what shows on standard error how far the work has come: a bar in a terminal, now and then a line else."""
-    console = Console(stderr=True, quiet=quiet)
+    console = stderr_console(quiet=quiet)
     with progress_on(console, "files", transient=True) as progress:
         started, said = False, time.monotonic()
 

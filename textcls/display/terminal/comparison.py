@@ -9,7 +9,7 @@ from rich.text import Text
 from textcls.comparison.compare import Comparison, SideReport
 from textcls.comparison.paired import Difference
 from textcls.display.terminal.console import coloured
-from textcls.display.text import percent, plural
+from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.intervals import CONFIDENCE
 
 LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
@@ -86,7 +86,7 @@ def _labels(found: Comparison) -> Iterator[Table | Text]:
         table.add_column(Text(head), justify="right", overflow="fold")
     for name, (figure, rows) in items[:LABELS]:
         f1 = percent(figure.before, 2), percent(figure.after, 2)
-        table.add_row(Text(name), *f1, _points(figure), _interval(figure), f"{rows:,}")
+        table.add_row(Text(named(name)), *f1, _points(figure), _interval(figure), f"{rows:,}")
     yield Text()
     yield table
     if len(items) > LABELS:
@@ -108,9 +108,8 @@ def _flips(found: Comparison) -> Iterator[Table | Text]:
     table = Table("", "right", "answers", "because of", "text", box=None, pad_edge=False)
     for flip in order[:FLIPS]:
         words = " -> ".join(", ".join(words) or "?" for words in flip.reasons) if any(flip.reasons) else ""
-        text = " ".join(flip.text.split())
-        short = text if len(text) <= CHARACTERS else text[:CHARACTERS] + "..."
-        table.add_row(flip.kind, Text(flip.right), Text(f"{flip.first} -> {flip.second}"), Text(words), Text(short))
+        answers = f"{named(flip.first)} -> {named(flip.second)}"
+        table.add_row(flip.kind, *map(Text, (named(flip.right), answers, words, short(flip.text, CHARACTERS))))
     yield table
 
 
@@ -122,6 +121,6 @@ def _words(found: Comparison) -> Iterator[Table | Text]:
     for head in ("texts", *(side.name for side in found.sides)):
         table.add_column(Text(head), justify="right", overflow="fold")
     for word in found.words[:WORDS]:
-        table.add_row(Text(word.word), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
+        table.add_row(Text(named(word.word)), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
     yield table
     yield Text("What each word adds to the second answer over the first, in logits, summed over texts.", style="dim")

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
-from textcls.display.text import signed
+from textcls.display.text import signed, visible
 
 Printable = RenderableType
 
@@ -15,10 +16,24 @@ PIPE_WIDTH: Final = 1000
 FOR, AGAINST = "dodger_blue2", "dark_orange3"
 
 
+class VisibleConsole(Console):
+    """A console that no text can steer: what would move the cursor or reorder a line is shown, not sent."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as any console, with every text made visible."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
 def stdout_console() -> Console:
     """Return the console of the commands: as wide as the terminal; in a pipe nothing is wrapped or cut."""
-    found = Console(soft_wrap=True)
-    return found if found.is_terminal else Console(soft_wrap=True, width=PIPE_WIDTH)
+    found = VisibleConsole(soft_wrap=True)
+    return found if found.is_terminal else VisibleConsole(soft_wrap=True, width=PIPE_WIDTH)
+
+
+def stderr_console(*, quiet: bool) -> Console:
+    """Return the console of progress and notes."""
+    return VisibleConsole(stderr=True, quiet=quiet)
 
 
 def show(parts: Iterable[Printable], console: Console | None = None) -> None:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from textcls.data_quality.label_audit import LabelAudit
 from textcls.data_quality.report import DataQualityReport
-from textcls.display.text import percent, plural
+from textcls.display.text import named, percent, plural, short
 
 # Scripts with less of the letters than this are left to --json.
 LEAST_SHARE: Final = 0.001
@@ -31,7 +31,7 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
     for name in ("rows", "share"):
         table.add_column(name, justify="right")
     for label, rows in report.labels.items():
-        table.add_row(Text(label), f"{rows:,}", percent(rows / report.rows))
+        table.add_row(Text(named(label)), f"{rows:,}", percent(rows / report.rows))
     yield table
     yield Text()
     if not report.findings:
@@ -50,11 +50,11 @@ def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Tab
     yield Text(f"{plural(len(audit.suspects), 'row')} ({share}) may have a wrong label; the surest first:")
     table = Table("row", "label", "may be", "chances", "because of", "text", box=None, pad_edge=False)
     for one, place in zip(audit.suspects[:SUSPECTS], places, strict=False):
-        text = " ".join(one.text.split())
         chances = f"{percent(one.probability, 0)} to {percent(one.probability_suggested, 0)}"
         words = ", ".join(one.words) + (" (so labelled elsewhere)" if one.copies else "")
-        short = text if len(text) <= CHARACTERS else text[:CHARACTERS] + "..."
-        table.add_row(*map(Text, (place, one.label, one.suggested, chances, words, short)))
+        table.add_row(
+            *map(Text, (place, named(one.label), named(one.suggested), chances, words, short(one.text, CHARACTERS)))
+        )
     yield table
     if len(audit.suspects) > SUSPECTS:
         yield Text(f"{len(audit.suspects) - SUSPECTS:,} more: --suspects FILE writes all of them.", style="dim")

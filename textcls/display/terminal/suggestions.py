@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.text import named, one_line, percent
+from textcls.display.text import named, percent, short
 from textcls.labelling.suggest import Suggestion
 
 CHARACTERS: Final = 100
@@ -17,8 +17,6 @@ def suggestions_report(suggestions: Sequence[Suggestion], places: Sequence[str])
     answered = suggestions[0].label is not None
     table = Table("row", *(("answer", "score") if answered else ()), "text", box=None, pad_edge=False)
     for one, place in zip(suggestions, places, strict=True):
-        text = one_line(one.text)
-        short = text if len(text) <= CHARACTERS else text[:CHARACTERS] + "..."
         said = [named(one.label), percent(one.score, 0)] if one.label is not None and one.score is not None else []
-        table.add_row(*map(Text, (place, *said, short)))
+        table.add_row(*map(Text, (place, *said, short(one.text, CHARACTERS))))
     yield table

@@ -7,7 +7,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.text import one_line, percent, plural
+from textcls.display.text import one_line, percent, plural, short
 from textcls.versions.folder import Listed
 from textcls.versions.record import State, Version
 
@@ -47,11 +47,9 @@ def _role(state: State, one: Listed) -> str:
 def _cells(version: Version | None) -> list[Text]:
     if version is None:
         return []
-    note = one_line(version.note or "")
-    note = note if len(note) <= _NOTE else note[: _NOTE - 1] + "\u2026"
     published = version.created[:16].replace("T", " ")
     cells = (published, _held_out(version), f"{version.labels:,}", f"{version.bytes / 1e6:.2f}")
-    return [Text(cell) for cell in (*cells, one_line(version.by or ""), note)]
+    return [Text(cell) for cell in (*cells, one_line(version.by or ""), short(version.note or "", _NOTE))]
 
 
 def _held_out(version: Version) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
 from textcls.data_quality.label_audit import LabelAudit
+from textcls.display.terminal.console import stderr_console
 from textcls.errors import ConfigError
 from textcls.jobs import HERE, Engine
 from textcls_training.audit.run import audit
@@ -28,5 +27,5 @@ def audit_rows(rows: Sequence[LabelledRow[Target]], engine: Engine = HERE, *, qu
     given = LabelledTexts(
         texts=[row.text for row in rows], labels=labels, weights=weights if set(weights) != {1.0} else None
     )
-    with progress_on(Console(stderr=True, quiet=quiet)) as callback:
+    with progress_on(stderr_console(quiet=quiet)) as callback:
         return audit(given, callback=callback, engine=engine)

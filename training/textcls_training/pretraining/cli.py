@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
@@ -14,7 +13,7 @@ from textcls.cli.options import PATH, data_argument, new_text_column_option, onc
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
-from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.errors import ConfigError
 from textcls_training.cli_options import config_options
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
@@ -63,7 +62,7 @@ def pretrain(
     from textcls_training.pretraining import run
 
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    console = Console(stderr=True, quiet=reading.quiet)
+    console = stderr_console(quiet=reading.quiet)
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console, run.UNITS[config.objective]) as callback:
         report = run.pretrain(texts, output, config, callback=callback, stop=stop)
     if as_json:

@@ -5,8 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
-from rich.console import Console
-
+from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
@@ -39,5 +38,5 @@ def tune(
     with TemporaryDirectory(prefix="textcls-tune-") as folder:
         path = Path(folder) / "trials.journal" if storage is None else Path(storage)
         rows = labelled_texts(texts, labels, "texts")
-        with progress_on(Console(stderr=True, quiet=True), "trials", transient=True) as progress:
+        with progress_on(stderr_console(quiet=True), "trials", transient=True) as progress:
             return run.tune(rows, settings, path, progress, engine("local", workers))

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from textcls import __version__
 from textcls._util import optional_dependencies
@@ -26,6 +25,7 @@ from textcls.cli.options import (
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.data import LabelledSets, TargetOptions, read_labelled
+from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
@@ -141,7 +141,7 @@ def tune(
     )
     who = engine(engine_name, workers, lambda note: reading.say([note]))
     try:
-        with progress_on(Console(stderr=True, quiet=reading.quiet), "trials", transient=True) as progress:
+        with progress_on(stderr_console(quiet=reading.quiet), "trials", transient=True) as progress:
             found = run.tune(labelled_texts_of(rows, targets), how, storage, progress, who)
     except KeyboardInterrupt:
         click.echo(f"Interrupted; {storage} keeps what was found, and the same command goes on from there.", err=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.cli.options import PATH, engine_options, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
 from textcls.data import Labelled, read_labelled
+from textcls.display.terminal.console import stderr_console
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.jobs import engine
@@ -96,7 +96,7 @@ def ablate(
     state.save(paths["json"])  # so that a place that cannot be written to is known before the work
     try:
         run = engine(engine_name, workers, lambda note: reading.say([note]))
-        state.run_by(run, work, cells, paths["json"], Console(stderr=True, quiet=reading.quiet))
+        state.run_by(run, work, cells, paths["json"], stderr_console(quiet=reading.quiet))
     finally:
         _write(paths["md"], report.markdown(state))
         _write(paths["html"], page.render(state))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.progress import MofNCompleteColumn
 
 from textcls import data as tables
@@ -20,7 +19,7 @@ from textcls.classifier import Classifier
 from textcls.cli.options import PATH, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
-from textcls.display.terminal.console import stdout_console
+from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
@@ -128,7 +127,7 @@ def explain_benchmark_command(
     reading.say(rows.notes)
     reading.say_skipped()
     chosen = sorted(np.random.default_rng(seed).permutation(len(rows.texts))[:texts].tolist())
-    console = Console(stderr=True, quiet=reading.quiet)
+    console = stderr_console(quiet=reading.quiet)
     with progress_on(console, "explanations", MofNCompleteColumn(), transient=True) as callback:
         result = explain_benchmark(
             classifier,
