@@ -26,7 +26,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device import resolve_device
+from textcls_training.fit.device import resolve_device, runs_kernels
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
@@ -88,8 +88,9 @@ class ViewLearner:
     def every(cls, corpus: Corpus, classes: int, config: ResolvedConfig) -> list["ViewLearner"]:
         """Return a fresh learner of each view, in the order of `TrainedModel.views`."""
         device, learners = resolve_device(config.device), []
+        table_device = device if runs_kernels(config.device) else None
         for features in config.features.views():
-            embedding = make_embedding(corpus, features, config)
+            embedding = make_embedding(corpus, features, config, table_device)
             classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
             learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
@@ -273,7 +274,9 @@ class Trainer(AnyTrainer):
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
         loss = self._label_loss(logits_VBC, text_B)
-        rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.numpy())
+        if self.dataset.rationale is None:
+            return loss
+        rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.cpu().numpy())
         if rationale_BT is not None:
             for learner, given in pairs:
                 distance = learner.rationale_loss(given, torch.from_numpy(rationale_BT))

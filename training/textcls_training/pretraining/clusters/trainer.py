@@ -55,7 +55,7 @@ class ClusterTrainer(Trainer):
         heap_BT = torch.from_numpy(rng.random(mask_BT.shape) < 0.5)
         pairs = list(zip(self.learners, views, strict=True))
         logits = [
-            torch.stack([learner.logits(given._replace(mask_BT=given.mask_BT & kept_BT)) for learner, given in pairs])
+            torch.stack([learner.logits(_without(given, kept_BT)) for learner, given in pairs])
             for kept_BT in (heap_BT, ~heap_BT)
         ]
         return logits[0], logits[1]
@@ -76,3 +76,8 @@ class ClusterTrainer(Trainer):
             a_VBC, b_VBC = self._both(views, rng)
             a_RC[text_B], b_RC[text_B] = a_VBC.mean(0).cpu(), b_VBC.mean(0).cpu()
         return a_RC, b_RC
+
+
+def _without(given: ViewBatch, kept_BT: Tensor) -> ViewBatch:
+    """Return texts of which only some tokens are kept."""
+    return given._replace(mask_BT=given.mask_BT & kept_BT.to(given.mask_BT.device))
