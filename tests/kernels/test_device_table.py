@@ -157,6 +157,22 @@ def test_some_steps_go_where_those_with_a_table_on_the_cpu_go(
         assert launches["adagrad_kernel"] == 2 * 6  # views and steps
 
 
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
+def test_on_a_gpu_nothing_of_a_step_waits_for_it() -> None:
+    dataset = Dataset(Corpus.of(TEXTS, 64), LABELS)
+    settings = TrainConfig(model=ModelConfig(dim=8), epochs=3, impl="reference", device="cuda")
+    trainer = Trainer(dataset, 2, resolve(settings, TEXTS, len(dataset.corpus.token), 2))
+    trainer.losses_at_once = 1000
+    trainer.train_epoch(1)  # compiles the kernels
+    steps = [*trainer.batches(2)]
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for text_B in steps:
+            trainer._step(text_B)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 KINDS = {"lost": ("lost card", "card stolen", "my card is gone"), "wait": ("where is it", "late parcel", "waiting")}
 ROWS = [(f"{text} {i % 7}", label) for label, texts in KINDS.items() for text in texts for i in range(12)]
 MORE = [f"{text} {i}" for texts in KINDS.values() for text in texts for i in range(9, 14)]

@@ -23,6 +23,7 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.feature_space import EncodedFeatures
 from textcls_training.models.embedding_table import EmbeddingTable
+from textcls_training.models.sending import sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class DeviceTable:
         """Collect the texts numbered `text_B`, in that order."""
         start = texts.corpus.start
         longest = max(1, int((start[text_B + 1] - start[text_B]).max(initial=0)))
-        return _batch(texts, torch.from_numpy(text_B).to(texts.token.device), longest, int(texts.uses_N[text_B].sum()))
+        return _batch(texts, sent(text_B, texts.start.device), longest, int(texts.uses_N[text_B].sum()))
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""

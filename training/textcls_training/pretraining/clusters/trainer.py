@@ -16,6 +16,7 @@ from textcls_training.data.batches import plain_batches
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.trainer import PREDICTION_BATCH, Trainer, ViewBatch
+from textcls_training.models.sending import sent
 from textcls_training.pretraining.clusters.objective import Marginal, cross_entropy, information_loss
 
 # The running mean is over so many texts.
@@ -45,7 +46,7 @@ class ClusterTrainer(Trainer):
     def _loss(self, text_B: Int64, views: Sequence[ViewBatch]) -> Tensor:
         a_VBC, b_VBC = self._both(views, self._heaps)
         if self.step_number < self._first_steps:
-            target_BC = torch.eye(self.classes, device=self.device)[torch.from_numpy(self.dataset.labels[text_B])]
+            target_BC = torch.eye(self.classes, device=self.device)[sent(self.dataset.labels[text_B], self.device)]
             return (cross_entropy(target_BC, a_VBC) + cross_entropy(target_BC, b_VBC)).sum() / 2
         return information_loss(a_VBC, b_VBC, self._marginal)
 
