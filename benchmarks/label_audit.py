@@ -21,8 +21,8 @@ import numpy as np
 from common import FOLDERS, ROOT, about, data_sets, headline, read
 from numpy.typing import NDArray
 
-from textcls_training.audit import held_out, suspects
-from textcls_training.audit.run import both
+from textcls_training.audit import suspects
+from textcls_training.audit.run import answered_twice
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 
@@ -74,16 +74,14 @@ def measured(
     from sklearn.metrics import average_precision_score
 
     given = LabelledTexts(texts=texts, labels=[names[label] for label in given_R])
-    first = held_out.answer(given, names, TrainConfig())
-    weight_R = suspects.weights(first.probability_RC, given_R)
-    second = held_out.answer(given, names, TrainConfig(), weight_R=weight_R)
-    ours = both(first, second)
-    doubts = {OURS: suspects.doubt(ours.probability_RC, given_R, ours.judged_R)}
-    for of, probability_RC in (("textcls", first.probability_RC), ("TF-IDF", tfidf(texts, given_R))):
+    answered = answered_twice(given, TrainConfig())
+    label_R = answered.label_R
+    doubts = {OURS: suspects.doubt(answered.both.probability_RC, label_R, answered.both.judged_R)}
+    for of, probability_RC in (("textcls", answered.first_RC), ("TF-IDF", tfidf(texts, label_R))):
         normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)
         for method in ("self_confidence", "normalized_margin"):
             name = f"cleanlab {method.replace('_', ' ')}, {of}"
-            doubts[name] = -get_label_quality_scores(given_R, normal_RC, method=method)
+            doubts[name] = -get_label_quality_scores(label_R, normal_RC, method=method)
     return {name: 100 * float(average_precision_score(wrong_R, doubt_R)) for name, doubt_R in doubts.items()}
 
 

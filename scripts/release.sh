@@ -33,7 +33,9 @@ try() {
     explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
     ablate) python -c "import matplotlib" && textcls ablate --help ;;
     mlflow) python -c "import mlflow" ;;
-    tune) textcls tune support_tickets_test.csv --trials 2 --rounds 1 --folds 2 --epochs 1 --quiet ;;
+    tune) # In a folder of its own: it leaves settings and a journal, from which the next Python would go on.
+        rm -rf tune && mkdir tune && cd tune &&
+            textcls tune ../support_tickets_test.csv --trials 2 --rounds 1 --folds 2 --epochs 1 --quiet ;;
     umap) python -c "import umap" ;;
     ray) python -c "import ray" && textcls predict model_v1.onnx support_tickets_test.csv --output answers/ --engine ray --quiet ;;
     teacher) python -c "import sentence_transformers" ;;

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.explanations import made_up
 from textcls import Classifier, Prediction
 from textcls.display.html.explanation import prediction_fragment
@@ -14,6 +15,7 @@ from textcls.display.remarks import spread_line
 from textcls.display.terminal.explanation import whisker
 from textcls.display.token_table import token_table
 from textcls.stability import load_others, with_spread
+from textcls_training import pipeline
 
 TEXT = "my card was charged twice"
 
@@ -99,6 +101,36 @@ def test_training_leaves_models_of_resampled_rows_beside_the_model(tmp_path: Pat
     succeed("train", table, "--output", tmp_path / "again.onnx", *quick)
     assert not stale.exists()
     assert (tmp_path / "again.resamples" / "2.onnx").read_bytes() == (folder / "2.onnx").read_bytes()
+    (tmp_path / "file.resamples").touch()
+    told = fail(6, "train", table, "--output", tmp_path / "file.onnx", *quick)
+    assert "file.resamples is no folder, and --resamples makes one of that name; remove it first." in told
+    assert not (tmp_path / "file.onnx").exists()
     text = tmp_path / "more.csv"
     text.write_text("text\nhello\n", encoding="utf-8")
     assert "leave one out" in fail(2, "train", table, "--resamples", "2", "--unlabelled", text)
+
+
+def test_an_interruption_leaves_no_resamples_of_an_earlier_training(
+    tmp_path: Path, sample_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_rows(sample_path)[:150]
+    table = write_rows(tmp_path / "rows.csv", [("text", "label"), *((row["text"], row["label"]) for row in rows)])
+    folder = tmp_path / "m.resamples"
+    folder.mkdir()
+    for name in ("1.onnx", "2.onnx", "3.onnx", "mine.onnx"):
+        (folder / name).write_bytes(b"of an earlier training")
+    fitted = 0
+
+    def interrupted(*given: Any, **how: Any) -> Any:
+        nonlocal fitted
+        fitted += 1
+        if fitted == 2:
+            raise KeyboardInterrupt
+        return train(*given, **how)
+
+    train = pipeline.train
+    monkeypatch.setattr(pipeline, "train", interrupted)
+    told = ("--epochs", "1", "--vectors", "none", "--quiet", "--resamples", "3")
+    assert run("train", table, "--output", tmp_path / "m.onnx", *told).exit_code == 130
+    assert fitted == 2
+    assert [path.name for path in folder.iterdir()] == ["mine.onnx"]

@@ -53,7 +53,7 @@ class TuneReport:
         usual: what numbers are without it.
         tried: the proposals of the search that made it.
         importances: which share of the differences between these an option explains; empty where nothing can be told.
-        trainings: how many there were, with those of an earlier call that went on here.
+        trainings: how many this call made; those of an earlier call that it goes on from are not among them.
         seconds: that this call took.
     """
 

@@ -208,6 +208,14 @@ def test_options_that_are_not_given_are_those_of_the_training_before(first: Path
     assert (found.dim, found.epochs, found.seed, found.rehearsal_rows) == (8, 6, 3, 60)
 
 
+def test_rates_that_are_told_are_those_of_the_training_that_goes_on(first: Path, tmp_path: Path) -> None:
+    usual = go_on(first, tmp_path / "usual.onnx")
+    learned, rates = [usual.path.read_bytes()], list[dict[str, Any]]([{"table_rate": 0.003}, {"head_rate": 0.003}])
+    for told in rates:
+        learned.append(go_on(first, tmp_path / "told.onnx", **told).path.read_bytes())
+    assert len(set(learned)) == 3
+
+
 def test_what_cannot_be_gone_on_from_is_said(first: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.onnx"
     with pytest.raises(InputError, match="is not there"):

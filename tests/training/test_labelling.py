@@ -68,6 +68,15 @@ def test_a_model_is_made_of_the_answers_and_held_out_answers_say_how_good_it_is(
     assert 0 < found.changed < 1
 
 
+def test_what_a_model_has_said_is_kept_until_there_are_four_times_as_many_answers(
+    tmp_path: Path, tickets: tuple[list[str], list[str]]
+) -> None:
+    learning = Learning(tickets[0][:300], tmp_path, several=False)
+    for answers in (20, 40, 81):
+        learning.learn(sorted(set(tickets[1])), answers_to(range(answers), tickets))
+    assert list(learning._said) == [40, 81]
+
+
 def test_of_several_labels_held_out_answers_are_right_if_all_are(
     tmp_path: Path, tickets: tuple[list[str], list[str]]
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
-from textcls.comparison.paired import Agreement, Bootstrap, Difference
+from textcls.comparison.paired import Agreement, Bootstrap, Difference, numbered
 from textcls.comparison.sides import Answers, ModelSide, Side, side_of
 from textcls.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.errors import InputError
@@ -115,12 +115,7 @@ def compared(
     sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[str], answers: tuple[Answers, Answers]
 ) -> Comparison:
     """Return the comparison of the answers of two sides."""
-    names = sorted({*right, *answers[0].labels, *answers[1].labels})
-    number = {name: i for i, name in enumerate(names)}
-    right_N, first_N, second_N = (
-        np.array([number[label] for label in labels], np.int64)
-        for labels in (right, answers[0].labels, answers[1].labels)
-    )
+    names, (right_N, first_N, second_N) = numbered(right, answers[0].labels, answers[1].labels)
     agreement = Agreement.of(right_N, first_N, second_N)
     p_value = agreement.p_value()
     draws = Bootstrap(right_N, first_N, second_N, len(names))

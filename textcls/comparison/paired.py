@@ -6,6 +6,7 @@ Intervals are percentiles of a bootstrap over rows (Efron 1979), which draws eac
 Shapes: N rows, C labels, K kinds of rows (of the same right label and the same two answers), B draws.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +18,13 @@ from textcls.evaluation.intervals import CONFIDENCE, DRAWS, f1_of_draws
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+def numbered(*columns: Sequence[str]) -> tuple[list[str], list[Int64]]:
+    """Return the distinct labels of all columns, sorted, and each column [N] by their numbers."""
+    names = sorted(set().union(*columns))
+    number = {name: i for i, name in enumerate(names)}
+    return names, [np.array([number[label] for label in column], np.int64) for column in columns]
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ def train(
     once_only: Any = {"unlabelled": more_texts, "state": state, "from_state": from_state}
     report = run_training(rows, output, settings, drop_suspects=drop_suspects, **once_only, **how)
     clock.lap("loading", report.seconds)
+    beside_it.clear(output)
     if beside_it.wanted and not report.interrupted:
         here().by_first(lambda: beside_it.write(rows, output, settings, partial(run_training, **how)))
         clock.lap("beside it")

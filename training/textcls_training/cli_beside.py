@@ -1,5 +1,6 @@
 """What `textcls train` leaves beside a model on request: its list of words, and models of resampled rows."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from textcls import stability
 from textcls._util.atomic_write import atomic_write
 from textcls.classifier import Classifier
 from textcls.data import Labelled, LabelledSets
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, SurroundingsError
 from textcls.lexicon import terms
 from textcls.lexicon.table import lexicon
 from textcls_training.data.resampling import resampled
@@ -54,8 +55,24 @@ class BesideModel:
             )
 
     def outputs(self, model: Path) -> list[Path]:
-        """Return which files and folders will be written."""
-        return [terms.beside(model)] if self.keep_words else []
+        """Return which files and folders will be written.
+
+        Raises:
+            SurroundingsError: what is no folder has the name of that of the resamples.
+        """
+        folder, places = stability.beside(model), [terms.beside(model)] if self.keep_words else []
+        if not self.resamples or not os.path.lexists(folder):
+            return places
+        if not folder.is_dir():
+            raise SurroundingsError(f"{folder} is no folder, and --resamples makes one of that name; remove it first.")
+        return [*places, *(folder / f"{k}.onnx" for k in range(1, self.resamples + 1))]
+
+    def clear(self, model: Path) -> None:
+        """Remove the resamples of an earlier training, which would be taken for models of these rows."""
+        if self.resamples:
+            for path in stability.beside(model).glob("*.onnx"):
+                if path.stem.isdecimal():
+                    path.unlink()
 
     def write(self, rows: Rows, model: Path, settings: dict[str, Any], train: Train) -> None:
         """Write it, for a model that was trained on `rows`."""
@@ -65,10 +82,6 @@ class BesideModel:
             self._write_resamples(rows, stability.beside(model), settings, train)
 
     def _write_resamples(self, rows: Rows, folder: Path, settings: dict[str, Any], train: Train) -> None:
-        # Those of an earlier training with more of them would be taken for models of these rows.
-        for path in folder.glob("*.onnx"):
-            if path.stem.isdecimal() and int(path.stem) > self.resamples:
-                path.unlink()
         for k in range(1, self.resamples + 1):
             folder.mkdir(exist_ok=True)
             seed = settings["seed"] + k

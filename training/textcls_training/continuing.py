@@ -25,6 +25,7 @@ from textcls_training.config.resolve import (
     default_epochs,
     default_epochs_of_several,
     default_optim,
+    told_rates,
 )
 from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, ModelConfig, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
@@ -158,7 +159,14 @@ class Continuation:
             share = self.rows / len(dataset.labels)
             usual = default_epochs_of_several(share * float(np.median(dataset.label_mass(len(self.names)))))
         told, tokens = self.config.epochs, len(dataset.corpus.token) / len(dataset.labels)
-        faster = facts.even_attention and not several
+        optim = default_optim(
+            self.rows,
+            tokens,
+            told or usual,
+            several=several,
+            faster=facts.even_attention and not several,
+            batch_size=self.config.batch_size,
+        )
         return replace(
             found,
             model=ModelConfig(**facts.model),
@@ -166,9 +174,7 @@ class Continuation:
             even_attention=facts.even_attention,
             least_buckets=facts.least_buckets,
             epochs=told or max(1, round(EPOCHS_SHARE * usual)),
-            optim=default_optim(
-                self.rows, tokens, told or usual, several=several, faster=faster, batch_size=self.config.batch_size
-            ),
+            optim=replace(optim, **told_rates(self.config)),
         )
 
     def checkpoints(self, kept: Checkpoints) -> Checkpoints:

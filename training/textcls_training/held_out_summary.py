@@ -51,17 +51,14 @@ def held_out_summary(
 
 def in_one_row(corpus: Corpus) -> Bools:
     """Return which types [U] stand in one row alone, earlier texts included."""
-    first_U, last_U = np.full(len(corpus.types), -1), np.full(len(corpus.types), -1)
+    first_U, last_U = np.full(len(corpus.types), len(corpus)), np.full(len(corpus.types), -1)
     before = 0
     for part in corpus.parts():
         row_N = before + _rows(part)
-        # Of a type that comes again, the assignment that comes last stands.
-        here_U = np.full(len(corpus.types), -1)
-        here_U[part.token[::-1]] = row_N[::-1]
-        first_U = np.where(first_U < 0, here_U, first_U)
-        last_U[part.token] = row_N
+        np.minimum.at(first_U, part.token, row_N)
+        np.maximum.at(last_U, part.token, row_N)
         before += len(part)
-    alone_U: Bools = (first_U >= 0) & (first_U == last_U)
+    alone_U: Bools = first_U == last_U
     return alone_U if corpus.earlier is None else alone_U & (corpus.earlier.count == 0)
 
 

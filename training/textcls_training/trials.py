@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from textcls_training.data.split import part_of_rows
 from textcls_training.pipeline import TrainingRun
 
 Result = TypeVar("Result")
+
+# So many parts of the rows judge in turn what is made of the others; from so many rows on the first of `PARTS` does,
+# and tells enough.
+ROUNDS: Final = 3
+MANY_ROWS, PARTS = 10_000, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +137,19 @@ def folds_of(given: LabelledTexts, parts: int, within: Int64 | None = None) -> l
     within_R = np.arange(len(given.texts)) if within is None else within
     part_R = part_of_rows(given.only(within_R.tolist()), parts)
     return [Fold(within_R[part_R != part], within_R[part_R == part]) for part in range(parts)]
+
+
+def judging_folds(given: LabelledTexts, rounds: int | None = None) -> list[Fold]:
+    """Return folds that hold out rows to judge what is made of the others.
+
+    Args:
+        given: all rows.
+        rounds: how many parts are held out in turn; 1 for a fifth alone. None for a number that suits the rows.
+    """
+    number = rounds or (1 if len(given.texts) >= MANY_ROWS else ROUNDS)
+    return folds_of(given, PARTS)[:1] if number == 1 else folds_of(given, number)
+
+
+def answered_labels(trained: Trained) -> list[str]:
+    """Let a model answer its held-out rows."""
+    return [answer.label for answer in trained.classifier.predict(trained.held_out.texts)]

@@ -1,5 +1,7 @@
 """Cross-fitting: validation rows are never trained on, and two threads give the same bytes as one."""
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -8,11 +10,12 @@ import pytest
 from tests.training.helpers import Recorder, classes_of, dataset_of, fit_all, logits_of, resolved, same_weights
 from textcls.errors import ConfigError
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.config.settings import ModelConfig
+from textcls_training.config.settings import Impl, ModelConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit, selection
+from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
@@ -126,3 +129,24 @@ def test_a_fit_that_diverges_in_the_second_thread_is_told(dataset: Dataset, monk
     splits = [dataset.split(np.arange(150) % 5 == 0)]
     with pytest.raises(ConfigError, match=r"^Training diverged\.$"), reproducible(0):
         cross_fit.cross_fit(dataset, splits, classes_of(dataset), resolved(dataset))
+
+
+@pytest.mark.parametrize("impl", ["compiled", "reference"])
+def test_fits_that_are_over_leave_memory_at_once(dataset: Dataset, impl: Impl, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[AnyTrainer]] = []
+
+    def remembered(*given: Any) -> AnyTrainer:
+        trainer = make_trainer(*given)
+        made.append(weakref.ref(trainer))
+        return trainer
+
+    make_trainer = cross_fit.make_trainer
+    monkeypatch.setattr(cross_fit, "make_trainer", remembered)
+    gc.disable()
+    try:
+        split = dataset.split(np.arange(150) % 5 == 0)
+        cross_fit.cross_fit(dataset, [split], classes_of(dataset), resolved(dataset, impl=impl))
+        left = [trainer() for trainer in made]
+    finally:
+        gc.enable()
+    assert left == [None, None]

@@ -1,6 +1,9 @@
 """`textcls tune`: proposals, rows that judge a choice and are unknown to it, going on, and what is written."""
 
+import errno
+import io
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import textcls
 from tests.command_line import fail, run, succeed, write_rows
@@ -21,6 +25,7 @@ from textcls.jobs import HERE, Crew, Engine
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
 from textcls.tuning import TriedOptions, TuneReport  # noqa: E402
+from textcls_training import trials  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
@@ -133,10 +138,10 @@ def test_no_search_knows_a_row_that_judges_its_choice_and_each_row_judges_once(t
 
 
 def test_of_many_rows_one_part_is_held_out_and_one_search_is_made() -> None:
-    many = LabelledTexts(texts=[f"{i}" for i in range(tuning.MANY_ROWS)], labels=["a", "b"] * (tuning.MANY_ROWS // 2))
+    many = LabelledTexts(texts=[f"{i}" for i in range(trials.MANY_ROWS)], labels=["a", "b"] * (trials.MANY_ROWS // 2))
     (fold,) = tuning.rounds_of(many, None)
-    assert len(fold.held_out) == tuning.MANY_ROWS // 5
-    assert len(tuning.rounds_of(ROWS, None)) == tuning.ROUNDS + 1
+    assert len(fold.held_out) == trials.MANY_ROWS // 5
+    assert len(tuning.rounds_of(ROWS, None)) == trials.ROUNDS + 1
 
 
 def test_after_the_time_no_batch_begins_but_the_first(tmp_path: Path) -> None:
@@ -195,6 +200,10 @@ def test_a_file_that_is_no_journal_is_refused_and_stays_as_it_is(tmp_path: Path)
     with pytest.raises(InputError, match=r"rows.csv is no journal of trials; name another --storage"):
         tune(ROWS, QUICK, path, QUIET)
     assert path.read_bytes() == before
+    path.write_text('{"key": "of another program, without an end of its line"}')
+    with pytest.raises(InputError, match="is no journal of trials; name another --storage"):
+        tune(ROWS, QUICK, path, QUIET)
+    assert path.read_text().endswith('line"}')
     path.write_text('{"op_code": 17}\n')
     with pytest.raises(InputError, match="no journal of trials, or it is damaged"):
         tune(ROWS, QUICK, path, QUIET)
@@ -204,6 +213,68 @@ def test_two_runs_cannot_share_a_file_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "i.journal"
     with storage.opened(path, {}), pytest.raises(SurroundingsError, match="Another process tunes with"):
         tune(ROWS, QUICK, path, QUIET)
+
+
+def test_a_search_that_was_killed_before_it_said_whose_it_is_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "m.journal"
+    with storage.opened(path, {"rows": "these"}) as kept:
+        kept.study("first")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "these" not in line))
+    with storage.opened(path, {"rows": "these"}) as kept:
+        assert kept.study("first").user_attrs == {"textcls": {"rows": "these"}}
+
+
+def test_trials_of_another_program_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "n.journal"
+    with storage.opened(path, {}) as kept:
+        kept.study("first").add_trial(optuna.trial.create_trial(value=1.0))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"user_attr"' not in line))
+    with pytest.raises(ConfigError, match="holds trials of another program"), storage.opened(path, {}):
+        pass
+
+
+def test_what_fails_beside_the_journal_is_not_blamed_on_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no-such-file"), storage.opened(tmp_path / "k.journal", {}):
+        (tmp_path / "no-such-file").read_bytes()
+
+
+def test_a_lock_that_the_file_system_does_not_have_is_not_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(SurroundingsError, match=r"l\.journal cannot be written: No locks available"),
+        storage.opened(tmp_path / "l.journal", {}),
+    ):
+        pass
+
+
+def test_when_the_disk_is_full_the_journal_is_named_and_the_search_goes_on_later(
+    found: TuneReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sync = tmp_path / "m.journal", os.fsync
+    left = 20
+
+    def fsync(file: int) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.ftruncate(file, path.stat().st_size - 10)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(file)
+
+    with monkeypatch.context() as full:
+        full.setattr("optuna.storages.journal._file.os.fsync", fsync)
+        with pytest.raises(SurroundingsError, match=r"m\.journal cannot be written: No space left on device; name"):
+            tune(ROWS, QUICK, path, QUIET)
+    assert not path.read_bytes().endswith(b"\n")
+    assert without_time(tune(ROWS, QUICK, path, QUIET)) == without_time(found)
+    assert without_time(tune(ROWS, QUICK, path, QUIET)) == without_time(found)
 
 
 # The command
@@ -319,10 +390,12 @@ def test_the_verdict_says_what_to_train_with(report: TuneReport) -> None:
 
 
 def test_what_mattered_is_shown_by_bars_and_on_a_page_by_pictures(report: TuneReport) -> None:
-    table_ = list(showing.tuning_report(report))[-1]
-    assert [list(column.cells) for column in table_.columns] == [  # type: ignore[union-attr]
-        ["epochs", "ngrams"], ["10", "auto"], ["20", "2,3"], ["█" * 24 + "  75%", "█" * 8 + " " * 18 + "25%"],
-    ]  # fmt: skip
+    Console(file=(printed := io.StringIO()), width=80).print(list(showing.tuning_report(report))[-1])
+    assert [line.rstrip() for line in printed.getvalue().splitlines()] == [
+        "option  default  tuned  what mattered",
+        "epochs       10     20  " + "█" * 24 + "  75%",
+        "ngrams     auto    2,3  " + "█" * 8 + " " * 18 + "25%",
+    ]
     page = showing.page(report, "Options for <rows>", "about")
     assert page.count("<svg") == 2
     assert page.count("<circle") == 2 * (3 + 1)

@@ -9,13 +9,12 @@ says of its own held-out rows is of the rows that are left, and flatters.
 Shapes: R rows, N rows that judge.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from textcls.comparison.paired import Bootstrap, Difference
+from textcls.comparison.paired import Bootstrap, Difference, numbered
 from textcls.jobs import HERE
 from textcls_training.audit import suspects
 from textcls_training.audit.run import answered_twice
@@ -24,11 +23,8 @@ from textcls_training.data.arrays import Bools
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.training_report import DroppedSuspects
-from textcls_training.trials import Fold, Trained, Trial, Trials, folds_of, results
+from textcls_training.trials import Fold, Trial, Trials, answered_labels, judging_folds, results
 
-# Parts that judge in turn; from so many rows on the first of more parts tells enough.
-PARTS: Final = 3
-MANY_ROWS, PARTS_OF_MANY = 10_000, 5
 _BOTH: Final = ("with", "without")
 
 
@@ -67,30 +63,18 @@ def _kept(given: LabelledTexts, config: TrainConfig, callback: Callback) -> Bool
 
 def _judged(given: LabelledTexts, config: TrainConfig, callback: Callback) -> Difference:
     """Return the accuracy of models with the suspects and without, on rows that neither they nor the audits know."""
-    many = len(given.texts) >= MANY_ROWS
-    outer = folds_of(given, PARTS_OF_MANY)[:1] if many else folds_of(given, PARTS)
-    folds, trials = list[Fold](), list[Trial]()
+    outer, folds, trials = judging_folds(given), list[Fold](), list[Trial]()
     for part, fold in enumerate(outer, 1):
         kept_R = _kept(given.only(fold.train.tolist()), config, callback)
         folds += [fold, Fold(fold.train[kept_R], fold.held_out)]
         trials += [Trial(f"{how} suspects, part {part}", config, len(trials) + i) for i, how in enumerate(_BOTH)]
     callback.phase("judging", sum(len(fold.held_out) for fold in folds))
     answered: dict[int, list[str]] = {}
-    with HERE.hired(Trials(given, folds, _labels), len(trials)) as crew:
+    with HERE.hired(Trials(given, folds, answered_labels), len(trials)) as crew:
         for trial, labels in results(crew, trials):
             answered[trial.fold] = labels
             callback.step(len(labels))
     right = [given.labels[i] for fold in outer for i in fold.held_out.tolist()]
     before, after = ([label for i in range(side, len(folds), 2) for label in answered[i]] for side in range(2))
-    return _difference(right, before, after)
-
-
-def _labels(trained: Trained) -> list[str]:
-    """Let a model answer its held-out rows."""
-    return [answer.label for answer in trained.classifier.predict(trained.held_out.texts)]
-
-
-def _difference(right: Sequence[str], before: Sequence[str], after: Sequence[str]) -> Difference:
-    number = {name: i for i, name in enumerate(sorted({*right, *before, *after}))}
-    right_N, before_N, after_N = (np.array([number[one] for one in labels]) for labels in (right, before, after))
-    return Bootstrap(right_N, before_N, after_N, len(number)).accuracy()
+    names, (right_N, before_N, after_N) = numbered(right, before, after)
+    return Bootstrap(right_N, before_N, after_N, len(names)).accuracy()

@@ -1,7 +1,7 @@
 """What models that have not seen a row say of it: cross-fitting by whole trainings.
 
 Each part of the rows is answered by a model of the others, calibrated as any model is. Copies of a text are in one part
-(`textcls_training.data.split`), so that none of them is told what its copy says.
+(`textcls_training.trials.folds_of`), so that none of them is told what its copy says.
 
 Shapes: R rows, C labels; H held-out rows and L labels of one model.
 """
@@ -18,8 +18,7 @@ from textcls.jobs import HERE, Engine
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import part_of_rows
-from textcls_training.trials import Fold, Trained, Trial, Trials, results
+from textcls_training.trials import Trained, Trial, Trials, folds_of, results
 
 PARTS: Final = 5
 
@@ -83,8 +82,9 @@ def answer(
     """
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
-    part_R = part_of_rows(given, PARTS)
-    folds = [Fold(np.flatnonzero(part_R != part), np.flatnonzero(part_R == part)) for part in range(PARTS)]
+    folds, part_R = folds_of(given, PARTS), np.empty(len(label_R), np.int64)
+    for part, fold in enumerate(folds):
+        part_R[fold.held_out] = part
     trials = [Trial(f"part {part + 1} of {PARTS}", config, part) for part in range(PARTS)]
     probability_RC, judged_R = np.zeros((len(label_R), len(names))), np.zeros(len(label_R), np.bool_)
     models: dict[int, Classifier] = {}

@@ -18,7 +18,7 @@ from textcls.jobs import HERE, Engine
 from textcls_training.audit import held_out, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.arrays import Int64
+from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
@@ -58,13 +58,14 @@ class AnsweredTwice(NamedTuple):
     Attributes:
         names: the labels.
         label_R: the number of each row's label.
-        first: of models that have learned from all rows alike.
-        both: the mean of these and of models that have learned next to nothing from doubted rows.
+        first_RC: probabilities by models that have learned from all rows alike.
+        both: the answers of models that have learned next to nothing from doubted rows, with the mean probabilities of
+            both rounds, which rank better than those of either.
     """
 
     names: Sequence[str]
     label_R: Int64
-    first: HeldOut
+    first_RC: Float64
     both: HeldOut
 
 
@@ -80,16 +81,12 @@ def answered_twice(
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
     callback.phase("round 1 of 2", len(label_R))
-    first = held_out.answer(given, names, config, told=callback.step, engine=engine)
-    weight_R = suspects.weights(first.probability_RC, label_R)
+    first_RC = held_out.answer(given, names, config, told=callback.step, engine=engine).probability_RC
+    weight_R = suspects.weights(first_RC, label_R)
     callback.phase("round 2 of 2", len(label_R))
     second = held_out.answer(given, names, config, weight_R=weight_R, told=callback.step, engine=engine)
-    return AnsweredTwice(names, label_R, first, both(first, second))
-
-
-def both(first: HeldOut, second: HeldOut) -> HeldOut:
-    """Return the second round's answers with the mean probabilities of both, which rank better than those of either."""
-    return replace(second, probability_RC=(first.probability_RC + second.probability_RC) / 2)
+    both = replace(second, probability_RC=(first_RC + second.probability_RC) / 2)
+    return AnsweredTwice(names, label_R, first_RC, both)
 
 
 def _described(

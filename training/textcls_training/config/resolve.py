@@ -137,7 +137,7 @@ def resolve(
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
-        optim=replace(optim, **_told_rates(config)),
+        optim=replace(optim, **told_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=label_weights(config.class_weight, names),
@@ -160,7 +160,7 @@ def resolve(
     )
 
 
-def _told_rates(config: TrainConfig) -> dict[str, Any]:
+def told_rates(config: TrainConfig) -> dict[str, Any]:
     """Return the learning rates that were told, by their names in `OptimConfig`."""
     told = {"table_rate": config.table_rate, "rate": config.head_rate, "mixing_rate": config.mixing_rate}
     return {name: rate for name, rate in told.items() if rate is not None}

@@ -7,7 +7,7 @@ compiled loop for the default model. Which of them a training has is settled bef
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -30,6 +30,10 @@ from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState, Le
 STEPS_TAKEN = "steps_taken"
 
 
+def _nobody() -> None:
+    """Keep nothing."""
+
+
 class AnyTrainer(ABC):
     """One fit: a fresh model, and the passes that train it. Shapes: V views, R texts of a prediction, C labels.
 
@@ -46,7 +50,7 @@ class AnyTrainer(ABC):
         self.steps_an_epoch = -(-len(dataset.labels) // config.optim.batch_size)
         self.steps = config.epochs * self.steps_an_epoch
         self.step_number = self.epochs = 0
-        self.keep: Callable[[], None] = lambda: None
+        self.keep: Callable[[], None] = _nobody
         self._resumed_at = 0
 
     def train(self, epochs: int, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE) -> None:
@@ -57,14 +61,26 @@ class AnyTrainer(ABC):
         """
         callback.phase("training", epochs * len(self.dataset.labels))
         self.begin(checkpoint, callback)
-        self.keep = lambda: checkpoint.offer(self.state)
-        with self.at_work(callback):
+        with self.keeping(lambda: checkpoint.offer(self.state)), self.at_work(callback):
             for number in range(self.epochs + 1, epochs + 1):
                 self.train_epoch(number, callback)
                 if self.stop.requested:
                     return
                 callback.epoch(number, None)
         checkpoint.finish(self.last_state)
+
+    @contextmanager
+    def keeping(self, keep: Callable[[], None]) -> Iterator[None]:
+        """Call `keep` between steps while the block lasts, and not hold it any longer.
+
+        It holds the trainer in its turn, and a circle of the two would stay in memory until the garbage collector
+        comes, which counts objects, not the size of tables.
+        """
+        self.keep = keep
+        try:
+            yield
+        finally:
+            self.keep = _nobody
 
     def at_work(self, callback: Callback = NOBODY) -> AbstractContextManager[object]:
         """Have all that epochs need beside what the trainer holds, while a block lasts: by default nothing."""

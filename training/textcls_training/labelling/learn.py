@@ -79,8 +79,11 @@ class Learning:
 
     def _changed(self, answers: int) -> float | None:
         """Return the share of the pool that the model of half the answers has answered otherwise."""
+        # Too early to be half of these, or of more.
+        for number in [number for number in self._said if number < answers / 4]:
+            del self._said[number]
         half = max((number for number in self._said if number <= answers / 2), default=None)
-        if half is None or half < answers / 4:
+        if half is None:
             return None
         pairs = zip(self._said[half], self._said[answers], strict=True)
         return sum(set(one) != set(other) for one, other in pairs) / max(1, len(self._pool.rows))

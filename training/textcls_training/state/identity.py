@@ -35,13 +35,15 @@ def identity(
         earlier: the hash of the finished training that this one goes on from.
         teacher: the hash of the encoder that answers texts without labels.
     """
+    # Told or by default, as many shards are the same training.
+    options = [name for name in OPTIONS if name != "shards" and name not in WITHOUT_EFFECT]
     return {
         "training rows": _hash_of(given),
         "validation rows": None if valid is None else _hash_of(valid),
         "unlabelled texts": None if unlabelled is None else unlabelled.sha256(),
         "the state it goes on from": earlier,
         "columns": [*given.text_columns, given.label_column],
-        "options": {name: plain(getattr(config, name)) for name in OPTIONS if name not in WITHOUT_EFFECT},
+        "options": {name: plain(getattr(config, name)) for name in options},
         "shards": None if resolved.shards == 1 else resolved.shards,
         "model": None if config.model is None else asdict(config.model),
         "rates": None if config.optim is None else asdict(config.optim),

@@ -20,7 +20,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from textcls import __version__
-from textcls.comparison.paired import Agreement, Bootstrap
+from textcls.comparison.paired import Agreement, Bootstrap, numbered
 from textcls.display.terminal.progress import Progress
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.evaluation import metrics
@@ -29,7 +29,7 @@ from textcls.tuning import TRIALS, TriedOptions, TuneReport
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.trials import Fold, Trained, Trial, Trials, folds_of, results
+from textcls_training.trials import Fold, Trained, Trial, Trials, answered_labels, folds_of, judging_folds, results
 from textcls_training.tuning import storage
 from textcls_training.tuning.search import Job, Proposal, Search
 from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
@@ -37,9 +37,6 @@ from textcls_training.tuning.space import Dimension, options_of, space_of, usual
 Measure = Literal["accuracy", "macro_f1"]
 # Of fewer rows nothing could be told.
 LEAST_ROWS: Final = 60
-# From so many rows on one part of `PARTS` is held out, and tells enough.
-MANY_ROWS: Final = 10_000
-ROUNDS, PARTS = 3, 5
 # What judging takes, of the time of a batch.
 _JUDGING: Final = 0.3
 
@@ -74,12 +71,9 @@ class Answers(NamedTuple):
 
 def answers(trained: Trained) -> Answers:
     """Let a model answer its held-out rows."""
-    found = [one.label for one in trained.classifier.predict(trained.held_out.texts)]
-    names = sorted({*found, *trained.held_out.labels})
-    number = {name: i for i, name in enumerate(names)}
-    one_hot_NC = np.eye(len(names))[[number[label] for label in found]]
-    right_N = np.array([number[label] for label in trained.held_out.labels], np.int64)
-    report = metrics.report(one_hot_NC, right_N, names)
+    found = answered_labels(trained)
+    names, (found_N, right_N) = numbered(found, trained.held_out.labels)
+    report = metrics.report(np.eye(len(names))[found_N], right_N, names)
     return Answers(found, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
 
 
@@ -264,11 +258,7 @@ class Judged(NamedTuple):
     @classmethod
     def of(cls, right: Sequence[str], before: Sequence[str], after: Sequence[str]) -> "Judged":
         """Compare the answers `before` and `after` with what is right."""
-        names = sorted({*right, *before, *after})
-        number = {name: i for i, name in enumerate(names)}
-        right_N, before_N, after_N = (
-            np.array([number[label] for label in labels], np.int64) for labels in (right, before, after)
-        )
+        names, (right_N, before_N, after_N) = numbered(right, before, after)
         bootstrap = Bootstrap(right_N, before_N, after_N, len(names))
         return cls(len(right), bootstrap, Agreement.of(right_N, before_N, after_N))
 
@@ -286,11 +276,8 @@ def _tried(of: FrozenTrial, space: Sequence[Dimension], usual: Mapping[str, floa
 
 def rounds_of(given: LabelledTexts, rounds: int | None) -> list[Fold]:
     """Return what each search knows, and what is held out to judge its choice; none of the last one of several."""
-    number = rounds or (1 if len(given.texts) >= MANY_ROWS else ROUNDS)
-    if number == 1:
-        return folds_of(given, PARTS)[:1]
-    none = np.empty(0, np.int64)
-    return [*folds_of(given, number), Fold(np.arange(len(given.texts)), none)]
+    folds = judging_folds(given, rounds)
+    return folds if len(folds) == 1 else [*folds, Fold(np.arange(len(given.texts)), np.empty(0, np.int64))]
 
 
 def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progress, engine: Engine = HERE) -> TuneReport:

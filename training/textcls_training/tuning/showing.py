@@ -5,6 +5,7 @@ from html import escape
 from math import exp, log
 from typing import Any, Final
 
+from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +18,6 @@ from textcls.tuning import TriedOptions, TuneReport
 BAR: Final = 24
 # What options that are no numbers are by default.
 _USUAL: Final = {"bigrams": "yes", "class_weight": "none"}
-_EIGHTHS: Final = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589\u2588"
 # Of a picture, in its own units.
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 420, 150, 22, 52
 _STYLE: Final = (
@@ -81,17 +81,13 @@ def _options(report: TuneReport) -> Table:
     table.add_column("default", justify="right")
     table.add_column("tuned", justify="right")
     table.add_column("what mattered" if report.importances else "")
+    table.add_column(justify="right")
     largest = max(report.importances.values(), default=1.0) or 1.0
     for name in _by_importance(report):
         share = report.importances.get(name)
-        drawn = "" if share is None else f"{_bar(share / largest)} {percent(share, 0):>4}"
-        table.add_row(name.replace("_", "-"), usual(report, name), _shown(report.options.get(name, "")), drawn)
+        drawn = ("", "") if share is None else (Bar(largest, 0, share, width=BAR), percent(share, 0))
+        table.add_row(name.replace("_", "-"), usual(report, name), _shown(report.options.get(name, "")), *drawn)
     return table
-
-
-def _bar(share: float) -> str:
-    eighths = round(8 * BAR * share)
-    return (_EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip().ljust(BAR)
 
 
 def _by_importance(report: TuneReport) -> list[str]:

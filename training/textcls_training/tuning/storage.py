@@ -7,15 +7,15 @@ as it is known. Later proposals hang on the judged ones alone, so whoever goes o
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from fcntl import LOCK_EX, LOCK_NB, flock
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
+from textcls._util.file_lock import try_lock
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
 Identity = Mapping[str, Any]
@@ -38,20 +38,47 @@ def opened(path: Path, identity: Identity) -> Iterator["Storage"]:
         SurroundingsError: it cannot be written, or another process tunes with it.
     """
     optuna.logging.set_verbosity(logging.WARNING)
+    with ExitStack() as kept:
+        with _told(path):
+            file = kept.enter_context(path.open("ab+"))
+            if not try_lock(file.fileno()):
+                raise SurroundingsError(f"Another process tunes with {path}; wait for it, or name another file.")
+            whole = _whole_lines(file, path)
+            storage = Storage(path, identity)
+            # A line that a full disk has cut would spoil the one that is written after it.
+            file.truncate(whole)
+        yield storage
+
+
+def _whole_lines(file: IO[bytes], path: Path) -> int:
+    """Return how many bytes of a file are whole lines, all of it but what a failed write has left."""
+    file.seek(0)
+    content = file.read()
+    whole = content.rfind(b"\n") + 1
+    if content and not (whole and content.startswith(_BEGINNING)):
+        raise InputError(f"{path} is no journal of trials; name another --storage.")
+    return whole
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say of what fails here that it was the journal; what fails in the trainings says so itself."""
     try:
-        with path.open("ab+") as file:
-            try:
-                flock(file, LOCK_EX | LOCK_NB)
-            except OSError as error:
-                raise SurroundingsError(
-                    f"Another process tunes with {path}; wait for it, or name another file."
-                ) from error
-            file.seek(0)
-            if file.read(len(_BEGINNING)) not in (b"", _BEGINNING):
-                raise InputError(f"{path} is no journal of trials; name another --storage.")
-            yield Storage(path, identity)
+        yield
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be written: {error.strerror}; name another --storage.") from error
+
+
+class _Journal(JournalFileBackend):
+    """The file, as Optuna reads and writes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        super().__init__(str(path))
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        with _told(self._path):
+            super().append_logs(logs)
 
 
 class Storage:
@@ -62,12 +89,15 @@ class Storage:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-                self._storage = JournalStorage(JournalFileBackend(str(path)))
+                self._storage = JournalStorage(_Journal(path))
             names = optuna.study.get_all_study_names(self._storage)
         except (AssertionError, KeyError, ValueError) as error:
             raise InputError(f"{path} is no journal of trials, or it is damaged; name another --storage.") from error
         for name in names:
-            self._compare(optuna.load_study(study_name=name, storage=self._storage).user_attrs.get(_IDENTITY))
+            study = optuna.load_study(study_name=name, storage=self._storage)
+            # A kill may leave a study that does not yet say whose it is: it has nothing.
+            if study.user_attrs or study.trials:
+                self._compare(study.user_attrs.get(_IDENTITY))
 
     def _compare(self, noted: Any) -> None:
         if noted == self._identity:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,16 +80,18 @@ def test_workers_that_die_again_and_again_end_the_training_in_one_sentence(
     cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = trainer_of(engine="ray", workers=1)
-    begin = Actors._started
+    begin, started = Actors._started, Counter[Actors]()
 
     def dying(self: Actors, number: int) -> Any:
         actors, processes = begin(self, number)
         os.kill(processes[0], signal.SIGKILL)
+        started[self] += 1
         return actors, processes
 
     monkeypatch.setattr(Actors, "_started", dying)
     with pytest.raises(SurroundingsError, match=r"^3 workers died one after the other.*With --state the same command"):
         trainer.train(EPOCHS)
+    assert max(started.values()) == 3  # Nobody would ask a fourth.
 
 
 def test_a_command_that_is_killed_and_typed_again_writes_the_file_of_one_that_was_not(

@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,11 +13,12 @@ from tests.command_line import read_rows
 from tests.training.studies.explanations.conftest import TEXTS
 from textcls import Classifier
 from textcls.cli import main
-from textcls.errors import ConfigError, InputError, TextclsError
+from textcls.errors import ConfigError, InputError, SurroundingsError, TextclsError
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import page, plots
 from textcls_training.studies.explanations.benchmark import explain_benchmark
 from textcls_training.studies.explanations.bootstrap import Estimate
+from textcls_training.studies.explanations.explained_store import ExplainedStore, Kept
 from textcls_training.studies.explanations.methods import METHODS, Counted, Method
 from textcls_training.studies.explanations.report import comparison_grids, grids, notes
 from textcls_training.studies.explanations.results import BenchmarkResult, RationaleCounts
@@ -283,6 +285,49 @@ def test_the_state_of_another_measurement_is_refused(classifier: Classifier, tmp
     state.write_text("something else\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="not what explain-benchmark keeps"):
         explain_benchmark(classifier, TEXTS, **given)  # type: ignore[arg-type]
+
+
+def test_the_model_in_memory_is_measured_and_not_what_its_path_holds_now(model_path: Path, tmp_path: Path) -> None:
+    classifier = Classifier.from_bytes(model_path.read_bytes(), tmp_path / "replaced.onnx")
+    found = explain_benchmark(classifier, TEXTS, methods=["contributions"], with_robustness=False)
+    assert found.texts == 3
+
+
+def test_two_measurements_cannot_share_a_state_at_a_time(classifier: Classifier, tmp_path: Path) -> None:
+    state, kept = tmp_path / "state.jsonl", Kept(np.array([0.5]), 1, 0.1)
+    with closing(ExplainedStore.open(state, {"seed": 0})) as store:
+        store.put("a", kept)
+        before = state.read_bytes()
+        with pytest.raises(SurroundingsError, match=r"Another process measures with .*state\.jsonl; wait for it, or"):
+            explain_benchmark(classifier, TEXTS, methods=["contributions"], state=state)
+        assert state.read_bytes() == before
+    with closing(ExplainedStore.open(state, {"seed": 0})) as store:
+        assert store.get("a") == kept
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"about": {"seed": 0}}\n{"about": {"seed": 0}}\n',
+        '{"about": {"seed": 0}}\n{"key": "a", "scores": [0.5], "calls": 1}\n',
+        '{"about": {"seed": 0}}\n{"key": "a", "scores": ["high"], "calls": 1, "seconds": 1}\n',
+        '{"about": 3}\n',
+        '{"text": "of another program, without an end of its line"}',
+    ],
+)
+def test_a_file_of_other_lines_is_refused_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    state = tmp_path / "state.jsonl"
+    state.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"state\.jsonl is not what explain-benchmark keeps; name another file"):
+        ExplainedStore.open(state, {"seed": 0})
+    assert state.read_text(encoding="utf-8") == content
+
+
+def test_a_measurement_that_was_killed_before_its_first_line_was_whole_begins(tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    state.write_text('{"about": {"se', encoding="utf-8")
+    ExplainedStore.open(state, {"seed": 0}).close()
+    assert state.read_text(encoding="utf-8") == '{"about": {"seed": 0}}\n'
 
 
 def test_models_that_have_learned_nothing_are_part_of_the_report_on_request(

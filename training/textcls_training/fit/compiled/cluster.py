@@ -131,10 +131,12 @@ class Actors:
 
     def _answer(self, i: int, answer: Any, changed: Any, block: Sequence[Int64]) -> list[Gradient]:
         """Return what worker `i` answers; if it has died, what another does in its place."""
-        for _ in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 found: list[Gradient] = self._ray.get(answer)
             except self._ray.exceptions.RayActorError:
+                if attempt == ATTEMPTS:
+                    break
                 self._say("A worker died, or its node; another goes on in its place.")
                 self._actors[i : i + 1], self.processes[i : i + 1] = self._started(1)
                 answer = self._actors[i].gradients.remote(changed, block)

@@ -160,11 +160,11 @@ class MaskedTrainer:
         factor = rate_factor(self._step_number, self._steps, OptimConfig().warmup)
         self._step_number += 1
         masked_N = masked_tokens(self.corpus.lengths()[text_B], self.config.mask_rate, rng)
-        known_K = self._question(text_B, masked_N).known_K
+        questions = self._in_shards(text_B, masked_N)
+        known_K = np.concatenate([asked.known_K for asked in questions])
         if not len(known_K):
             return None
         sample_S = self._sampler.draw(SAMPLES, rng)
-        questions = self._in_shards(text_B, masked_N)
         weights, dim = self.dense.params, self.config.dim
         layout = Layout([(), *(weight.shape for weight in weights), (SAMPLES, dim)], [dim, dim])
         rows_K = [(len(asked.masked_N), len(asked.known_K)) for asked in questions]
@@ -183,15 +183,15 @@ class MaskedTrainer:
             raise ConfigError(f"Training diverged at step {self._step_number}: the loss is not finite.")
         return mean
 
-    def _question(self, text_B: Int64, masked_N: Bools) -> Question:
-        token_N = self.corpus.token[self.corpus.places(text_B)]
-        return Question(text_B, masked_N, self.vocabulary.number_of_type[token_N[masked_N]])
-
     def _in_shards(self, text_B: Int64, masked_N: Bools) -> list[Question]:
         """Deal the texts of a batch to shards; none is without a text."""
         shards = [shard_B for shard_B in shards_of(text_B, self.config.step_shards) if len(shard_B)]
         ends = np.cumsum([self.corpus.lengths()[shard_B].sum() for shard_B in shards])
         return [self._question(*each) for each in zip(shards, np.split(masked_N, ends[:-1]), strict=True)]
+
+    def _question(self, text_B: Int64, masked_N: Bools) -> Question:
+        token_N = self.corpus.token[self.corpus.places(text_B)]
+        return Question(text_B, masked_N, self.vocabulary.number_of_type[token_N[masked_N]])
 
     def _gradient(self, asked: Question, sample_S: Int32) -> SharedGradient:
         """Return the gradient of some texts: the loss and that of the dense weights and the samples; that of the

@@ -119,6 +119,7 @@ def explain_benchmark(
         ConfigError: methods, removals or models do not go together, or the model may give several labels a text.
         InputError: no text holds a token.
         MissingExtraError: a method's package is not installed.
+        SurroundingsError: another process measures with `state`.
         TextclsError: a method failed.
     """
     require_one_label(classifier)

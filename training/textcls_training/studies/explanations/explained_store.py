@@ -6,12 +6,14 @@ kill has cut is left out when the file is read again.
 
 import hashlib
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from textcls.errors import ConfigError
+from textcls._util.file_lock import try_lock
+from textcls.errors import ConfigError, SurroundingsError
 from textcls_training.data.arrays import Float64
 
 
@@ -26,12 +28,12 @@ class Kept(NamedTuple):
 class ExplainedStore:
     """Explanations by a key, in memory and, if there is a file, in that, too."""
 
-    def __init__(self, file: IO[str] | None = None, found: dict[str, Kept] | None = None) -> None:
+    def __init__(self, file: IO[bytes] | None = None, found: dict[str, Kept] | None = None) -> None:
         self._file, self._found = file, found or {}
 
     @classmethod
     def open(cls, path: Path, about: dict[str, Any]) -> "ExplainedStore":
-        """Open the file at `path`, which is made if it is not there.
+        """Open the file at `path`, which is made if it is not there, for one process.
 
         Args:
             path: the file.
@@ -39,24 +41,15 @@ class ExplainedStore:
 
         Raises:
             ConfigError: it is that of another measurement, or none of this kind.
+            SurroundingsError: another process measures with it.
         """
-        found: dict[str, Kept] = {}
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        whole = b"".join(line for line in lines if line.endswith(b"\n"))
-        for number, line in enumerate(whole.splitlines()):
-            entry = _entry(line, path)
-            if number == 0:
-                _check(entry, about, path)
-            else:
-                found[entry["key"]] = Kept(np.array(entry["scores"], np.float64), entry["calls"], entry["seconds"])
-        # Cut off what is no whole line, so that the next one stands by itself.
-        path.open("a").close()
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
-        opened = path.open("a", encoding="utf-8")
-        if not whole:
-            opened.write(json.dumps({"about": about}) + "\n")
-        return cls(opened, found)
+        with ExitStack() as on_failure:
+            file = on_failure.enter_context(path.open("a+b"))
+            if not try_lock(file.fileno()):
+                raise SurroundingsError(f"Another process measures with {path}; wait for it, or name another --state.")
+            found = _read(file, about, path)
+            on_failure.pop_all()
+        return cls(file, found)
 
     def close(self) -> None:
         """Close the file."""
@@ -72,7 +65,7 @@ class ExplainedStore:
         self._found[key] = kept
         if self._file is not None:
             entry = {"key": key, "scores": kept.scores.tolist(), "calls": kept.calls, "seconds": kept.seconds}
-            self._file.write(json.dumps(entry) + "\n")
+            self._file.write(_line(entry))
             self._file.flush()
 
 
@@ -81,20 +74,43 @@ def key_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()[:32]
 
 
-def _entry(line: bytes, path: Path) -> dict[str, Any]:
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _read(file: IO[bytes], about: dict[str, Any], path: Path) -> dict[str, Kept]:
+    """Return what a file keeps; after it the file says what it is about, and ends with a whole line."""
+    file.seek(0)
+    content, first = file.read(), _line({"about": about})
+    whole = content[: content.rfind(b"\n") + 1]
+    if not whole:
+        if not first.startswith(content):
+            raise _foreign(path)
+        file.truncate(0)
+        file.write(first)
+        file.flush()
+        return {}
+    head, *lines = whole.splitlines()
     try:
-        entry = json.loads(line)
-        if "about" in entry or {"key", "scores", "calls", "seconds"} <= entry.keys():
-            return dict(entry)
-    except (ValueError, TypeError, AttributeError):
-        pass
-    raise ConfigError(f"{path} is not what explain-benchmark keeps; name another file for --state.")
+        _check(json.loads(head)["about"], about, path)
+        found = dict(map(_kept, lines))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _foreign(path) from error
+    # Cut off what is no whole line, so that the next one stands by itself.
+    file.truncate(len(whole))
+    return found
 
 
-def _check(entry: dict[str, Any], about: dict[str, Any], path: Path) -> None:
-    was = entry.get("about")
-    if not isinstance(was, dict):
-        raise ConfigError(f"{path} is not what explain-benchmark keeps; name another file for --state.")
+def _kept(line: bytes) -> tuple[str, Kept]:
+    entry = json.loads(line)
+    return str(entry["key"]), Kept(np.array(entry["scores"], np.float64), int(entry["calls"]), float(entry["seconds"]))
+
+
+def _foreign(path: Path) -> ConfigError:
+    return ConfigError(f"{path} is not what explain-benchmark keeps; name another file for --state.")
+
+
+def _check(was: dict[str, Any], about: dict[str, Any], path: Path) -> None:
     changed = [f"{name} {was.get(name)} (now {value})" for name, value in about.items() if was.get(name) != value]
     if changed:
         raise ConfigError(f"{path} is of a measurement with {', '.join(changed)}; go on there, or name another file.")

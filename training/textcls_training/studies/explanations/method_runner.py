@@ -1,6 +1,5 @@
 """One method on one model: explains, checks what comes back, and keeps count of time and calls."""
 
-import hashlib
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -23,7 +22,7 @@ class MethodRunner:
     def __init__(self, name: str, classifier: Classifier, seed: int, store: ExplainedStore | None = None) -> None:
         self.name = name
         self.store = store or ExplainedStore()
-        self.identity = (name, hashlib.sha256(classifier.path.read_bytes()).hexdigest(), seed)
+        self.identity = (name, classifier.graph.sha256, seed)
         self.model = Counted(classifier)
         self.method = self._guarded(lambda: METHODS[name](self.model, seed), "could not be set up")
         self.seconds, self.calls = 0.0, 0
