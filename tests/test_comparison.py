@@ -132,7 +132,7 @@ def test_reasons_of_a_change_are_words_of_the_text_and_sums_are_those_of_both_mo
     flip, known = found.flips[0], set(classifier.labels) & set(other.labels)
     alone = [one for one in (flip,) if {one.first, one.second} <= known]
     for model, which in ((classifier, "before"), (other, "after")):
-        expected = sum(model.explain(one.text).contrast(one.second, one.first).sum() for one in alone)
+        expected = sum(model.explain(one.text).contrast(str(one.second), str(one.first)).sum() for one in alone)
         got = sum(getattr(word, which) for word in changed_words(alone, classifier, other))
         assert got == pytest.approx(float(expected), abs=1e-4)
 
@@ -148,12 +148,13 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     assert "has more answers for 60 rows" in fail(3, "compare", model_path, many, data)
     assert "no column 'predicted_label'" in fail(3, "compare", odd, model_path, data)
     assert "empty.csv, line 3 has no answer in column 'predicted_label'" in fail(3, "compare", empty, model_path, data)
-    assert "several labels" in fail(2, "compare", several_labels_path, model_path, data)
+    said = fail(2, "compare", several_labels_path, model_path, data)
+    assert "model_v1.onnx gives a text one label, and it is compared where texts may have several" in said
     assert "cannot be reached" in fail(6, "compare", "http://127.0.0.1:9", model_path, data)
     assert run("compare", tmp_path / "no.onnx", model_path, data).exit_code == 4
     with pytest.raises(InputError, match="no rows"):
         textcls.compare(model_path, model_path, [])
-    with pytest.raises(ConfigError, match="several labels"):
+    with pytest.raises(ConfigError, match="gives a text one label, and it is compared where texts may have several"):
         textcls.compare(several_labels_path, model_path, ROWS)
 
 

@@ -315,9 +315,7 @@ def test_what_cannot_be_watched_is_refused_with_what_to_do(
     model_path: Path, several_labels_path: Path, watched_path: Path, sample_path: Path, tmp_path: Path
 ) -> None:
     assert "train it again" in fail(3, "drift", model_path, sample_path)
-    said = fail(2, "drift", several_labels_path, sample_path)
-    assert "drift is for models with one label per text" in said
-    assert "textcls evaluate says how good it is" in said
+    assert "train it again" in fail(3, "drift", several_labels_path, sample_path)
     assert "has no rows" in fail(3, "drift", watched_path, write_rows(tmp_path / "none.csv", [["text"]]))
     with pytest.raises(InputError, match="no rows"):
         measure_drift(Classifier.load(watched_path), [])

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score
 
 import textcls
 from tests.command_line import fail, read_rows, succeed, write_rows
-from textcls import Classifier, ConfigError, InputError, ModelReport
+from textcls import Classifier, ConfigError, InputError, OneLabelModelReport
 from textcls.data_quality.scripts import script_of
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
@@ -39,7 +39,7 @@ def rows(sample_path: Path) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def found(classifier: Classifier, rows: list[tuple[str, str]]) -> ModelReport:
+def found(classifier: Classifier, rows: list[tuple[str, str]]) -> OneLabelModelReport:
     """A report on the small model."""
     return textcls.report(classifier, rows)
 
@@ -52,7 +52,7 @@ def kept(tokens: int = 4, unknown: int = 0, script: str = "Latin") -> Answer:
 
 
 def test_figures_are_those_of_evaluate_and_lie_in_their_intervals(
-    classifier: Classifier, rows: list[tuple[str, str]], found: ModelReport
+    classifier: Classifier, rows: list[tuple[str, str]], found: OneLabelModelReport
 ) -> None:
     evaluated = textcls.evaluate(classifier, rows)
     assert found.scores == evaluated.report
@@ -94,7 +94,7 @@ def test_of_a_label_that_is_always_right_the_interval_is_that_of_its_rows() -> N
     assert absent == (0.0, 0.0, 1.0)
 
 
-def test_the_bins_of_reliability_add_up_to_the_calibration_error(found: ModelReport) -> None:
+def test_the_bins_of_reliability_add_up_to_the_calibration_error(found: OneLabelModelReport) -> None:
     assert sum(each.rows for each in found.reliability) == found.rows
     gaps = sum(abs(each.rows * each.confidence - each.right) for each in found.reliability)
     assert gaps / found.rows == pytest.approx(found.scores.ece)
@@ -204,7 +204,7 @@ def test_the_page_runs_nothing_whatever_stands_in_texts_and_labels(classifier: C
     assert "<i>gossip" not in page
 
 
-def test_the_page_says_what_matters_and_is_the_same_each_time(found: ModelReport) -> None:
+def test_the_page_says_what_matters_and_is_the_same_each_time(found: OneLabelModelReport) -> None:
     page = document("Report", *report_fragments("Report on <b>", found))
     assert "default-src 'none'" in page
     assert "Report on &lt;b&gt;" in page
@@ -223,7 +223,7 @@ def test_markdown_takes_no_text_for_a_sign(classifier: Classifier) -> None:
     assert "<script>" not in said.replace("\\<script\\>", "")
 
 
-def test_the_card_has_the_facts_that_the_hub_reads(found: ModelReport) -> None:
+def test_the_card_has_the_facts_that_the_hub_reads(found: OneLabelModelReport) -> None:
     card = model_card("tickets", found, "heldout")
     head, _, body = card.removeprefix("---\n").partition("\n---\n")
     facts = yaml.safe_load(head)
@@ -276,8 +276,9 @@ def test_what_cannot_be_reported_is_refused_and_nothing_is_written(
     assert "end it in .html, .md or .json" in fail(2, "report", model_path, heldout, "-o", tmp_path / "report.pdf")
     assert "--output-format needs --output" in fail(2, "report", model_path, heldout, "--output-format", "card")
     assert "--json prints, and --output writes" in fail(2, "report", model_path, heldout, "--json", "-o", output)
-    said = fail(2, "report", several_labels_path, heldout, "-o", output)
-    assert "models of one label per text; textcls evaluate says how good this model is" in said
+    assert "has one label, but the model assigns several" in fail(3, "report", several_labels_path, heldout)
+    said = fail(2, "report", model_path, heldout, "--label-separator", ";", "-o", output)
+    assert "gives each text one label; report on rows with one label each." in said
     assert "is also the input" in fail(3, "report", model_path, heldout, "-o", heldout, "--output-format", "html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["heldout.csv"]
 

@@ -26,7 +26,10 @@ from textcls.global_explanation.explainer import explain_globally
 from textcls.global_explanation.summary import GlobalExplanation
 from textcls.prediction import LabelScore, Prediction
 from textcls.reading import read
-from textcls.reporting.report import ModelReport, report
+from textcls.reporting.label_sets import LabelSetModelReport
+from textcls.reporting.model_report import ModelReport
+from textcls.reporting.one_label import OneLabelModelReport
+from textcls.reporting.report import report
 from textcls.training import audit_labels, train
 from textcls.tuning import TuneReport, tune
 
@@ -43,10 +46,12 @@ __all__ = [
     "InputError",
     "LabelScore",
     "LabelSetEvaluation",
+    "LabelSetModelReport",
     "MissingExtraError",
     "ModelInfo",
     "ModelReport",
     "NotFoundError",
+    "OneLabelModelReport",
     "Prediction",
     "SurroundingsError",
     "TextclsError",

@@ -8,11 +8,13 @@ from typing import Any, Final, Literal
 from textcls._util import optional_dependencies
 from textcls.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
+from textcls.training import Label
 
 TUNE: Final = "textcls_training.tuning.api:tune"
 # Proposals of each search where neither their number nor a time is given.
 TRIALS: Final = 24
 State = Literal["judged", "left", "failed"]
+Measure = Literal["accuracy", "macro_f1", "micro_f1"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,14 @@ class TuneReport:
     Attributes:
         rows: all of them.
         labels: how many there are.
-        measure: what was to become better: `accuracy` or `macro_f1`.
+        measure: what was to become better: `accuracy`, `macro_f1` or `micro_f1`.
         rounds: searches whose choice was then judged by rows that it has not seen.
         folds: that judged each proposal.
         judged_rows: rows by which the choices were judged in the end.
-        accuracy: there, of the defaults and of what was chosen.
+        accuracy: there, of the defaults and of what was chosen; of several labels a row the share of the rows with all
+            of them and no other.
         macro_f1: likewise.
+        micro_f1: likewise, of several labels a row; None of one.
         p_value: of McNemar's test of the answers.
         told: options that were given, and are part of all settings.
         options: the choice, without what is as usual.
@@ -65,6 +69,7 @@ class TuneReport:
     judged_rows: int
     accuracy: Difference
     macro_f1: Difference
+    micro_f1: Difference | None = None
     p_value: float
     told: Mapping[str, Any]
     options: Mapping[str, Any]
@@ -77,12 +82,21 @@ class TuneReport:
     @property
     def gain(self) -> Difference:
         """What was to become better."""
-        return self.macro_f1 if self.measure == "macro_f1" else self.accuracy
+        return self.figures[self.measured]
 
     @property
     def measured(self) -> str:
         """What that is called."""
-        return "macro-F1" if self.measure == "macro_f1" else "accuracy"
+        if self.measure == "accuracy":
+            return "accuracy" if self.micro_f1 is None else "all labels right"
+        return "macro-F1" if self.measure == "macro_f1" else "micro-F1"
+
+    @property
+    def figures(self) -> dict[str, Difference]:
+        """What was measured in the end, by its names."""
+        if self.micro_f1 is None:
+            return {"accuracy": self.accuracy, "macro-F1": self.macro_f1}
+        return {"micro-F1": self.micro_f1, "macro-F1": self.macro_f1, "all labels right": self.accuracy}
 
     @property
     def is_better(self) -> bool:
@@ -96,19 +110,21 @@ class TuneReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        found = {name: getattr(self, name) for name in self.__slots__ if name not in ("accuracy", "macro_f1", "tried")}
+        apart = ("accuracy", "macro_f1", "micro_f1", "tried")
+        found = {name: getattr(self, name) for name in self.__slots__ if name not in apart}
         found |= {"accuracy": self.accuracy.as_json(), "macro_f1": self.macro_f1.as_json()}
+        found |= {} if self.micro_f1 is None else {"micro_f1": self.micro_f1.as_json()}
         found |= {"is_better": self.is_better, "recommended": self.recommended, "confidence": CONFIDENCE}
         return found | {"tried": [asdict(one) for one in self.tried]}
 
 
 def tune(
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[Label],
     *,
     trials: int | None = None,
     seconds: float | None = None,
-    measure: Literal["accuracy", "macro_f1"] = "accuracy",
+    measure: Measure | None = None,
     folds: int = 3,
     rounds: int | None = None,
     storage: str | Path | None = None,
@@ -121,10 +137,10 @@ def tune(
 
     Args:
         texts: the texts.
-        labels: the label of each.
+        labels: the label of each, or its labels: a list, a set, or a mapping from labels to probabilities.
         trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
         seconds: after this time no further trials begin; the first four are always judged.
-        measure: what is to become better.
+        measure: what is to become better; by default accuracy, or micro-F1 where texts have several labels.
         folds: that judge a trial.
         rounds: in how many parts rows are held out, in turn, to judge a choice made without them; 3 by default, 1 from
             10,000 rows on.
@@ -135,7 +151,7 @@ def tune(
     Raises:
         MissingExtraError: the packages for tuning are not installed.
         InputError: the rows are too few, or nothing can be learned from them; or `storage` is no such file.
-        ConfigError: texts have several labels, there is no such option or value, or `storage` is of other rows.
+        ConfigError: there is no such option or value, or `storage` is of other rows.
         SurroundingsError: `storage` cannot be written.
     """
     found = optional_dependencies.load(TUNE, "textcls.tune", "tune")

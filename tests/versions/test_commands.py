@@ -112,10 +112,18 @@ def test_a_model_of_several_labels_is_published_with_its_own_figures(
     succeed("publish", several_labels_path, registry)
     assert "answer.assigned" in (registry / "1" / "README.md").read_text()
     assert "F1 " in succeed("versions", registry)
-    data = write_rows(tmp_path / "heldout.csv", [("text", "label"), ("a", "b")])
+    rows = [("my card was charged twice", "billing"), ("my card, and where is my parcel", "billing;shipping")] * 15
+    data = write_rows(tmp_path / "heldout.csv", [("text", "label"), *rows])
     (registry / "1").rename(tmp_path / "taken away")
-    assert "models of one label per text" in fail(2, "publish", several_labels_path, registry, "--report", data)
+    assert "has one label" in fail(3, "publish", several_labels_path, registry, "--report", data)
     assert listed(registry)["versions"] == []
+    succeed("publish", several_labels_path, registry, "--report", data, "--label-separator", ";")
+    (version,) = registry.glob("[0-9]*")
+    report = json.loads((version / "report.json").read_text())
+    head = yaml.safe_load((version / "README.md").read_text().removeprefix("---\n").partition("\n---\n")[0])
+    values = {one["name"]: one["value"] for one in head["model-index"][0]["results"][0]["metrics"]}
+    assert values["micro-F1"] == pytest.approx(report["micro_f1"], abs=1e-4)
+    assert "Labels too many" in (version / "report.html").read_text()
 
 
 def test_a_registry_has_one_name(model: Model, registry: Path) -> None:

@@ -2,15 +2,24 @@
 
 import click
 
-from textcls.cli.options import data_argument, label_column_option, once, reading_options, text_column_option
+from textcls.cli.options import (
+    data_argument,
+    label_column_option,
+    label_options,
+    once,
+    reading_options,
+    text_column_option,
+)
 from textcls.cli.reading import Reading
 from textcls.comparison.compare import compared
-from textcls.comparison.sides import ModelSide, side_of
+from textcls.comparison.sides import Labels, ModelSide, is_several, sides_of
+from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.comparison import comparison_report
 from textcls.display.terminal.console import show
 from textcls.evaluation import metrics
+from textcls.evaluation.label_set_evaluation import present
 
 
 @click.command(epilog="Example: textcls compare old.onnx new.onnx heldout.csv")
@@ -20,6 +29,7 @@ from textcls.evaluation import metrics
 @text_column_option
 @label_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with every answer that changed.")
+@label_options
 @reading_options
 def compare(
     first: str,
@@ -28,23 +38,32 @@ def compare(
     text_columns: tuple[str, ...],
     label_column: str | None,
     as_json: bool,
+    targets: TargetOptions,
     reading: Reading,
 ) -> None:
     """Say whether AFTER is better than BEFORE on the labelled files DATA, and which answers change.
 
     Each side is a model file, a table with one answer per row (as `textcls predict` writes), or the address of a
     service, such as http://localhost:8000, whose key is read from TEXTCLS_API_KEY. Models also show why an answer
-    changed.
+    changed. Where texts may have several labels, those of a cell of a table stand between the sign of
+    --label-separator, or ; without one, as textcls predict writes them.
     """
     metrics.require()
     once(data)
-    sides = (side_of(first), side_of(second))
+    sides = sides_of(first, second, several=bool(targets.label_sets), separator=targets.label_separator)
     training = next((side.classifier.info for side in sides if isinstance(side, ModelSide)), None)
-    with reading.labelled_rows(data, text_columns, label_column, training) as rows:
-        texts, labels = [], []
-        for row in rows:
-            texts.append(row.text)
-            labels.append(row.label)
+    texts, labels = list[str](), list[Labels]()
+    columns = (text_columns, label_column)
+    if is_several(sides):
+        with reading.label_sets(data, *columns, targets, training) as sets:
+            for row in sets:
+                texts.append(row.text)
+                labels.append(tuple(sorted(present(row.label))))
+    else:
+        with reading.labelled_rows(data, *columns, training) as rows:
+            for one in rows:
+                texts.append(one.text)
+                labels.append(one.label)
     found = compared(sides, texts, labels, (sides[0].answers(texts), sides[1].answers(texts)))
     reading.say_skipped()
     if as_json:

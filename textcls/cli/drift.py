@@ -59,8 +59,8 @@ def drift(
     """Say what has changed since MODEL was trained, by the new texts DATA, which need no labels.
 
     Answers are held against those to the held-out rows of the training, which the model file counts: labels, scores,
-    lengths, unknown words. The scores also tell the accuracy to expect. Rows with a label give the real accuracy beside
-    it.
+    lengths, unknown words. The scores also tell the accuracy to expect, but not where a text may have several labels.
+    Rows with a label give the real accuracy beside it.
     """
     classifier = Classifier.load(model)
     HeldOutSummary.of_model(classifier.info)  # Refused before anything is read.
@@ -69,8 +69,9 @@ def drift(
         first = next(rows, None)
         if first is None:
             raise no_rows([data], reading.bad)
-        given = ((text, label if isinstance(label, str) else None) for text, label in chain([first], rows))
-        found = measure_drift(classifier, given, None if trained_on is None else (text for text, _ in trained_on))
+        found = measure_drift(
+            classifier, chain([first], rows), None if trained_on is None else (text for text, _ in trained_on)
+        )
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json()))

@@ -11,6 +11,7 @@ from textcls.classifier import Classifier
 from textcls.cli.options import (
     DATA,
     label_column_option,
+    label_options,
     model_argument,
     once,
     reading_options,
@@ -18,15 +19,16 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.cli.reading import Reading
+from textcls.cli.report import report_on
 from textcls.cli.versions import now, promoted_lines
+from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.markdown.card import file_card
 from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, report_file
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
-from textcls.reporting import report as reporting
-from textcls.reporting.report import ModelFile, ModelReport
+from textcls.reporting.model_report import ModelFile
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
 from textcls.versions.record import (
@@ -61,6 +63,7 @@ from textcls.versions.record import (
 @label_column_option
 @click.option("--promote", is_flag=True, help="Promote it: services that follow REGISTRY then answer with it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@label_options
 @reading_options
 def publish(
     model: Path,
@@ -73,6 +76,7 @@ def publish(
     label_column: str | None,
     promote: bool,
     as_json: bool,
+    targets: TargetOptions,
     reading: Reading,
 ) -> None:
     """Add MODEL to the folder REGISTRY as its next version, with a model card; makes the registry if there is none.
@@ -87,7 +91,7 @@ def publish(
     file = replace(ModelFile.of(classifier), name=versions.MODEL)
     same = Registry(registry).find(file.sha256) if versions.is_registry(registry) else None
     if same is None:
-        files = _files(model, name, classifier, file, data, (text_columns, label_column), reading)
+        files = _files(model, name, classifier, file, data, (text_columns, label_column), targets, reading)
         found, new = Registry.make(registry, name).add(content, files, _version(file, by, note))
     else:
         found, new = same, False
@@ -142,22 +146,13 @@ def _files(
     file: ModelFile,
     data: Sequence[Readable],
     columns: tuple[Sequence[str], str | None],
+    targets: TargetOptions,
     reading: Reading,
 ) -> dict[str, bytes]:
     """Return what lies beside the model: its card, and the report if there are rows."""
     if not data:
         return {"README.md": file_card(name, file).encode()}
-    found = replace(_report(classifier, data, columns, reading), model=file)
-    return {beside: report_file(kind, model, data, found, name).encode() for beside, kind in BESIDE.items()}
-
-
-def _report(
-    classifier: Classifier, data: Sequence[Readable], columns: tuple[Sequence[str], str | None], reading: Reading
-) -> ModelReport:
     metrics.require()
     once(data)
-    reporting.require_one_label(classifier)
-    with reading.labelled_rows(data, *columns, classifier.info) as rows:
-        found = reporting.report(classifier, ((row.text, row.label) for row in rows))
-    reading.say_skipped()
-    return found
+    found = replace(report_on(model, classifier, data, columns, targets, reading), model=file)
+    return {beside: report_file(kind, model, data, found, name).encode() for beside, kind in BESIDE.items()}

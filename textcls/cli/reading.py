@@ -97,11 +97,14 @@ class Reading:
         text_columns: Sequence[str],
         label_column: str | None,
         targets: TargetOptions,
-        training: ModelInfo,
+        training: ModelInfo | None,
+        *,
+        more: Sequence[str] = (),
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
-        Where nothing is asked for, they are read as those of the training were.
+        Where nothing is asked for, they are read as those of the training were, if a model is at hand; `more` are
+        further columns that the files must have.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -109,11 +112,19 @@ class Reading:
         """
         if targets.several is False:
             raise ConfigError("The model gives texts several labels, and --task single asks for one; leave it out.")
-        written = written_labels(training)
+        usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
+        written = ANY_TARGETS
+        if training is not None:
+            written, usual = written_labels(training), (training.text_columns, training.label_column)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
-        usual = (training.text_columns, training.label_column)
-        reading: Any = {"options": self.options, "bad": self.bad, "usual": usual, "usual_targets": written}
+        reading: Any = {
+            "options": self.options,
+            "bad": self.bad,
+            "usual": usual,
+            "usual_targets": written,
+            "more": more,
+        }
         with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
             self.say(table.notes)
             yield map(_label_set, self._at_least_one(table.rows, paths))

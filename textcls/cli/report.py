@@ -1,8 +1,9 @@
 """`textcls report`: all that labelled rows say of a model, as a page, in Markdown, as a model card or in JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -13,12 +14,14 @@ from textcls.cli.options import (
     PATH,
     data_argument,
     label_column_option,
+    label_options,
     model_argument,
     once,
     reading_options,
     text_column_option,
 )
 from textcls.cli.reading import Reading
+from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, FORMATS, report_file
@@ -28,7 +31,8 @@ from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.reporting import report as reporting
 from textcls.reporting import tracking
-from textcls.reporting.abstention import Costs
+from textcls.reporting.abstention import USUAL_COSTS, Costs
+from textcls.reporting.model_report import ModelReport
 
 _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
@@ -56,17 +60,18 @@ _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": 
     help="Also judge the rows of each value of this column, such as their source; may be repeated.",
 )
 @click.option(
-    "--error-cost", type=click.FloatRange(0), default=10.0, show_default=True, help="What a wrong answer costs."
+    "--error-cost",
+    type=click.FloatRange(0),
+    help=f"What a wrong answer costs; not with several labels per text.  [default: {USUAL_COSTS.error}]",
 )
 @click.option(
     "--abstention-cost",
     type=click.FloatRange(0),
-    default=1.0,
-    show_default=True,
-    help="What a row costs that the model leaves to people.",
+    help=f"What a row costs that the model leaves to people; likewise.  [default: {USUAL_COSTS.abstention}]",
 )
 @click.option("--mlflow", "tracked", is_flag=True, help="Log figures, page and model card to MLflow, as a run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@label_options
 @reading_options
 def report(
     model: Path,
@@ -76,10 +81,11 @@ def report(
     text_columns: tuple[str, ...],
     label_column: str | None,
     by: tuple[str, ...],
-    error_cost: float,
-    abstention_cost: float,
+    error_cost: float | None,
+    abstention_cost: float | None,
     tracked: bool,
     as_json: bool,
+    targets: TargetOptions,
     reading: Reading,
 ) -> None:
     """Report how good MODEL is on the labelled files DATA, why it errs, where it is weak, and what it goes by.
@@ -87,7 +93,8 @@ def report(
     The page is one file for managers and engineers: figures with intervals, confusions, whether scores keep what they
     promise, how often it is right if it may abstain and what that costs, errors by the words behind them, kinds of
     rows (lengths, scripts, unknown words, values of --by) on which it is weaker by more than chance, words for and
-    against each label, shortcuts. It quotes texts of DATA.
+    against each label, shortcuts. With several labels per text it tells of each label's threshold, and of labels that
+    are missed or too many. It quotes texts of DATA.
     """
     kind = _format(output, output_format, as_json=as_json)
     metrics.require()
@@ -99,18 +106,11 @@ def report(
         check_not_an_input(output, [model, *data])
         check_output_path(output)
     classifier = Classifier.load(model)
-    reporting.require_one_label(classifier)
-    columns: dict[str, list[object]] = {name: [] for name in by}
-    with reading.labelled_rows(data, text_columns, label_column, classifier.info, more=by) as rows:
-
-        def read() -> Iterator[tuple[str, str]]:
-            for row in rows:
-                for name, values in columns.items():
-                    values.append(row.row.fields.get(name))
-                yield row.text, row.label
-
-        found = reporting.report(classifier, read(), columns=columns, costs=Costs(error_cost, abstention_cost))
-    reading.say_skipped()
+    costs = None
+    if error_cost is not None or abstention_cost is not None:
+        given = {"error": error_cost, "abstention": abstention_cost}
+        costs = replace(USUAL_COSTS, **{name: cost for name, cost in given.items() if cost is not None})
+    found = report_on(model, classifier, data, (text_columns, label_column), targets, reading, by=by, costs=costs)
     if tracked:
         files = {name: report_file(form, model, data, found) for name, form in BESIDE.items()}
         reading.say([f"Logged to MLflow as run {tracking.log(found, files)}."])
@@ -122,6 +122,44 @@ def report(
         click.echo(json_line(found.as_json()))
     else:
         show(report_summary(found))
+
+
+def report_on(
+    model: Path,
+    classifier: Classifier,
+    data: Sequence[Readable],
+    columns: tuple[Sequence[str], str | None],
+    targets: TargetOptions,
+    reading: Reading,
+    *,
+    by: Sequence[str] = (),
+    costs: Costs | None = None,
+) -> ModelReport:
+    """Report on a model by labelled files; of several labels these are read as those of its training were.
+
+    Raises:
+        ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
+        InputError: the files cannot be read, or there is nothing to report on.
+    """
+    values: dict[str, list[object]] = {name: [] for name in by}
+    if classifier.info.several:
+        reporting.require_no_costs(costs)
+        opened: Any = reading.label_sets(data, *columns, targets, classifier.info, more=by)
+    else:
+        if targets.label_sets:
+            raise ConfigError(f"{model} gives each text one label; report on rows with one label each.")
+        opened = reading.labelled_rows(data, *columns, classifier.info, more=by)
+    with opened as rows:
+
+        def read() -> Iterator[tuple[str, Any]]:
+            for row in rows:
+                for name, column in values.items():
+                    column.append(row.row.fields.get(name))
+                yield row.text, row.label
+
+        found: ModelReport = reporting.report(classifier, read(), columns=values, costs=costs)
+    reading.say_skipped()
+    return found
 
 
 def _format(output: Path | None, asked: str | None, *, as_json: bool) -> str:

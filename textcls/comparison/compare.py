@@ -2,22 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
-from textcls.comparison.paired import Agreement, Bootstrap, Difference, numbered
-from textcls.comparison.sides import Answers, ModelSide, Side, side_of
+from textcls.comparison.figures import figures_of, indicators
+from textcls.comparison.paired import Agreement, Difference
+from textcls.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
 from textcls.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.errors import InputError
+from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation.evaluation import with_one_label
 from textcls.evaluation.intervals import CHANCE
-from textcls.evaluation.metrics import cross_entropy, expected_calibration_error
-
-Int64 = NDArray[np.int64]
+from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
+from textcls.evaluation.label_set_evaluation import label_set, present
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class SideReport:
         bytes: of its file; None where it is none.
         microseconds: a text took in this run; None where that says nothing.
         ece: expected calibration error; None where there are no probabilities.
-        cross_entropy: in nats; None likewise, or where it does not know a label.
+        cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
+            `ece` the mean of the labels.
     """
 
     name: str
@@ -46,13 +48,14 @@ class Comparison:
     Attributes:
         rows: how many there are.
         sides: what is known of each alone.
-        agreement: how many rows which side gets right.
+        agreement: how many rows which side gets right; of several labels, with all of them and no other.
         p_value: of McNemar's test.
-        accuracy: of both.
+        accuracy: share of the rows that each gets right, likewise.
         macro_f1: of both.
         labels: F1 of both for each label that a row or an answer has, with the number of its rows.
         flips: all rows that they answer differently, with the reasons of the first of them.
         words: which words changed; empty unless both are models.
+        micro_f1: of several labels a text, F1 of all labels of all rows together; None of one label.
     """
 
     rows: int
@@ -64,6 +67,7 @@ class Comparison:
     labels: dict[str, tuple[Difference, int]]
     flips: tuple[Flip, ...]
     words: tuple[ChangedWord, ...]
+    micro_f1: Difference | None = None
 
     @property
     def better(self) -> SideReport | None:
@@ -81,6 +85,7 @@ class Comparison:
             "better": None if better is None else better.name,
             "agreement": asdict(self.agreement) | {"p_value": self.p_value},
             "accuracy": self.accuracy.as_json(),
+            **({} if self.micro_f1 is None else {"micro_f1": self.micro_f1.as_json()}),
             "macro_f1": self.macro_f1.as_json(),
             "labels": {name: one.as_json() | {"rows": rows} for name, (one, rows) in self.labels.items()},
             "flips": [flip._asdict() | {"kind": flip.kind} for flip in self.flips],
@@ -88,43 +93,80 @@ class Comparison:
         }
 
 
+@overload
 def compare(
-    first: str | Path | Classifier, second: str | Path | Classifier, rows: Iterable[tuple[str, str]]
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, str]],
+    *,
+    label_separator: None = None,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, LabelsOfRow]],
+    *,
+    label_separator: str | None = None,
+) -> Comparison: ...
+
+
+def compare(
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, Any]],
+    *,
+    label_separator: str | None = None,
 ) -> Comparison:
     """Compare two classifiers on texts and their labels.
 
     Args:
         first: a model (its file, or loaded), a file of answers one a row, or the address of a service.
         second: likewise; differences are what it has more than the first.
-        rows: a text and its label each, such as `zip(texts, labels)`.
+        rows: a text and its label each, such as `zip(texts, labels)`; of several labels a text and its labels, as a
+            list, a set, or a mapping from labels to probabilities, of which those from 1/2 on count.
+        label_separator: of several labels: what stands between those of a cell of a file of answers, `json` where each
+            holds a JSON list; by default `;`, as `textcls predict` writes.
 
     Raises:
-        InputError: there are no rows, or a file of answers does not fit them.
+        InputError: there are no rows, or a file of answers does not fit them; or rows have several labels, and a model
+            gives one; or the reverse.
         ArtifactError: a model file is missing or damaged.
-        ConfigError: a model may give several labels a text.
+        ConfigError: one model gives a text one label, and the other side several.
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
     """
-    sides = (side_of(first), side_of(second))
-    texts, right = _columns(rows)
-    answers = (sides[0].answers(texts), sides[1].answers(texts))
-    return compared(sides, texts, right, answers)
+    texts, given = _columns(rows)
+    several = label_separator is not None or not isinstance(given[0], str)
+    sides = sides_of(first, second, several=several, separator=label_separator)
+    right: list[Labels]
+    if is_several(sides):
+        right = [tuple(sorted(present(label_set(labels, i)))) for i, labels in enumerate(given)]
+    else:
+        right = [label for _, label in with_one_label(zip(texts, given, strict=True))]
+    return compared(sides, texts, right, (sides[0].answers(texts), sides[1].answers(texts)))
 
 
 def compared(
-    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[str], answers: tuple[Answers, Answers]
+    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[Labels], answers: tuple[Answers, Answers]
 ) -> Comparison:
-    """Return the comparison of the answers of two sides."""
-    names, (right_N, first_N, second_N) = numbered(right, answers[0].labels, answers[1].labels)
-    agreement = Agreement.of(right_N, first_N, second_N)
-    p_value = agreement.p_value()
-    draws = Bootstrap(right_N, first_N, second_N, len(names))
-    count_C = np.bincount(right_N, minlength=len(names)).tolist()
-    of_labels = zip(names, draws.f1_of_labels(), count_C, strict=True)
+    """Return the comparison of the answers of two sides.
+
+    Args:
+        sides: which they are.
+        texts: of the rows.
+        right: the label of each, or its labels, sorted.
+        answers: of both sides.
+    """
+    first, second = answers[0].labels, answers[1].labels
+    figures = figures_of(right, first, second)
     models = tuple(side.classifier if isinstance(side, ModelSide) else None for side in sides)
     flips = [
-        Flip(i, texts[i], right[i], answers[0].labels[i], answers[1].labels[i])
-        for i in np.flatnonzero(first_N != second_N).tolist()
+        Flip(i, texts[i], right[i], *pair)
+        for i, pair in enumerate(zip(first, second, strict=True))
+        if pair[0] != pair[1]
     ]
     told = explained(islice(flips, EXPLAINED), models[0], models[1])
     words: Sequence[ChangedWord] = ()
@@ -133,17 +175,18 @@ def compared(
     return Comparison(
         rows=len(texts),
         sides=(_report(sides[0], right, answers[0]), _report(sides[1], right, answers[1])),
-        agreement=agreement,
-        p_value=p_value,
-        accuracy=draws.accuracy(),
-        macro_f1=draws.macro_f1(),
-        labels={name: (found, rows) for name, found, rows in of_labels},
+        agreement=figures.agreement,
+        p_value=figures.agreement.p_value(),
+        accuracy=figures.accuracy,
+        macro_f1=figures.macro_f1,
+        labels=figures.labels,
         flips=(*told, *flips[len(told) :]),
         words=tuple(words),
+        micro_f1=figures.micro_f1,
     )
 
 
-def _columns(rows: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
     texts, labels = [], []
     for text, label in rows:
         texts.append(text)
@@ -153,12 +196,26 @@ def _columns(rows: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
     return texts, labels
 
 
-def _report(side: Side, right: Sequence[str], answers: Answers) -> SideReport:
+def _report(side: Side, right: Sequence[Labels], answers: Answers) -> SideReport:
     size = side.bytes if isinstance(side, ModelSide) else None
     if answers.probabilities is None:
         return SideReport(side.name, size, answers.microseconds, None, None)
-    number = {name: i for i, name in enumerate(answers.names)}
-    # A label that it does not know counts as wrong.
-    label_N = np.array([number.get(label, len(number)) for label in right], np.int64)
-    ece = expected_calibration_error(answers.probabilities, label_N)
-    return SideReport(side.name, size, answers.microseconds, ece, cross_entropy(answers.probabilities, label_N))
+    names, probabilities = answers.names, answers.probabilities
+    if isinstance(right[0], str):
+        number = {name: i for i, name in enumerate(names)}
+        # A label that it does not know counts as wrong.
+        label_N = np.array([number.get(str(label), len(number)) for label in right], np.int64)
+        ece, loss = (
+            metrics.expected_calibration_error(probabilities, label_N),
+            metrics.cross_entropy(probabilities, label_N),
+        )
+        return SideReport(side.name, size, answers.microseconds, ece, loss)
+    gold_NC = indicators(right, names)
+    known = set(names).issuperset(chain(*right))
+    return SideReport(
+        name=side.name,
+        bytes=size,
+        microseconds=answers.microseconds,
+        ece=label_set_metrics.calibration_error(probabilities, gold_NC),
+        cross_entropy=label_set_metrics.cross_entropy(probabilities, gold_NC) if known else None,
+    )

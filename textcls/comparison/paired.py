@@ -6,9 +6,9 @@ Intervals are percentiles of a bootstrap over rows (Efron 1979), which draws eac
 Shapes: N rows, C labels, K kinds of rows (of the same right label and the same two answers), B draws.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from textcls.evaluation.intervals import CONFIDENCE, DRAWS, f1_of_draws
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Label = TypeVar("Label", bound=Hashable)
 
 
-def numbered(*columns: Sequence[str]) -> tuple[list[str], list[Int64]]:
-    """Return the distinct labels of all columns, sorted, and each column [N] by their numbers."""
-    names = sorted(set().union(*columns))
+def numbered(*columns: Sequence[Label]) -> tuple[list[Label], list[Int64]]:
+    """Return the distinct labels, or label sets, of all columns, sorted, and each column [N] by their numbers."""
+    names = sorted(set().union(*columns), key=str)
     number = {name: i for i, name in enumerate(names)}
     return names, [np.array([number[label] for label in column], np.int64) for column in columns]
 
@@ -125,26 +126,27 @@ class Bootstrap:
         """Return the accuracies."""
         right_K = self._kind_K3[:, 0]
         rows = self._count_BK[0].sum()
-        return _difference(*(self._count_BK @ (right_K == self._kind_K3[:, side]) / rows for side in (1, 2)))
+        return difference(*(self._count_BK @ (right_K == self._kind_K3[:, side]) / rows for side in (1, 2)))
 
     def macro_f1(self) -> Difference:
         """Return the mean F1 of the labels that occur in a draw, as a right label or as an answer."""
         means = []
         for f1_BC, occurs_BC in map(self._f1, (1, 2)):
             means.append((f1_BC * occurs_BC).sum(1) / occurs_BC.sum(1))
-        return _difference(*means)
+        return difference(*means)
 
     def f1_of_labels(self) -> list[Difference]:
         """Return the F1 of each label."""
         (first_BC, _), (second_BC, _) = map(self._f1, (1, 2))
-        return [_difference(*pair) for pair in zip(first_BC.T, second_BC.T, strict=True)]
+        return [difference(*pair) for pair in zip(first_BC.T, second_BC.T, strict=True)]
 
     def _f1(self, side: int) -> tuple[Float64, Float64]:
         """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does."""
         return f1_of_draws(self._count_BK, self._kind_K3[:, 0], self._kind_K3[:, side], self._labels)
 
 
-def _difference(first_B: Float64, second_B: Float64) -> Difference:
+def difference(first_B: Float64, second_B: Float64) -> Difference:
+    """Return a figure of both sides, by what it is on the rows, first, and on each draw of them."""
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile((second_B - first_B)[1:], [tail, 100 - tail])
     return Difference(float(first_B[0]), float(second_B[0]), float(low), float(high))

@@ -14,15 +14,21 @@ from numpy.typing import NDArray
 from textcls.batch.chunks import ROWS
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.label_sets import LabelSet, in_json, separated, structured
 
 Float32 = NDArray[np.float32]
+# What a row has or is answered with: one label, or several, sorted.
+Labels = str | tuple[str, ...]
 
 # Texts of one request, which every service takes.
 REQUEST_TEXTS: Final = 64
 REQUEST_SECONDS: Final = 60
 MOST_ANSWER_BYTES: Final = 64 * 2**20
-# Columns that hold an answer, the first that is there.
+# Columns that hold an answer, the first that is there; and those that hold several labels.
 ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "label")
+SET_COLUMNS: Final = ("predicted_labels", "labels", *ANSWER_COLUMNS)
+# What `textcls predict` writes between the labels of a cell.
+SEPARATOR: Final = ";"
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
 
 
@@ -30,13 +36,13 @@ class Answers(NamedTuple):
     """The answers of a side to all rows.
 
     Attributes:
-        labels: of each row.
+        labels: of each row; several a row are sorted.
         probabilities: of each row and label [rows, labels of the side]; None where they are not known.
         names: the labels of the side, where it says which there are.
         microseconds: processor time a text, where that can be measured.
     """
 
-    labels: list[str]
+    labels: Sequence[Labels]
     probabilities: Float32 | None = None
     names: tuple[str, ...] = ()
     microseconds: float | None = None
@@ -49,19 +55,22 @@ class Side(Protocol):
     def name(self) -> str:
         """What it is called."""
 
+    @property
+    def several(self) -> bool:
+        """Whether it gives a row several labels, or none."""
+
     def answers(self, texts: Sequence[str]) -> Answers:
         """Answer all texts."""
 
 
 class ModelSide:
-    """A model file."""
+    """A model file, whose answers are label sets where it may give several."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self.bytes = path.stat().st_size if path.is_file() else 0
         self.classifier = Classifier.load(path)
-        if self.classifier.info.several:
-            raise ConfigError(f"{path} may give a text several labels; compare takes models with one label per text.")
+        self.several = self.classifier.info.several
 
     def answers(self, texts: Sequence[str]) -> Answers:
         """Answer all texts, and time it."""
@@ -73,15 +82,28 @@ class ModelSide:
             seconds += perf_counter() - began
             found.append(np.array([prediction.probabilities for prediction in predictions]))
         probabilities = np.concatenate(found)
-        labels = [names[i] for i in probabilities.argmax(1).tolist()]
-        return Answers(labels, probabilities, names, 1e6 * seconds / max(1, len(texts)))
+        return Answers(self._labels(probabilities), probabilities, names, 1e6 * seconds / max(1, len(texts)))
+
+    def _labels(self, probabilities: Float32) -> list[Labels]:
+        names, thresholds = self.classifier.labels, self.classifier.info.thresholds
+        if thresholds is None:
+            return [names[i] for i in probabilities.argmax(1).tolist()]
+        assigned = probabilities >= np.array(thresholds, probabilities.dtype)
+        return [tuple(sorted(names[i] for i in np.flatnonzero(row).tolist())) for row in assigned]
 
 
 class FileSide:
-    """A file of answers, one a row, in the order of the data."""
+    """A file of answers, one a row, in the order of the data.
 
-    def __init__(self, path: Path) -> None:
-        self.name, self.path = str(path), path
+    Args:
+        path: of the file.
+        separator: what stands between the labels of a cell, `json` where each holds a JSON list; None if each row has
+            one label.
+    """
+
+    def __init__(self, path: Path, separator: str | None = None) -> None:
+        self.name, self.path, self._separator = str(path), path, separator
+        self.several = separator is not None
 
     def answers(self, texts: Sequence[str]) -> Answers:
         """Read the answers.
@@ -93,16 +115,14 @@ class FileSide:
 
         with open_table(self.path) as table:
             columns = table.parts[0].columns
-            column = next((name for name in ANSWER_COLUMNS if name in columns), None)
+            wanted = ANSWER_COLUMNS if self._separator is None else SET_COLUMNS
+            column = next((name for name in wanted if name in columns), None)
             if column is None:
                 have = ", ".join(map(repr, columns))
-                raise InputError(f"{self.path} has no column 'predicted_label' of answers; it has {have}.")
-            found = []
+                raise InputError(f"{self.path} has no column {wanted[0]!r} of answers; it has {have}.")
+            found: list[Labels] = []
             for row in islice(table.rows, len(texts) + 1):
-                label = row.fields.get(column)
-                if label is None or not str(label):
-                    raise InputError(f"{row.where} has no answer in column {column!r}; each row needs one.")
-                found.append(str(label))
+                found.append(self._answer(row.fields.get(column), f"{row.where} has", column))
         if len(found) != len(texts):
             more = "more" if len(found) > len(texts) else f"{len(found):,}"
             raise InputError(
@@ -110,12 +130,29 @@ class FileSide:
             )
         return Answers(found)
 
+    def _answer(self, value: Any, where: str, column: str) -> Labels:
+        if self._separator is not None:
+            labels = _label_set(value, self._separator)
+            if isinstance(labels, str):
+                raise InputError(f"{where} labels in column {column!r} that {labels}.")
+            return tuple(sorted(labels))
+        if value is None or not str(value):
+            raise InputError(f"{where} no answer in column {column!r}; each row needs one.")
+        return str(value)
+
+
+def _label_set(value: Any, separator: str) -> LabelSet | str:
+    """Return the labels of a cell, or what is wrong with it."""
+    if isinstance(value, list | dict):
+        return structured(value)
+    return in_json(value) if separator == "json" else separated(value, separator)
+
 
 class ServiceSide:
     """A service: the address of `textcls serve`, or of whatever answers `/v1/classify` as it does."""
 
-    def __init__(self, address: str) -> None:
-        self.name = address
+    def __init__(self, address: str, *, several: bool = False) -> None:
+        self.name, self.several = address, several
         self._url = address if "/v1/" in address else f"{address.rstrip('/')}/v1/classify"
 
     def answers(self, texts: Sequence[str]) -> Answers:
@@ -126,7 +163,7 @@ class ServiceSide:
         """
         return Answers([label for piece in _pieces(texts) for label in self._ask(piece)])
 
-    def _ask(self, texts: list[str]) -> list[str]:
+    def _ask(self, texts: list[str]) -> list[Labels]:
         import urllib.error
         import urllib.request
 
@@ -137,7 +174,7 @@ class ServiceSide:
         try:
             with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
                 results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
-                return [_label_of(result) for result in results]
+                return [_labels_of(result) if self.several else _label_of(result) for result in results]
         except urllib.error.HTTPError as error:
             why = f"refuses with status {error.code}"
             if error.code == 401:
@@ -146,7 +183,15 @@ class ServiceSide:
         except OSError as error:
             raise SurroundingsError(f"{self._url} cannot be reached: {getattr(error, 'reason', error)}.") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise SurroundingsError(f"{self._url} does not answer as textcls serve does.") from error
+            several = " with a model that may give several labels" if self.several else ""
+            raise SurroundingsError(f"{self._url} does not answer as textcls serve does{several}.") from error
+
+
+def _labels_of(result: dict[str, Any]) -> tuple[str, ...]:
+    labels = result["assigned"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise TypeError("labels are a list of text")
+    return tuple(sorted(labels))
 
 
 def _label_of(result: dict[str, Any]) -> str:
@@ -161,17 +206,57 @@ def _pieces(texts: Sequence[str]) -> Iterator[list[str]]:
         yield list(texts[first : first + REQUEST_TEXTS])
 
 
-def side_of(given: str | Path | Classifier) -> Side:
+def side_of(given: str | Path | Classifier, separator: str | None = None) -> Side:
     """Return the side that is meant: an address, a model file, or else a table of answers.
+
+    Args:
+        given: what is meant.
+        separator: what stands between the labels of a cell of a table of answers, `json` where each holds a JSON list;
+            None if each row has one label.
 
     Raises:
         ArtifactError: there is no such model file, or it is damaged.
         InputError: there is no such file.
-        ConfigError: the model may give several labels a text.
     """
     if isinstance(given, Classifier):
         return ModelSide(given.path)
     if str(given).startswith(("http://", "https://")):
-        return ServiceSide(str(given))
+        return ServiceSide(str(given), several=separator is not None)
     path = Path(given)
-    return ModelSide(path) if path.suffix.lower() == ".onnx" or not path.suffix else FileSide(path)
+    return ModelSide(path) if path.suffix.lower() == ".onnx" or not path.suffix else FileSide(path, separator)
+
+
+def sides_of(
+    first: str | Path | Classifier, second: str | Path | Classifier, *, several: bool, separator: str | None = None
+) -> tuple[Side, Side]:
+    """Return both sides, which give a row several labels if `several`, or if a model of them may.
+
+    Args:
+        first: what is meant, see `side_of`.
+        second: likewise.
+        several: whether rows have several labels; models alone can tell that as well.
+        separator: what stands between the labels of a cell of a table of answers; by default as in what
+            `textcls predict` writes.
+
+    Raises:
+        ConfigError: a model gives one label a text, and the other side, or the rows, several.
+    """
+    given = (first, second)
+    sides = [side_of(one) for one in given]
+    models = [side for side in sides if isinstance(side, ModelSide)]
+    if several or any(model.several for model in models):
+        odd = next((model for model in models if not model.several), None)
+        if odd is not None:
+            raise ConfigError(
+                f"{odd.name} gives a text one label, and it is compared where texts may have several; compare it with "
+                "another of its kind, on rows with one label each."
+            )
+        between = SEPARATOR if separator is None else separator
+        pairs = zip(given, sides, strict=True)
+        sides = [side if isinstance(side, ModelSide) else side_of(one, between) for one, side in pairs]
+    return sides[0], sides[1]
+
+
+def is_several(sides: tuple[Side, Side]) -> bool:
+    """Return whether two sides give rows label sets."""
+    return any(side.several for side in sides)

@@ -1,19 +1,35 @@
 """What a report says in sentences, on pages, in Markdown and in the terminal alike."""
 
+from collections.abc import Callable
 from typing import Final
 
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
-from textcls.evaluation.unknown_labels import unknown_labels_sentence
+from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 from textcls.reporting.abstention import Abstention
-from textcls.reporting.report import ModelReport
+from textcls.reporting.label_aims import LabelAims, LabelPoint
+from textcls.reporting.label_sets import LabelSetModelReport
+from textcls.reporting.model_report import ModelReport
+from textcls.reporting.one_label import OneLabelModelReport
+from textcls.reporting.set_errors import LabelErrorGroup
 from textcls.reporting.slices import LENGTH, SCRIPT, UNKNOWN, Slice
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 TOLD: Final = 3
 # So many pairs of labels that were taken for each other stand on a page.
 CONFUSIONS: Final = 20
+# So many labels are told that stand in the place of one.
+INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
+LABEL_AIMS: Final = (
+    "thresholds",
+    "precision",
+    "recall",
+    "micro-F1",
+    "all labels right",
+    "labels a row",
+    "rows without one",
+)
 # Of fewer answers a precision is a matter of luck.
 LEAST_ANSWERED: Final = 20
 
@@ -36,22 +52,65 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
     return rows
 
 
+def label_aims(found: LabelAims) -> list[tuple[str, ...]]:
+    """Return what thresholds of labels do: rows of a table whose heads are `LABEL_AIMS`."""
+    points = [("the model's own", found.own), ("50% for all", found.half)]
+    points += [
+        (f"{percent(point.goal.share, 0)} {point.goal.measure} of each", point)
+        for point in found.goals
+        if point.goal is not None
+    ]
+    return [(what, *_label_point(point)) for what, point in points]
+
+
+def _label_point(point: LabelPoint) -> tuple[str, ...]:
+    reached = ("" if value is None else percent(value) for value in (point.precision, point.recall))
+    return *reached, percent(point.micro_f1), percent(point.exact), f"{point.labels_a_row:.2f}", percent(point.without)
+
+
+def unreached_lines(found: LabelAims) -> list[str]:
+    """Return of which labels no threshold reaches what it was chosen for, a sentence for each share."""
+    return [
+        f"No threshold reaches a {point.goal.measure} of {percent(point.goal.share, 0)} for "
+        f"{names_of(point.unreached)}: assigned from a probability of {percent(point.goal.promised, 0)} up."
+        for point in found.goals
+        if point.goal is not None and point.unreached
+    ]
+
+
+def right_head(found: ModelReport) -> str:
+    """Return what the share of rows that are answered right is called at the head of a column."""
+    return "all labels right" if isinstance(found, LabelSetModelReport) else "accuracy"
+
+
 def summary_lines(found: ModelReport) -> list[str]:
     """Return what matters most, a sentence or two each."""
-    lines = [
-        _accuracy(found),
-        _unknown_labels(found),
-        _calibration(found),
-        *_targets(found.abstention),
-        cost_line(found.abstention),
-    ]
-    lines += _confusions(found)
+    if isinstance(found, LabelSetModelReport):
+        lines = _label_set_lines(found)
+    elif isinstance(found, OneLabelModelReport):
+        lines = _one_label_lines(found)
+    else:
+        raise TypeError(f"no sentences tell of a {type(found).__name__}")
     lines += [weak_line(one) for one in found.weak_slices[:TOLD]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
     return [line for line in lines if line]
 
 
-def _accuracy(found: ModelReport) -> str:
+# One label a text
+
+
+def _one_label_lines(found: OneLabelModelReport) -> list[str]:
+    return [
+        _accuracy(found),
+        _unknown_labels(found),
+        _calibration(found),
+        *_targets(found.abstention),
+        cost_line(found.abstention),
+        *_confusions(found),
+    ]
+
+
+def _accuracy(found: OneLabelModelReport) -> str:
     return (
         f"It answers {percent(found.accuracy.value)} of {plural(found.rows, 'row')} right ({interval(found.accuracy)} "
         f"with {percent(CONFIDENCE, 0)} confidence); macro-F1 {percent(found.macro_f1.value)} "
@@ -59,11 +118,11 @@ def _accuracy(found: ModelReport) -> str:
     )
 
 
-def _unknown_labels(found: ModelReport) -> str:
+def _unknown_labels(found: OneLabelModelReport) -> str:
     return unknown_labels_sentence(found.unknown_labels, found.model.info.labels) if found.unknown_labels else ""
 
 
-def _calibration(found: ModelReport) -> str:
+def _calibration(found: OneLabelModelReport) -> str:
     ece = found.scores.ece
     mean = sum(each.rows * each.confidence for each in found.reliability) / max(1, found.rows)
     gap = mean - found.accuracy.value
@@ -105,12 +164,96 @@ def cost_line(found: Abstention) -> str:
     )
 
 
-def _confusions(found: ModelReport) -> list[str]:
+def _confusions(found: OneLabelModelReport) -> list[str]:
     pairs = found.confusions[:TOLD]
     if not pairs:
         return []
     told = ", ".join(f"{named(right)} answered as {named(answer)} ({rows:,})" for right, answer, rows in pairs)
     return [f"Most often mixed up: {told}."]
+
+
+# Several labels a text
+
+
+def _label_set_lines(found: LabelSetModelReport) -> list[str]:
+    return [
+        _f1(found),
+        never_assigned_sentence(found.unknown_labels, found.model.info.labels) if found.unknown_labels else "",
+        _too_many_and_missed(found),
+        _promised(found),
+        *_precise(found.aims),
+        _taken_for_each_other(found),
+        *(_behind(group, "for") for group in found.too_many.groups[:1]),
+        *(_behind(group, "against") for group in found.missed.groups[:1]),
+    ]
+
+
+def _f1(found: LabelSetModelReport) -> str:
+    return (
+        f"Micro-F1 {percent(found.micro_f1.value)} on {plural(found.rows, 'row')} ({interval(found.micro_f1)} with "
+        f"{percent(CONFIDENCE, 0)} confidence); macro-F1 {percent(found.macro_f1.value)} ({interval(found.macro_f1)}); "
+        f"{percent(found.accuracy.value)} of the rows have all labels right and no other ({interval(found.accuracy)})."
+    )
+
+
+def _too_many_and_missed(found: LabelSetModelReport) -> str:
+    own = found.aims.own
+    assigned = f"It assigns {own.labels_a_row:.2f} labels a row, and rows have {found.labels_a_row:.2f}."
+    if own.precision is None or own.recall is None:
+        return assigned
+    return f"{assigned} Of those that it assigns {percent(own.precision)} are right; it finds {percent(own.recall)}."
+
+
+def _promised(found: LabelSetModelReport) -> str:
+    gap = found.promised
+    inside = gap.low <= 0 <= gap.high
+    says = "within chance" if inside else "they are too high" if gap.value > 0 else "they are too low"
+    return (
+        f"Its probabilities promise {found.labels_a_row + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
+        f"{'more' if gap.value > 0 else 'less'} than rows have: {says}. Calibration error (ECE) of a label "
+        f"{found.scores.ece:.3f}."
+    )
+
+
+def _precise(found: LabelAims) -> list[str]:
+    """Return the sentence of the highest precision that thresholds of each label reach."""
+    points = [point for point in found.goals if point.goal is not None and point.goal.measure == "precision"]
+    return [
+        f"With thresholds for a precision of {percent(point.goal.share, 0)} of each label, {percent(point.precision)} "
+        f"of the labels that it assigns are right, and it finds {percent(point.recall)}."
+        for point in points[-1:]
+        if point.goal is not None and point.precision is not None and point.recall is not None
+    ]
+
+
+def _taken_for_each_other(found: LabelSetModelReport) -> str:
+    pairs = found.scores.mixed_up[:TOLD]
+    told = ", ".join(f"{named(has)} where it assigned {named(assigned)} ({rows:,})" for has, assigned, rows in pairs)
+    return f"Most often missed for another: {told}." if pairs else ""
+
+
+def _behind(group: LabelErrorGroup, side: str) -> str:
+    wrong = "too many" if side == "for" else "missed"
+    return (
+        f"{named(group.label)} is {wrong} in {plural(group.errors, 'row')} in which {named(group.word)!r} speaks most "
+        f"{side} it, as it does rightly in {group.right:,}."
+    )
+
+
+def instead_of(group: LabelErrorGroup, name: Callable[[str], str]) -> str:
+    """Return which labels rows have, or were assigned, instead of those that were missed, or too many.
+
+    Args:
+        group: of errors.
+        name: returns a label as it is shown.
+    """
+    others = group.instead[INSTEAD:]
+    told = [f"{name(label)} {rows:,}" for label, rows in group.instead[:INSTEAD]]
+    told += [f"{plural(len(others), 'other')} {sum(rows for _, rows in others):,}"] if others else []
+    return ", ".join([*told, f"none {group.none:,}"] if group.none else told)
+
+
+# Kinds of rows
 
 
 def slice_name(one: Slice) -> str:
@@ -127,8 +270,8 @@ def slice_name(one: Slice) -> str:
 def weak_line(one: Slice) -> str:
     """Return that a model is weaker on a slice."""
     return (
-        f"Weaker on {slice_name(one)}: {percent(one.accuracy.value)} of {plural(one.rows, 'row')}, against "
-        f"{percent(one.others)} of the others."
+        f"Weaker on {slice_name(one)}: {percent(one.accuracy.value)} of {plural(one.rows, 'row')}"
+        f"{'' if one.micro_f1 is None else ' with all labels right'}, against {percent(one.others)} of the others."
     )
 
 

@@ -4,7 +4,8 @@ Shapes: N rows, B bins, C labels.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final, Self
@@ -22,6 +23,12 @@ BINS: Final = 10
 # Of more labels the file keeps no counts: they would take more place than all else.
 MOST_LABELS: Final = 256
 MOST_BINS: Final = 100
+# Of several labels a text: so many label sets are told apart, the most frequent ones, of no more labels than these and
+# of so many rows at least: those that happened to be there once are rarer among any other rows, which was told as a
+# change in nearly each of 40 draws from the same rows; from 10 rows on in none.
+MOST_SETS: Final = 64
+MOST_OF_SET: Final = 8
+LEAST_OF_SET: Final = 10
 # A share of 6 digits is exact for a million rows.
 DIGITS: Final = 6
 
@@ -67,6 +74,50 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelSetCounts:
+    """How many rows were answered with which labels together, where a text may have several.
+
+    A text is one count here, so that chance is that of texts: its labels hang together.
+
+    Attributes:
+        sets: the most frequent ones, of the numbers of their labels, rising.
+        counts: how many rows were assigned each, and last those that were assigned another.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, assigned_NC: NDArray[np.bool_]) -> Self:
+        """Count the label sets that rows were assigned."""
+        every = Counter(tuple(np.flatnonzero(row).tolist()) for row in assigned_NC)
+        kept = [labels for labels, rows in every.items() if len(labels) <= MOST_OF_SET and rows >= LEAST_OF_SET]
+        most = sorted(kept, key=lambda labels: (-every[labels], labels))[:MOST_SETS]
+        found = [every[labels] for labels in most]
+        return cls(tuple(most), (*found, every.total() - sum(found)))
+
+    def bins(self, assigned: Iterable[tuple[int, ...]]) -> list[int]:
+        """Return to which of the counts each row adds, by the numbers of the labels that it was assigned, rising."""
+        at = {labels: i for i, labels in enumerate(self.sets)}
+        return [at.get(labels, len(self.sets)) for labels in assigned]
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `asdict` gives.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if not isinstance(found["sets"], list) or len(found["sets"]) > MOST_SETS:
+            raise ValueError("label sets are something else")
+        sets = tuple(_counts(labels, MOST_OF_SET) for labels in found["sets"])
+        counts = _counts(found["counts"], MOST_SETS + 1)
+        if len(counts) != len(sets) + 1 or len(set(sets)) != len(sets):
+            raise ValueError("label sets and their counts do not belong together")
+        return cls(sets, counts)
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownShare:
     """The share of tokens that the model does not know, to be expected of new texts like those of the training.
 
@@ -85,13 +136,14 @@ class HeldOutSummary:
 
     Attributes:
         rows: how many there were, at least 1.
-        accuracy: on them.
-        scores: of their answers.
-        right: how many in each bin of `scores` were right.
+        accuracy: on them; of several labels a text the share that was assigned all of them and no other.
+        scores: of their answers; of several labels that of the most probable one.
+        right: how many in each bin of `scores` were right, likewise.
         labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
         lengths: tokens of the training rows.
         unknown: the share of tokens that is unknown; None where the model knows every token.
         names_sha256: of the names of the labels, by `names_digest`; None in files of an older textcls.
+        sets: which labels were assigned together, where a text may have several; None where it has one.
     """
 
     rows: int
@@ -102,6 +154,46 @@ class HeldOutSummary:
     lengths: Histogram
     unknown: UnknownShare | None
     names_sha256: str | None = None
+    sets: LabelSetCounts | None = None
+
+    @property
+    def answers(self) -> tuple[int, ...] | None:
+        """How many rows were answered with each label, or each label set; None of too many labels, one a text."""
+        return self.labels if self.sets is None else self.sets.counts
+
+    @classmethod
+    def of_sets(
+        cls,
+        probability_NC: Floats,
+        assigned_NC: NDArray[np.bool_],
+        gold_NC: NDArray[np.bool_],
+        length_N: Int64,
+        unknown: UnknownShare | None,
+        names: Sequence[str],
+    ) -> Self:
+        """Summarise the answers to held-out rows that may have several labels; there are some.
+
+        Args:
+            probability_NC: calibrated.
+            assigned_NC: the labels that each row was assigned.
+            gold_NC: those that it has.
+            length_N: tokens of the training rows, of which there may be more.
+            unknown: as in the attributes.
+            names: of the labels, in their order.
+        """
+        score_N, is_right_N = probability_NC.max(1), (assigned_NC == gold_NC).all(1)
+        scores, counts = Histogram.of(score_N), tuple(assigned_NC.sum(0).tolist())
+        return cls(
+            rows=len(gold_NC),
+            accuracy=round(float(is_right_N.mean()), DIGITS),
+            scores=scores,
+            right=scores.count(score_N[is_right_N]),
+            labels=counts if len(counts) <= MOST_LABELS else None,
+            lengths=Histogram.of(length_N),
+            unknown=unknown,
+            names_sha256=names_digest(names),
+            sets=LabelSetCounts.of(assigned_NC),
+        )
 
     @classmethod
     def of(
@@ -137,22 +229,20 @@ class HeldOutSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the file keeps it."""
-        return asdict(self)
+        found = asdict(self)
+        if self.sets is None:
+            del found["sets"]
+        return found
 
     @classmethod
     def of_model(cls, info: ModelInfo) -> Self:
         """Return the summary that a model file holds.
 
         Raises:
-            ConfigError: the model gives several labels, or its labels have changed since the training.
+            ConfigError: the labels of the model have changed since the training.
             InputError: the file holds no summary.
             ArtifactError: the summary is damaged.
         """
-        if info.several:
-            raise ConfigError(
-                "This model may give a text several labels, and drift is for models with one label per text; label "
-                "some of the new texts, and textcls evaluate says how good it is on them."
-            )
         found = info.training.get(HELD_OUT)
         if found is None:
             raise InputError(
@@ -163,6 +253,8 @@ class HeldOutSummary:
             summary = cls.from_json(found)
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise ArtifactError(f"The summary of held-out rows in the model file is damaged ({error}).") from error
+        if info.several != (summary.sets is not None):
+            raise ArtifactError("The summary of held-out rows in the model file is damaged (it is of another task).")
         if not summary.is_of(info.labels):
             raise ConfigError(
                 "The model was taught labels after its training, which its held-out rows do not know; train it on "
@@ -193,6 +285,9 @@ class HeldOutSummary:
             raise ValueError("rows, scores and accuracy do not belong together")
         if len(right) != len(scores.counts) or any(a > b for a, b in zip(right, scores.counts, strict=True)):
             raise ValueError("more answers are right than there are")
+        sets = None if found.get("sets") is None else LabelSetCounts.from_json(found["sets"])
+        if sets is not None and sum(sets.counts) != rows:
+            raise ValueError("rows and label sets do not belong together")
         return cls(
             rows=rows,
             accuracy=accuracy,
@@ -202,6 +297,7 @@ class HeldOutSummary:
             lengths=Histogram.from_json(found["lengths"]),
             unknown=None if unknown is None else UnknownShare(*_numbers([unknown["share"], unknown["error"]], 2)),
             names_sha256=_text(found.get("names_sha256"), 64),
+            sets=sets,
         )
 
 

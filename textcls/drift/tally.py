@@ -46,7 +46,7 @@ class Tally(NamedTuple):
     Attributes:
         scores: in the bins of scores.
         lengths: in those of lengths.
-        labels: answered with each label; None where the summary keeps none of so many.
+        labels: answered with each label, or each label set; None where the summary keeps none of so many.
         unknown: sums over their tokens.
     """
 
@@ -69,10 +69,10 @@ class Tally(NamedTuple):
         tokens_N: Sequence[int],
         unknown_N: Sequence[int],
     ) -> Self:
-        """Count answers: the number of the label, the score, the tokens of the text and those that are unknown."""
-        labels = None
-        if held_out.labels is not None:
-            labels = tuple(np.bincount(np.array(answer_N, np.int64), minlength=len(held_out.labels)).tolist())
+        """Count answers: the number of the label or label set, the score, the tokens, and those that are unknown."""
+        labels, before = None, held_out.answers
+        if before is not None:
+            labels = tuple(np.bincount(np.array(answer_N, np.int64), minlength=len(before)).tolist())
         return cls(
             held_out.scores.count(score_N),
             held_out.lengths.count(np.array(tokens_N, np.int64)),
@@ -102,8 +102,8 @@ def differences(held_out: HeldOutSummary, now: Tally) -> Differences:
 def compared(held_out: HeldOutSummary, now: Tally) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
     """Return what is compared: its name, the counts then, the counts now."""
     found = [(SCORES, held_out.scores.counts, now.scores), (LENGTHS, held_out.lengths.counts, now.lengths)]
-    if held_out.labels is not None and now.labels is not None:
-        found.insert(0, (LABELS, held_out.labels, now.labels))
+    if held_out.answers is not None and now.labels is not None:
+        found.insert(0, (LABELS, held_out.answers, now.labels))
     return found
 
 
@@ -129,7 +129,11 @@ def _chance(before: tuple[int, ...], texts: int) -> float:
 
 
 def bins_of(info: ModelInfo) -> "Bins | None":
-    """Return what answers of a model are counted in; None where the file says nothing to hold them against."""
+    """Return what answers of a model are counted in; None where the file says nothing to hold them against, and where a
+    text may have several labels.
+    """
+    if info.several:
+        return None
     try:
         return Bins(HeldOutSummary.of_model(info), info.labels)
     except TextclsError:

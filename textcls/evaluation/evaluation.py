@@ -105,10 +105,15 @@ def evaluate(
         return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
-    return _evaluate_labels(classifier, _with_one_label(rows), target_precision, threshold)
+    return _evaluate_labels(classifier, with_one_label(rows), target_precision, threshold)
 
 
-def _with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the rows for a model of one label per text.
+
+    Raises:
+        InputError: one of them has several labels.
+    """
     for i, (text, label) in enumerate(rows):
         if isinstance(label, list | tuple | set | frozenset | Mapping):
             raise InputError(

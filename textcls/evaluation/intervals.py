@@ -82,10 +82,16 @@ def f1_intervals(right_N: Int64, answer_N: Int64, labels: int, seed: int = 0) ->
     have_C, hits_C = np.bincount(right_N, minlength=labels), np.bincount(right_N[right_N == answer_N], minlength=labels)
     rows_C = have_C + np.bincount(answer_N, minlength=labels) - hits_C
     of_labels = zip(f1_BC.T, rows_C.tolist(), strict=True)
-    return _of_draws(macro_B, len(right_N)), [_of_draws(f1_B, rows) for f1_B, rows in of_labels]
+    return of_draws(macro_B, len(right_N)), [of_draws(f1_B, rows) for f1_B, rows in of_labels]
 
 
-def _of_draws(value_B: Float64, rows: int) -> Estimate:
+def of_draws(value_B: Float64, rows: int) -> Estimate:
+    """Return a figure with its interval, by what it is on the rows, first, and on each draw of them.
+
+    Args:
+        value_B: the figure.
+        rows: on how many rows it rests: where all draws are 0 or all 1, the interval is that of a share of so many.
+    """
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(value_B[1:], [tail, 100 - tail])
     found = float(value_B[0])

@@ -91,11 +91,8 @@ def evaluate(
         ConfigError: thresholds are to be chosen, and there are no rows.
     """
     probabilities, found = answers(classifier, rows)
-    sets = [label_set(labels, i) for i, labels in enumerate(found)]
     names = classifier.labels
-    present = [{name for name, share in labels.items() if share >= 0.5} for labels in sets]
-    unknown = unknown_labels(set().union(*present), names, len(present))
-    gold = _indicators(present, [*names, *unknown])
+    gold, unknown = indicators([present(label_set(labels, i)) for i, labels in enumerate(found)], names)
     chosen = None
     thresholds: Sequence[float] = classifier.info.thresholds or ()
     if threshold is not None:
@@ -151,9 +148,24 @@ def label_set(labels: Labels, row: int) -> LabelSet:
     return found
 
 
-def _indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.bool_]:
-    number = {name: i for i, name in enumerate(names)}
-    found = np.zeros((len(sets), len(names)), np.bool_)
+def present(labels: LabelSet) -> frozenset[str]:
+    """Return the labels of a row that count as there: those of a probability of a half or more."""
+    return frozenset(name for name, share in labels.items() if share >= 0.5)
+
+
+def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Return which labels each row has [rows, labels], the model's and then those that it does not know, and these.
+
+    Args:
+        sets: the labels of each row.
+        names: the model's.
+
+    Raises:
+        InputError: it knows none of them.
+    """
+    unknown = unknown_labels(set().union(*sets), names, len(sets))
+    number = {name: i for i, name in enumerate([*names, *unknown])}
+    found = np.zeros((len(sets), len(number)), np.bool_)
     for row, labels in enumerate(sets):
         found[row, [number[name] for name in labels]] = True
-    return found
+    return found, unknown

@@ -127,13 +127,13 @@ def report(
     return LabelSetReport(
         rows=rows,
         exact=float((assigned == gold).all(1).mean()) if rows else 0.0,
-        micro_f1=_f1(assigned & gold, assigned, gold),
+        micro_f1=f1(assigned & gold, assigned, gold),
         macro_f1=_mean([label.f1 for label in present]),
         samples_f1=_samples_f1(assigned, gold),
         average_precision=_mean(precisions),
         ranking_loss=_ranking_loss(probabilities[with_both], gold[with_both, :known]),
         ece=_mean([label.ece for label in labels[:known]]) if rows else 0.0,
-        cross_entropy=_cross_entropy(probabilities, gold[:, :known]) if rows else None,
+        cross_entropy=cross_entropy(probabilities, gold[:, :known]) if rows else None,
         labels=tuple(labels),
         mixed_up=_mixed_up(assigned, gold, every),
     )
@@ -163,7 +163,13 @@ def label_calibration_error(scores: Float, gold: Bools) -> float:
     return float(np.abs(gap).sum() / max(1, len(gold)))
 
 
-def _f1(right: Bools, assigned: Bools, gold: Bools) -> float:
+def calibration_error(probabilities: Float, gold: Bools) -> float:
+    """Return the mean calibration error of the labels [rows, labels]."""
+    return _mean([label_calibration_error(probabilities[:, i], gold[:, i]) for i in range(gold.shape[1])])
+
+
+def f1(right: Bools, assigned: Bools, gold: Bools) -> float:
+    """Return the F1 of some labels of some rows together: 0 where there is none to find and none was assigned."""
     answers = int(assigned.sum()) + int(gold.sum())
     return 2 * int(right.sum()) / answers if answers else 0.0
 
@@ -182,7 +188,8 @@ def _ranking_loss(probabilities: Float, gold: Bools) -> float:
     return float(label_ranking_loss(gold, probabilities)) if len(gold) and gold.shape[1] > 1 else 0.0
 
 
-def _cross_entropy(probabilities: Float, gold: Bools) -> float:
+def cross_entropy(probabilities: Float, gold: Bools) -> float:
+    """Return the mean cross-entropy of a row in nats, summed over the labels [rows, labels]; there is a row."""
     right = np.where(gold, probabilities, 1 - probabilities.astype(np.float64))
     return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(1).mean())
 

@@ -38,6 +38,11 @@ def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str]) -> str
     return f"The model does not know {names_of(unknown, known)}: rows with such labels count as errors."
 
 
+def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Say which labels of the rows a model that may give several does not know, and what of its own may be meant."""
+    return f"The model does not know {names_of(unknown, known)}, and so never assigns such labels."
+
+
 def names_of(labels: Sequence[str], known: Sequence[str] = ()) -> str:
     """Return some labels as a sentence names them, each with the known one that may be meant, as `1` for `1.0`."""
     shown = [_with_meant(label, known) for label in labels[:_NAMED]]

@@ -41,6 +41,9 @@ class Costs:
         return (self.error * wrong + self.abstention * left) / max(1, point.rows)
 
 
+USUAL_COSTS: Final = Costs()
+
+
 @dataclass(frozen=True, slots=True)
 class Abstention:
     """What thresholds do.

@@ -1,17 +1,67 @@
 """What is kept of each row while a model answers and explains it."""
 
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcls import tokenizer
+from textcls.classifier import Classifier
 from textcls.data_quality.scripts import script_of
 from textcls.excerpts import Excerpt, excerpt
 from textcls.explanation import Explanation
+from textcls.global_explanation.explainer import explain_globally
+from textcls.global_explanation.summary import GlobalExplanation
 
 # Words that are told of a wrong answer.
 REASONS: Final = 3
+# Words for and against each label.
+WORDS: Final = 8
+
+Right = TypeVar("Right", str, frozenset[str])
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[Right, Kept]):
+    """Rows and the answers to them.
+
+    Attributes:
+        texts: of the rows.
+        right: the label that each carries, or its labels.
+        answers: what is kept of the answer to each.
+        probabilities: those of each [rows, labels].
+        evidence: what the model went by over all of them.
+    """
+
+    texts: list[str]
+    right: list[Right]
+    answers: list[Kept]
+    probabilities: NDArray[np.float32]
+    evidence: GlobalExplanation
+
+
+def answered(
+    classifier: Classifier, rows: Iterable[tuple[str, Right]], keep: Callable[[Explanation, Right], Kept]
+) -> Answered[Right, Kept]:
+    """Answer and explain each row once; `keep` returns what is kept of the explanation of a row."""
+    texts, right, answers = list[str](), list[Right](), list[Kept]()
+    probabilities = [np.zeros((0, len(classifier.labels)), np.float32)]
+
+    def read() -> Iterator[tuple[str, Right]]:
+        for text, labels in rows:
+            texts.append(text)
+            right.append(labels)
+            yield text, labels
+
+    def one(explanation: Explanation) -> None:
+        answers.append(keep(explanation, right[len(answers)]))
+        probabilities.append(explanation.probability_values[None])
+
+    evidence = explain_globally(classifier, read(), top=WORDS, each=one)
+    return Answered(texts, right, answers, np.concatenate(probabilities), evidence)
 
 
 class Answer(NamedTuple):

@@ -4,9 +4,9 @@ Each slice is held against all other rows by Fisher's exact test (1935), and the
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from textcls._util import optional_dependencies
 from textcls.evaluation import intervals
 from textcls.evaluation.intervals import CHANCE, Estimate
-from textcls.reporting.answers import Answer
 
 Bools = NDArray[np.bool_]
 
@@ -23,6 +22,22 @@ LEAST_ROWS: Final = 20
 MOST_VALUES: Final = 20
 LENGTH, SCRIPT, UNKNOWN = "length", "script", "unknown words"
 _MANY_UNKNOWN: Final = 0.25
+
+
+class Read(Protocol):
+    """What is known of a text that was read."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were read."""
+
+    @property
+    def unknown(self) -> int:
+        """How many of them the model does not know."""
+
+    @property
+    def script(self) -> str:
+        """The script that most letters of the text have; empty without letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +49,10 @@ class Slice:
             `column length` if that is its name.
         name: which ones.
         rows: how many.
-        accuracy: of them.
+        accuracy: of them; of several labels a text the share with all labels right and no other.
         others: accuracy of all other rows.
         p_value: how probable so large a difference would be by chance, corrected for the number of slices.
+        micro_f1: of several labels a text: F1 of all labels of these rows together; None of one label.
     """
 
     kind: str
@@ -45,6 +61,7 @@ class Slice:
     accuracy: Estimate
     others: float
     p_value: float
+    micro_f1: float | None = None
 
     @property
     def weak(self) -> bool:
@@ -53,16 +70,25 @@ class Slice:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return asdict(self) | {"accuracy": self.accuracy.as_json(), "weak": self.weak}
+        found = asdict(self) | {"accuracy": self.accuracy.as_json(), "weak": self.weak}
+        if self.micro_f1 is None:
+            del found["micro_f1"]
+        return found
 
 
-def slices(answers: Sequence[Answer], right: Bools, columns: Mapping[str, Sequence[object]]) -> tuple[Slice, ...]:
+def slices(
+    answers: Sequence[Read],
+    right: Bools,
+    columns: Mapping[str, Sequence[object]],
+    micro_f1: Callable[[Bools], float] | None = None,
+) -> tuple[Slice, ...]:
     """Return all slices that are large enough, kind by kind.
 
     Args:
         answers: to each row.
         right: whether it is right [rows].
         columns: further columns of the rows, each value of which is a slice.
+        micro_f1: of several labels a text: F1 of all labels of some of the rows, by which they are [rows].
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -72,11 +98,11 @@ def slices(answers: Sequence[Answer], right: Bools, columns: Mapping[str, Sequen
     # A column may be called as one of these is.
     for name, column in columns.items():
         values[f"column {name}" if name in values else name] = [str(value) for value in column]
-    found = [one for kind, names in values.items() for one in _of_kind(kind, names, right)]
+    found = [one for kind, names in values.items() for one in _of_kind(kind, names, right, micro_f1)]
     return _corrected(found)
 
 
-def _lengths(answers: Sequence[Answer]) -> list[str]:
+def _lengths(answers: Sequence[Read]) -> list[str]:
     """Return the quarter of the lengths that each row is in, by its bounds."""
     tokens = np.array([answer.tokens for answer in answers])
     inner = np.unique(np.quantile(tokens, [0.25, 0.5, 0.75], method="lower"))
@@ -90,13 +116,13 @@ def _lengths(answers: Sequence[Answer]) -> list[str]:
     return [names[number] for number in quarter.tolist()]
 
 
-def _unknown(answer: Answer) -> str:
+def _unknown(answer: Read) -> str:
     if not answer.unknown:
         return "none"
     return "up to a quarter" if answer.unknown <= _MANY_UNKNOWN * answer.tokens else "more than a quarter"
 
 
-def _of_kind(kind: str, names: Sequence[str], right: Bools) -> list[Slice]:
+def _of_kind(kind: str, names: Sequence[str], right: Bools, micro_f1: Callable[[Bools], float] | None) -> list[Slice]:
     of_row = np.array(names)
     counts = Counter(names)
     found = []
@@ -113,7 +139,8 @@ def _of_kind(kind: str, names: Sequence[str], right: Bools) -> list[Slice]:
         if rows < LEAST_ROWS or others < LEAST_ROWS:
             continue
         p_value = _fisher(hits, rows, other_hits, others)
-        found.append(Slice(kind, name, rows, intervals.share(hits, rows), other_hits / others, p_value))
+        f1 = None if micro_f1 is None else micro_f1(inside)
+        found.append(Slice(kind, name, rows, intervals.share(hits, rows), other_hits / others, p_value, f1))
     return found
 
 
@@ -135,6 +162,4 @@ def _corrected(found: Sequence[Slice]) -> tuple[Slice, ...]:
     for rank, i in enumerate(order):
         largest = max(largest, min(1.0, found[i].p_value * (len(found) - rank)))
         values[i] = largest
-    return tuple(
-        Slice(one.kind, one.name, one.rows, one.accuracy, one.others, p) for one, p in zip(found, values, strict=True)
-    )
+    return tuple(replace(one, p_value=p) for one, p in zip(found, values, strict=True))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 from textcls._util import optional_dependencies
-from textcls.reporting.report import ModelReport
+from textcls.reporting.model_report import ModelReport
 
 
 def log(found: ModelReport, files: Mapping[str, str]) -> str:
@@ -27,22 +27,7 @@ def log(found: ModelReport, files: Mapping[str, str]) -> str:
         import mlflow
     with mlflow.start_run() if mlflow.active_run() is None else nullcontext(mlflow.active_run()) as run:
         mlflow.log_params({"model": found.model.name, "model_sha256": found.model.sha256, "rows": found.rows})
-        mlflow.log_metrics(_figures(found))
+        mlflow.log_metrics(found.figures())
         for name, content in files.items():
             mlflow.log_text(content, name)
         return str(run.info.run_id)
-
-
-def _figures(found: ModelReport) -> dict[str, float]:
-    loss = found.scores.cross_entropy
-    return {
-        "accuracy": found.accuracy.value,
-        "accuracy_low": found.accuracy.low,
-        "accuracy_high": found.accuracy.high,
-        "macro_f1": found.macro_f1.value,
-        "macro_f1_low": found.macro_f1.low,
-        "macro_f1_high": found.macro_f1.high,
-        "ece": found.scores.ece,
-        "cost_per_row": found.abstention.costs.of(found.abstention.cheapest),
-        "weak_slices": len(found.weak_slices),
-    } | ({} if loss is None else {"cross_entropy": loss})

@@ -20,6 +20,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.export.save import Tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
 
@@ -27,7 +28,7 @@ from textcls_training.models.ensemble import TrainedModel
 def held_out_summary(
     selected: SelectionResult, model: TrainedModel, corpus: Corpus, tables: Tables, names: Sequence[str]
 ) -> dict[str, dict[str, object]]:
-    """Return what the metadata of the training tell besides; nothing of several labels, or without held-out rows.
+    """Return what the metadata of the training tell besides; nothing without held-out rows.
 
     Args:
         selected: with the answers to the held-out rows.
@@ -36,7 +37,7 @@ def held_out_summary(
         tables: what its file reads.
         names: of the labels, in their order.
     """
-    if isinstance(selected.calibration, LabelSetCalibration) or not len(selected.validation):
+    if not len(selected.validation):
         return {}
     unknown = None
     if isinstance(tables, LookupTables):
@@ -45,8 +46,14 @@ def held_out_summary(
         if model.vector_view is not None:
             alone_U &= model.vector_view.space.encode(corpus).row_of_type == 0
         unknown = unknown_share(corpus, ~known_U | alone_U)
-    probabilities = selected.calibration.probabilities(selected.logits)
-    return {HELD_OUT: HeldOutSummary.of(probabilities, selected.labels, corpus.lengths(), unknown, names).to_json()}
+    calibration, validation, lengths = selected.calibration, selected.validation, corpus.lengths()
+    probabilities = calibration.probabilities(selected.logits)
+    if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
+        assigned, gold = probabilities >= np.array(calibration.thresholds), validation.target_RC >= 0.5
+        found = HeldOutSummary.of_sets(probabilities, assigned, gold, lengths, unknown, names)
+    else:
+        found = HeldOutSummary.of(probabilities, selected.labels, lengths, unknown, names)
+    return {HELD_OUT: found.to_json()}
 
 
 def in_one_row(corpus: Corpus) -> Bools:

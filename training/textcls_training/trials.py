@@ -151,5 +151,10 @@ def judging_folds(given: LabelledTexts, rounds: int | None = None) -> list[Fold]
 
 
 def answered_labels(trained: Trained) -> list[str]:
-    """Let a model answer its held-out rows."""
+    """Let a model answer its held-out rows, with one label each."""
     return [answer.label for answer in trained.classifier.predict(trained.held_out.texts)]
+
+
+def answered_sets(trained: Trained) -> list[tuple[str, ...]]:
+    """Let a model that may give several labels answer its held-out rows: the labels that each is assigned, sorted."""
+    return [tuple(sorted(answer.assigned)) for answer in trained.classifier.predict(trained.held_out.texts)]

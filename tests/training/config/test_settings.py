@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from textcls.cli import main
 from textcls.errors import ConfigError
 from textcls_training import cli, pipeline
 from textcls_training.config.options import Choice
@@ -131,7 +132,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainConfig]:
 
 
 def command(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "400"}).invoke(cli.train, ["rows.csv", "--output", "model.onnx", *arguments])
+    # Through the program: click keeps the help options that a command has when it is first called.
+    words = ["train", "rows.csv", "--output", "model.onnx", *arguments]
+    return CliRunner(env={"COLUMNS": "400"}).invoke(main, words)
 
 
 @pytest.mark.parametrize(("name", "value", "plain"), GOOD, ids=str)

@@ -11,7 +11,8 @@ from textcls.artifact import ModelInfo
 from textcls.display.markdown.report import sections
 from textcls.display.markdown.tables import escaped, name
 from textcls.display.text import percent, plural
-from textcls.reporting.report import ModelFile, ModelReport
+from textcls.reporting.label_sets import LabelSetModelReport
+from textcls.reporting.model_report import ModelFile, ModelReport
 from textcls.versions.record import held_out_of
 
 
@@ -66,11 +67,13 @@ def _card(title: str, more: Mapping[str, Any], body: Sequence[str]) -> str:
 
 
 def _results(found: ModelReport, data: str) -> dict[str, Any]:
-    figures = (
-        ("accuracy", "accuracy", found.accuracy.value),
+    several = isinstance(found, LabelSetModelReport)
+    figures = [
+        ("accuracy", "all labels right" if several else "accuracy", found.accuracy.value),
+        *([("f1", "micro-F1", found.micro_f1.value)] if isinstance(found, LabelSetModelReport) else []),
         ("f1", "macro-F1", found.macro_f1.value),
-        ("ece", "expected calibration error", found.scores.ece),
-    )
+        ("ece", "expected calibration error" + " of a label" * several, found.scores.ece),
+    ]
     return {
         "task": {"type": "text-classification", "name": "Text classification"},
         "dataset": {"name": data, "type": "private"},

@@ -5,10 +5,24 @@ from typing import Final
 
 from textcls.display.markdown.tables import escaped, name, table
 from textcls.display.remarks import reliance_phrase, shortcut_lines
-from textcls.display.report_lines import AIMS, CONFUSIONS, aims, interval, summary_lines
+from textcls.display.report_lines import (
+    AIMS,
+    CONFUSIONS,
+    LABEL_AIMS,
+    aims,
+    instead_of,
+    interval,
+    label_aims,
+    right_head,
+    summary_lines,
+    unreached_lines,
+)
 from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE, share
-from textcls.reporting.report import ModelReport
+from textcls.reporting.label_sets import LabelSetModelReport
+from textcls.reporting.model_report import ModelReport
+from textcls.reporting.one_label import OneLabelModelReport
+from textcls.reporting.set_errors import LabelErrorGroup
 
 WORDS: Final = 8
 _INTERVAL: Final = f"{percent(CONFIDENCE, 0)} interval"
@@ -29,11 +43,7 @@ def sections(found: ModelReport) -> list[str]:
     """Return the lines of all sections, with headings of the second level."""
     lines = [f"- {escaped(line)}" for line in summary_lines(found)]
     for heading, content in (
-        ("Labels", _labels(found)),
-        ("Confusions", _confusions(found)),
-        ("Confidence", _reliability(found)),
-        ("What to leave to people", _targets(found)),
-        ("Words behind errors", _errors(found)),
+        *_own(found),
         ("Kinds of rows", _slices(found)),
         ("What it goes by", _reasons(found)),
         ("Shortcuts", _shortcuts(found)),
@@ -43,7 +53,32 @@ def sections(found: ModelReport) -> list[str]:
     return lines
 
 
-def _labels(found: ModelReport) -> list[str]:
+def _own(found: ModelReport) -> list[tuple[str, list[str]]]:
+    """Return the sections that a report of the other kind has not, or not so."""
+    if isinstance(found, LabelSetModelReport):
+        return [
+            ("Labels", _set_labels(found)),
+            ("Labels taken for each other", _mixed_up(found)),
+            ("Probabilities", _reliability(found, ["probability", "has the label", _INTERVAL, "labels"])),
+            ("What thresholds reach", _label_aims(found)),
+            ("Words behind labels too many", _label_errors(found.too_many.groups, "speaks for ", "missed instead ")),
+            ("Words behind missed labels", _label_errors(found.missed.groups, "speaks against ", "assigned instead ")),
+        ]
+    if isinstance(found, OneLabelModelReport):
+        return [
+            ("Labels", _labels(found)),
+            ("Confusions", _confusions(found)),
+            ("Confidence", _reliability(found, ["score", "answered right", _INTERVAL, "rows"])),
+            ("What to leave to people", _targets(found)),
+            ("Words behind errors", _errors(found)),
+        ]
+    raise TypeError(f"no Markdown shows a {type(found).__name__}")
+
+
+# One label a text
+
+
+def _labels(found: OneLabelModelReport) -> list[str]:
     pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
     rows = [
         [
@@ -59,26 +94,18 @@ def _labels(found: ModelReport) -> list[str]:
     return table(["label", "F1", _INTERVAL, "precision", "recall", "rows"], rows)
 
 
-def _confusions(found: ModelReport) -> list[str]:
+def _confusions(found: OneLabelModelReport) -> list[str]:
     rows = [[name(right), name(answer), f"{count:,}"] for right, answer, count in found.confusions[:CONFUSIONS]]
     return table(["right", "answered ", "rows"], rows) if rows else []
 
 
-def _reliability(found: ModelReport) -> list[str]:
-    rows = []
-    for each in found.reliability:
-        right = share(each.right, each.rows)
-        rows.append([percent(each.confidence), percent(right.value), interval(right), f"{each.rows:,}"])
-    return table(["score", "answered right", _INTERVAL, "rows"], rows)
-
-
-def _targets(found: ModelReport) -> list[str]:
+def _targets(found: OneLabelModelReport) -> list[str]:
     of = found.abstention.costs
     costs = f"A wrong answer costs {of.error:g}, a row left to people {of.abstention:g}."
     return [*table(AIMS, aims(found.abstention)), "", f"{costs} Thresholds were chosen on these rows."]
 
 
-def _errors(found: ModelReport) -> list[str]:
+def _errors(found: OneLabelModelReport) -> list[str]:
     rows = [
         [name(group.word), name(group.answered), f"{group.errors:,}", f"{group.right:,}", _counts(group.of)]
         for group in found.errors
@@ -90,6 +117,63 @@ def _counts(of: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{name(label)} {count:,}" for label, count in of)
 
 
+# Several labels a text
+
+
+def _set_labels(found: LabelSetModelReport) -> list[str]:
+    pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
+    rows = [
+        [
+            name(label.label),
+            percent(label.f1),
+            interval(f1),
+            percent(label.precision),
+            percent(label.recall),
+            f"{label.threshold:.3g}",
+            f"{label.ece:.3f}",
+            f"{label.rows:,}",
+            f"{label.assigned:,}",
+        ]
+        for label, f1 in pairs
+    ]
+    return table(["label", "F1", _INTERVAL, "precision", "recall", "threshold", "ECE", "rows", "assigned"], rows)
+
+
+def _mixed_up(found: LabelSetModelReport) -> list[str]:
+    rows = [[name(has), name(given), f"{count:,}"] for has, given, count in found.scores.mixed_up[:CONFUSIONS]]
+    return table(["has", "was assigned instead ", "rows"], rows) if rows else []
+
+
+def _label_aims(found: LabelSetModelReport) -> list[str]:
+    notes = [*unreached_lines(found.aims), "Thresholds for a precision or a recall were chosen on these rows."]
+    return [*table(LABEL_AIMS, label_aims(found.aims)), "", escaped(" ".join(notes))]
+
+
+def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> list[str]:
+    rows = [
+        [
+            name(group.word),
+            name(group.label),
+            f"{group.errors:,}",
+            f"{group.right:,}",
+            instead_of(group, name),
+        ]
+        for group in found
+    ]
+    return table(["word", does, "wrongly", "rightly", instead], rows) if rows else []
+
+
+# All
+
+
+def _reliability(found: ModelReport, heads: Sequence[str]) -> list[str]:
+    rows = []
+    for each in found.reliability:
+        right = share(each.right, each.rows)
+        rows.append([percent(each.confidence), percent(right.value), interval(right), f"{each.rows:,}"])
+    return table(heads, rows)
+
+
 def _slices(found: ModelReport) -> list[str]:
     rows = [
         [
@@ -98,12 +182,15 @@ def _slices(found: ModelReport) -> list[str]:
             percent(one.accuracy.value),
             interval(one.accuracy),
             percent(one.others),
+            *([] if one.micro_f1 is None else [percent(one.micro_f1)]),
             f"{one.rows:,}",
             f"weaker, p = {one.p_value:.1g}" if one.weak else "",
         ]
         for one in found.slices
     ]
-    return table(["by", "rows ", "accuracy", _INTERVAL, "all others", "how many", " "], rows) if rows else []
+    f1 = ["micro-F1"] if isinstance(found, LabelSetModelReport) else []
+    heads = ["by", "rows ", right_head(found), _INTERVAL, "all others", *f1, "how many", " "]
+    return table(heads, rows) if rows else []
 
 
 def _reasons(found: ModelReport) -> list[str]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from textcls.comparison.compare import Comparison, SideReport
 from textcls.comparison.paired import Difference
+from textcls.comparison.sides import Labels
 from textcls.display.terminal.console import coloured
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.intervals import CONFIDENCE
@@ -29,7 +30,7 @@ def _figures(found: Comparison) -> Table:
     table = Table(plural(found.rows, "row"), box=None, pad_edge=False)
     for head in (*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval"):
         table.add_column(Text(head), justify="right", overflow="fold")
-    for name, figure in (("accuracy", found.accuracy), ("macro-F1", found.macro_f1)):
+    for name, figure in _rows(found):
         table.add_row(name, percent(figure.before, 2), percent(figure.after, 2), _points(figure), _interval(figure))
     first, second = found.sides
     for name, before, after in (
@@ -41,6 +42,12 @@ def _figures(found: Comparison) -> Table:
         if before or after:
             table.add_row(name, before or "unknown", after or "unknown", "", "")
     return table
+
+
+def _rows(found: Comparison) -> list[tuple[str, Difference]]:
+    if found.micro_f1 is None:
+        return [("accuracy", found.accuracy), ("macro-F1", found.macro_f1)]
+    return [("micro-F1", found.micro_f1), ("macro-F1", found.macro_f1), ("all labels right", found.accuracy)]
 
 
 def _points(figure: Difference) -> Text:
@@ -66,16 +73,17 @@ def _size(side: SideReport) -> str:
 def _verdict(found: Comparison) -> Text:
     split = found.agreement
     first, second = (side.name for side in found.sides)
+    both, neither, alone, better = "are right", "both wrong", "alone is right", "is better"
+    if found.micro_f1 is not None:
+        both, neither, alone, better = "have all labels right", "neither", "alone", "has all labels right more often"
     counts = (
-        f"Both are right on {split.both:,} rows and both wrong on {split.neither:,}; {first} alone is right on "
+        f"Both {both} on {split.both:,} rows and {neither} on {split.neither:,}; {first} {alone} on "
         f"{split.first:,}, {second} alone on {split.second:,}."
     )
+    test = f" (McNemar's test: p = {found.p_value:.2g})."
     if found.better is None:
-        return Text.assemble(
-            counts, (" Neither is better by more than chance", "bold"), f" (McNemar's test: p = {found.p_value:.2g})."
-        )
-    better = f" {found.better.name} is better"
-    return Text.assemble(counts, (better, "bold"), f" (McNemar's test: p = {found.p_value:.2g}).")
+        return Text.assemble(counts, (f" Neither {better} by more than chance", "bold"), test)
+    return Text.assemble(counts, (f" {found.better.name} {better}", "bold"), test)
 
 
 def _labels(found: Comparison) -> Iterator[Table | Text]:
@@ -108,9 +116,15 @@ def _flips(found: Comparison) -> Iterator[Table | Text]:
     table = Table("", "right", "answers", "because of", "text", box=None, pad_edge=False)
     for flip in order[:FLIPS]:
         words = " -> ".join(", ".join(words) or "?" for words in flip.reasons) if any(flip.reasons) else ""
-        answers = f"{named(flip.first)} -> {named(flip.second)}"
-        table.add_row(flip.kind, *map(Text, (named(flip.right), answers, words, short(flip.text, CHARACTERS))))
+        answers = f"{_shown(flip.first)} -> {_shown(flip.second)}"
+        table.add_row(flip.kind, *map(Text, (_shown(flip.right), answers, words, short(flip.text, CHARACTERS))))
     yield table
+
+
+def _shown(labels: Labels) -> str:
+    if isinstance(labels, str):
+        return named(labels)
+    return ", ".join(map(named, labels)) or "none"
 
 
 def _words(found: Comparison) -> Iterator[Table | Text]:
@@ -123,4 +137,7 @@ def _words(found: Comparison) -> Iterator[Table | Text]:
     for word in found.words[:WORDS]:
         table.add_row(Text(named(word.word)), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
     yield table
-    yield Text("What each word adds to the second answer over the first, in logits, summed over texts.", style="dim")
+    said = "What each word adds to the second answer over the first, in logits, summed over texts."
+    if found.micro_f1 is not None:
+        said = "What each word adds to labels of the second alone, less those of the first alone, in logits, summed."
+    yield Text(said, style="dim")

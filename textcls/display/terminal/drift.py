@@ -10,14 +10,14 @@ from textcls.display.text import named, percent, plural
 from textcls.drift.distance import MUCH, SLIGHT, Distance
 from textcls.drift.drift import Drift
 from textcls.drift.expected_accuracy import LEAST_HELD_OUT
-from textcls.evaluation.unknown_labels import unknown_labels_sentence
+from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
 
 
 def drift_report(found: Drift) -> Iterator[Table | Text]:
     """Yield the accuracy to expect, the distances, and what labels and words have changed."""
-    yield from _accuracy(found)
+    yield from _label_sets(found) if found.several else _accuracy(found)
     yield Text()
     yield _distances(found)
     yield _verdict(found)
@@ -54,6 +54,32 @@ def _accuracy(found: Drift) -> Iterator[Text]:
         )
     if found.much_unknown and found.expected_accuracy is not None:
         yield Text("So many words are unknown that the real accuracy may be well outside of it; label some rows.")
+
+
+def _label_sets(found: Drift) -> Iterator[Text]:
+    then, now = found.labels_a_text
+    after = "" if then is None else f", after {then:.2f}"
+    yield Text.assemble(
+        f"{plural(found.rows, 'row')}   labels a row ",
+        (f"{now:.2f}", "bold"),
+        f"{after} on {plural(found.held_out.rows, 'held-out row')} of the training, of which "
+        f"{percent(found.held_out.accuracy)} were assigned all their labels and no other",
+    )
+    if found.accuracy is None:
+        yield Text(
+            "How good the answers are cannot be told without labels where a text may have several: probabilities of "
+            "labels do not say which come together.",
+            style="dim",
+        )
+        return
+    yield Text.assemble(
+        f"{plural(found.labelled, 'row')} with labels: ",
+        (percent(found.accuracy.value), "bold"),
+        f" are assigned all of them and no other ({interval(found.accuracy)}); textcls report tells more of them",
+    )
+    if found.unknown_labels:
+        known = [one.label for one in found.labels]
+        yield Text(never_assigned_sentence(found.unknown_labels, known), style="yellow")
 
 
 def _distances(found: Drift) -> Table:

@@ -10,7 +10,7 @@ from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, LabelSetEvaluation
 from textcls.evaluation.label_set_metrics import LabelSetReport
-from textcls.evaluation.unknown_labels import names_of
+from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence
 
 MIXED_UP: Final = 10
 
@@ -20,8 +20,7 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
     yield from label_set_report(evaluation.report)
     if evaluation.unknown_labels:
         known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
-        names = names_of(evaluation.unknown_labels, known)
-        yield Text(f"The model does not know {names}, and so never assigns such labels.")
+        yield Text(never_assigned_sentence(evaluation.unknown_labels, known))
     goal = evaluation.goal
     if goal is None:
         return

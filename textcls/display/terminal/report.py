@@ -7,7 +7,9 @@ from rich.text import Text
 from textcls.display.report_lines import summary_lines
 from textcls.display.terminal.console import Printable
 from textcls.display.terminal.evaluation import label_table
-from textcls.reporting.report import ModelReport
+from textcls.display.terminal.label_set_evaluation import label_table as label_set_table
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.reporting.model_report import ModelReport
 
 
 def report_summary(found: ModelReport) -> Iterator[Printable]:
@@ -15,4 +17,5 @@ def report_summary(found: ModelReport) -> Iterator[Printable]:
     for line in summary_lines(found):
         yield Text(line)
     yield Text()
-    yield from label_table(found.scores)
+    scores = found.scores
+    yield from label_set_table(scores) if isinstance(scores, LabelSetReport) else label_table(scores)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from textcls.tokenizer import tokenize
 from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
 from textcls_training.data.arrays import Int64
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
 SPLIT_SEED = 2021
@@ -53,10 +54,15 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
 
 
 def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
-    """Return the part [rows] of each row: within a label parts are alike, and copies of a text are in one part."""
-    number = {name: i for i, name in enumerate(sorted(set(given.labels)))}
-    labels = given.labels if given.label_sets is None else [""] * len(given.texts)
-    label_R = np.array([number.get(label, 0) for label in labels], np.int64)
+    """Return the part [rows] of each row: within a label parts are alike, and copies of a text are in one part.
+
+    A row of several labels counts for the rarest of them.
+    """
+    number = {name: i for i, name in enumerate(sorted(given.labels_in_use()))}
+    if given.label_sets is None:
+        label_R = np.array([number[label] for label in given.labels], np.int64)
+    else:
+        label_R = LabelMatrix.of(given.label_sets, list(number)).rarest()
     return parts_of(hashes_of(given.texts), label_R, parts)
 
 

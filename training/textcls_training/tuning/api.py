@@ -10,15 +10,15 @@ from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.sequences import require_sequence
-from textcls.tuning import TRIALS, TuneReport
-from textcls_training.api import labelled_texts
+from textcls.tuning import TRIALS, Measure, TuneReport
+from textcls_training.api import Label, labelled_texts
 from textcls_training.tuning import run
-from textcls_training.tuning.run import Measure, Settings
+from textcls_training.tuning.run import Settings
 
 
 def tune(
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[Label],
     *,
     trials: int | None,
     seconds: float | None,
@@ -32,7 +32,7 @@ def tune(
     for name, number, least in (("trials", trials, 1), ("folds", how["folds"], 2), ("rounds", how["rounds"], 1)):
         if number is not None and number < least:
             raise ConfigError(f"{name} is {number}; it must be at least {least}.")
-    if how["measure"] not in get_args(Measure):
+    if how["measure"] not in (None, *get_args(Measure)):
         raise ConfigError(f"measure is {how['measure']!r}; it must be one of {', '.join(get_args(Measure))}.")
     settings = Settings(trials=trials or (None if seconds is not None else TRIALS), seconds=seconds, **how)
     with TemporaryDirectory(prefix="textcls-tune-") as folder:

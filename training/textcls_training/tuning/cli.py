@@ -24,19 +24,19 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
-from textcls.data import LabelledSets, TargetOptions, read_labelled
+from textcls.data import TargetOptions, read_labelled
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
-from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
-from textcls.tuning import TRIALS
+from textcls.tuning import TRIALS, Measure
 from textcls_training.cli_options import OF_ONE_TRAINING, train_options
 from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import OPTIONS
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
 
+_MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "macro_f1", "micro-f1": "micro_f1"}
 _OUTPUT: Final = Path("textcls.toml")
 # What rows that are labelled alone do not have, and what is of one model rather than of rows.
 _LEFT_OUT: Final = (
@@ -45,7 +45,8 @@ _LEFT_OUT: Final = (
 )  # fmt: skip
 # How `textcls train` is told to read the same rows.
 _OF_READING: Final = (
-    "text_columns", "label_column", "format", "encoding", "delimiter", "no_quotes", "no_header", "sheet", "on_error",
+    "text_columns", "label_column", "label_separator", "label_columns", "task", "weight_column",
+    "format", "encoding", "delimiter", "no_quotes", "no_header", "sheet", "on_error",
 )  # fmt: skip
 
 
@@ -66,10 +67,8 @@ _OF_READING: Final = (
 )
 @click.option(
     "--measure",
-    type=click.Choice(["accuracy", "macro-f1"]),
-    default="accuracy",
-    show_default=True,
-    help="What is to become better.",
+    type=click.Choice(list(_MEASURES)),
+    help="What is to become better.  [default: accuracy; micro-f1 with several labels per text]",
 )
 @click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds that judge a trial.")
 @click.option(
@@ -97,7 +96,7 @@ def tune(
     output: Path,
     trials: int | None,
     seconds: float | None,
-    measure: str,
+    measure: str | None,
     folds: int,
     rounds: int | None,
     storage: Path | None,
@@ -129,14 +128,12 @@ def tune(
     rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad, targets=targets)
     reading.say(rows.notes)
     reading.say_skipped()
-    if isinstance(rows, LabelledSets):
-        raise ConfigError("Options are tuned where each row has one label, and these rows may have several.")
     how = Settings(
         trials=trials or (None if seconds is not None else TRIALS),
         seconds=seconds,
         folds=folds,
         rounds=rounds,
-        measure="macro_f1" if measure == "macro-f1" else "accuracy",
+        measure=None if measure is None else _MEASURES[measure],
         told=_told(settings),
     )
     who = engine(engine_name, workers, lambda note: reading.say([note]))

@@ -11,30 +11,30 @@ Shapes: N rows that are judged in the end.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from textcls import __version__
-from textcls.comparison.paired import Agreement, Bootstrap, numbered
+from textcls.comparison.figures import PairedFigures, figures_of
+from textcls.comparison.sides import Labels
 from textcls.display.terminal.progress import Progress
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls.evaluation import metrics
 from textcls.jobs import HERE, Crew, Engine, Failed
-from textcls.tuning import TRIALS, TriedOptions, TuneReport
+from textcls.tuning import TRIALS, Measure, TriedOptions, TuneReport
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.trials import Fold, Trained, Trial, Trials, answered_labels, folds_of, judging_folds, results
+from textcls_training.trials import Fold, Trial, Trials, folds_of, judging_folds, results
 from textcls_training.tuning import storage
+from textcls_training.tuning.judging import Answers, answers, measure_of, right_of
 from textcls_training.tuning.search import Job, Proposal, Search
 from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
 
-Measure = Literal["accuracy", "macro_f1"]
 # Of fewer rows nothing could be told.
 LEAST_ROWS: Final = 60
 # What judging takes, of the time of a batch.
@@ -50,7 +50,7 @@ class Settings:
         seconds: after so many no further batch begins; None for no end.
         folds: that judge a proposal.
         rounds: how many parts of the rows are held out in turn; None for a number that suits the rows.
-        measure: what is to become better.
+        measure: what is to become better; None for accuracy, or micro-F1 of several labels a row.
         told: options of training that are given.
     """
 
@@ -58,23 +58,8 @@ class Settings:
     seconds: float | None = None
     folds: int = 3
     rounds: int | None = None
-    measure: Measure = "accuracy"
+    measure: Measure | None = None
     told: Mapping[str, Any]
-
-
-class Answers(NamedTuple):
-    """What a model says of its held-out rows: their labels by its mind, and figures of these."""
-
-    labels: list[str]
-    figures: dict[str, float]
-
-
-def answers(trained: Trained) -> Answers:
-    """Let a model answer its held-out rows."""
-    found = answered_labels(trained)
-    names, (found_N, right_N) = numbered(found, trained.held_out.labels)
-    report = metrics.report(np.eye(len(names))[found_N], right_N, names)
-    return Answers(found, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +88,8 @@ class Tuning:
         self, given: LabelledTexts, settings: Settings, kept: storage.Storage, engine: Engine, progress: Progress
     ) -> None:
         self.given, self.settings, self.engine, self.progress = given, settings, engine, progress
-        self.space = space_of(given, settings.told, macro_f1=settings.measure == "macro_f1")
+        self._measure = measure_of(given, settings.measure)
+        self.space = space_of(given, settings.told, macro_f1=self._measure == "macro_f1")
         self.folds: list[Fold] = []
         self.arenas = [self._arena(number, fold, kept) for number, fold in enumerate(rounds_of(given, settings.rounds))]
         self.trainings, self._start = 0, time.monotonic()
@@ -126,7 +112,7 @@ class Tuning:
             self._search(crew)
             self.progress.phase("Judging", 2 * len(judging))
             found = self._judge(crew)
-        return self._report(found)
+        return self._report(*found)
 
     # Searching
 
@@ -178,7 +164,7 @@ class Tuning:
             job = job_of[outcome.job.name]
             self.trainings += 1
             if not isinstance(outcome, Failed):
-                searches[job.search].keep(job, outcome.result.figures[self.settings.measure])
+                searches[job.search].keep(job, outcome.result.figures[self._measure])
             elif isinstance(outcome.error, SurroundingsError):
                 raise outcome.error
             else:
@@ -200,7 +186,7 @@ class Tuning:
 
     # Judging
 
-    def _judge(self, crew: Crew[Trial, Answers]) -> "Judged":
+    def _judge(self, crew: Crew[Trial, Answers]) -> tuple[int, PairedFigures]:
         """Let models of the defaults and of the choices answer rows that no choice has seen."""
         trials, chosen = [], [self._chosen(arena, arena.usual) for arena in self.arenas]
         outer = [arena for arena in self.arenas if arena.held_out is not None]
@@ -214,30 +200,32 @@ class Tuning:
             answered[trial.name] = found.labels
             self.trainings += 1
             self.progress.step()
-        right, before, after = list[str](), list[str](), list[str]()
+        every = right_of(self.given)
+        right, before, after = list[Labels](), list[Labels](), list[Labels]()
         for arena in outer:
-            right += [self.given.labels[i] for i in (arena.held_out if arena.held_out is not None else [])]
+            right += [every[i] for i in (arena.held_out if arena.held_out is not None else [])]
             defaults = answered[_name(arena, tuned=False)]
             before += defaults
             after += answered.get(_name(arena, tuned=True), defaults)
-        return Judged.of(right, before, after)
+        return len(right), figures_of(right, before, after)
 
     def _chosen(self, arena: Arena, usual: Mapping[str, float]) -> dict[str, Any]:
         return options_of(self.space, arena.search.best(self.settings.trials).params, usual)
 
-    def _report(self, judged: "Judged") -> TuneReport:
+    def _report(self, judged_rows: int, figures: PairedFigures) -> TuneReport:
         last, most = self.arenas[-1], self.settings.trials
         usual = usual_values(self.given, self.settings.told)
         return TuneReport(
             rows=len(self.given.texts),
-            labels=len(set(self.given.labels)),
-            measure=self.settings.measure,
+            labels=len(self.given.labels_in_use()),
+            measure=self._measure,
             rounds=sum(arena.held_out is not None for arena in self.arenas),
             folds=self.settings.folds,
-            judged_rows=judged.rows,
-            accuracy=judged.bootstrap.accuracy(),
-            macro_f1=judged.bootstrap.macro_f1(),
-            p_value=judged.agreement.p_value(),
+            judged_rows=judged_rows,
+            accuracy=figures.accuracy,
+            macro_f1=figures.macro_f1,
+            micro_f1=figures.micro_f1,
+            p_value=figures.agreement.p_value(),
             told=self.settings.told,
             options=self._chosen(last, usual),
             usual=usual,
@@ -246,21 +234,6 @@ class Tuning:
             trainings=self.trainings,
             seconds=time.monotonic() - self._start,
         )
-
-
-class Judged(NamedTuple):
-    """What rows that no choice has seen say of it: how many they are, and both answers to them."""
-
-    rows: int
-    bootstrap: Bootstrap
-    agreement: Agreement
-
-    @classmethod
-    def of(cls, right: Sequence[str], before: Sequence[str], after: Sequence[str]) -> "Judged":
-        """Compare the answers `before` and `after` with what is right."""
-        names, (right_N, before_N, after_N) = numbered(right, before, after)
-        bootstrap = Bootstrap(right_N, before_N, after_N, len(names))
-        return cls(len(right), bootstrap, Agreement.of(right_N, before_N, after_N))
 
 
 def _name(arena: Arena, *, tuned: bool) -> str:
@@ -284,7 +257,7 @@ def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progres
     """Return options that suit the rows `given`, and what rows that the choice has not seen say of it.
 
     Args:
-        given: rows of one label each.
+        given: rows of one label each, or of several.
         settings: how to tune.
         path: the file that keeps what is measured. The same call goes on from there, to the same result; one with more
             trials begins with these.
@@ -292,7 +265,7 @@ def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progres
         engine: who trains; the result is the same whoever does.
 
     Raises:
-        ConfigError: rows have several labels, an option of `settings` makes no sense, or the file is of other rows.
+        ConfigError: an option of `settings` makes no sense for these rows, or the file is of other rows.
         InputError: the rows are too few, or the file is no such file.
         SurroundingsError: the file cannot be written.
     """
@@ -302,16 +275,15 @@ def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progres
         "options": {name: str(value) for name, value in settings.told.items()},
         "rounds": len(rounds_of(given, settings.rounds)),
         "folds": settings.folds,
-        "measure": settings.measure,
+        "measure": measure_of(given, settings.measure),
         "versions": {"textcls": __version__, "optuna": version("optuna")},
     }
     with storage.opened(path, identity) as kept:
-        return Tuning(given, settings, kept, engine, progress).run()
+        # A label that has a column of its own need not be in each fold.
+        return Tuning(replace(given, names=()), settings, kept, engine, progress).run()
 
 
 def _check(given: LabelledTexts, settings: Settings) -> None:
-    if given.label_sets is not None:
-        raise ConfigError("Options are tuned where each row has one label, and these rows may have several.")
     given.label_names()
     if len(given.texts) < LEAST_ROWS:
         raise InputError(

@@ -63,7 +63,7 @@ def tuning_report(report: TuneReport) -> Iterator[Table | Text]:
     table = Table(plural(report.judged_rows, "unseen row"), box=None, pad_edge=False)
     for head in ("default", "tuned", "difference", f"{percent(CONFIDENCE, 0)} interval"):
         table.add_column(head, justify="right")
-    for name, figure in (("accuracy", report.accuracy), ("macro-F1", report.macro_f1)):
+    for name, figure in report.figures.items():
         table.add_row(name, *_figures(figure))
     yield table
     yield Text(verdict(report), style="bold" if report.is_better else "yellow")
@@ -120,7 +120,7 @@ def tuning_fragment(report: TuneReport) -> str:
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "default", "tuned", "difference", "interval"))
     rows = "".join(
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in _figures(figure))}</tr>'
-        for name, figure in (("accuracy", report.accuracy), ("macro-F1", report.macro_f1))
+        for name, figure in report.figures.items()
     )
     parts = [f"<style>{_STYLE}</style>", f"<p><b>{shown(verdict(report))}</b></p>", f"<p>{shown(how(report))}</p>"]
     parts.append(f'<div class="wide"><table class="findings"><tr>{heads}</tr>{rows}</table></div>')

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import MOST_ROWS, english_if_known
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
 # The option of a name, or how many times the usual value it is to have.
@@ -77,9 +80,12 @@ def space_of(given: LabelledTexts, told: Mapping[str, Any], *, macro_f1: bool) -
 
 def usual_values(given: LabelledTexts, told: Mapping[str, Any]) -> dict[str, float]:
     """Return what training takes for these rows by itself, of options that are numbers."""
-    names = sorted(set(given.labels))
+    names, label_rows = sorted(given.labels_in_use()), None
+    if given.label_sets is not None:
+        weight_R = None if given.weights is None else np.array(given.weights, np.float32)
+        label_rows = float(np.median(LabelMatrix.of(given.label_sets, names).mass(weight_R)))
     # How many tokens there are matters for none of these.
-    found = resolve(from_options(told), given.texts, len(given.texts), len(names), names=names)
+    found = resolve(from_options(told), given.texts, len(given.texts), len(names), label_rows=label_rows, names=names)
     return {
         "epochs": found.epochs,
         "table_rate": found.optim.table_rate,

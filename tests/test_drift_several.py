@@ -1,0 +1,133 @@
+"""What has changed since the training of a model that may give several labels, and what its file keeps of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import textcls
+from tests.command_line import run, succeed, write_rows
+from textcls import Classifier
+from textcls.artifact import HELD_OUT
+from textcls.drift.drift import measure_drift
+from textcls.drift.summary import HeldOutSummary, LabelSetCounts
+from textcls.drift.tally import bins_of
+from textcls.errors import ArtifactError
+
+WORDS = ("refund", "parcel", "invoice")
+
+
+def rows_of(count: int, seed: int, shares: tuple[float, ...] = (0.4, 0.4, 0.4)) -> tuple[list[str], list[list[str]]]:
+    """Texts that name their labels, which each has with a share."""
+    random = np.random.default_rng(seed)
+    sets = [[word for word, share in zip(WORDS, shares, strict=True) if random.random() < share] for _ in range(count)]
+    texts = [f"about {' and '.join(labels) or 'nothing'} of order {i % 50}" for i, labels in enumerate(sets)]
+    return texts, sets
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model, trained on 400 such rows."""
+    found = tmp_path_factory.mktemp("several") / "m.onnx"
+    textcls.train(*rows_of(400, 0), found, vectors="none", ngrams="none")
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(path: Path) -> Classifier:
+    """It, loaded."""
+    return Classifier.load(path)
+
+
+def test_a_training_counts_the_label_sets_of_its_held_out_rows(model: Classifier) -> None:
+    found = HeldOutSummary.of_model(model.info)
+    assert found.sets is not None
+    assert found.rows == model.info.training["held_out_rows"] == sum(found.sets.counts) == sum(found.scores.counts)
+    assert sum(found.right) == round(found.accuracy * found.rows)
+    assert found.accuracy > 0.9
+    # Each of the eight sets of these labels is assigned to more than ten of the rows.
+    assert len(found.sets.sets) == 8
+    in_sets = [sum(n for of, n in zip(found.sets.sets, found.sets.counts, strict=False) if i in of) for i in range(3)]
+    assert found.labels == tuple(in_sets)
+    assert HeldOutSummary.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_rare_and_long_label_sets_count_as_one() -> None:
+    assigned = np.zeros((45, 12), np.bool_)
+    assigned[:20, 0] = True
+    assigned[20:25, 1] = True
+    assigned[25:40, :9] = True
+    found = LabelSetCounts.of(assigned)
+    assert found == LabelSetCounts(((0,),), (20, 25))
+    assert found.bins([(0,), (1,), (), (0, 1)]) == [0, 1, 1, 1]
+
+
+def test_label_sets_as_those_of_the_training_are_not_told_as_changed_and_others_are(model: Classifier) -> None:
+    same = measure_drift(model, ((text, None) for text in rows_of(300, 1)[0]))
+    assert same.label_distance is not None
+    assert not same.label_distance.is_sure
+    assert same.labels_a_text == pytest.approx((1.2, 1.2), abs=0.15)
+    other = measure_drift(model, ((text, None) for text in rows_of(300, 2, (0.95, 0.4, 0.05))[0]))
+    assert "labels" in other.above(0.25)
+    shares = {one.label: one.now for one in other.labels}
+    assert shares["refund"] == pytest.approx(0.95, abs=0.06)
+    assert shares["invoice"] == pytest.approx(0.05, abs=0.06)
+    assert other.labels[-1].label == "parcel"
+
+
+def test_labels_that_come_together_otherwise_are_told_though_each_is_as_frequent_as_before(model: Classifier) -> None:
+    every = [list(WORDS)] * 120 + [[]] * 180
+    texts = [f"about {' and '.join(labels) or 'nothing'} of order {i % 50}" for i, labels in enumerate(every)]
+    found = measure_drift(model, ((text, None) for text in texts))
+    assert all(abs(one.now - (one.before or 0)) < 0.1 for one in found.labels)
+    assert "labels" in found.above(0.25)
+
+
+def test_rows_with_labels_tell_how_many_are_right_and_no_accuracy_is_expected(model: Classifier) -> None:
+    texts, sets = rows_of(100, 3)
+    wrong = [[*labels, "gossip"] if i < 30 else labels for i, labels in enumerate(sets)]
+    found = measure_drift(model, zip(texts, wrong, strict=True))
+    right = [set(answer.assigned) == set(of) for answer, of in zip(model.predict(texts), wrong, strict=True)]
+    assert found.accuracy is not None
+    assert found.accuracy.value == sum(right) / 100 <= 0.7
+    assert (found.labelled, found.unknown_labels, found.expected_accuracy) == (100, ("gossip",), None)
+
+
+def test_the_command_says_what_it_cannot_tell_and_fails_above_a_distance(path: Path, tmp_path: Path) -> None:
+    texts, sets = rows_of(200, 4, (0.95, 0.4, 0.05))
+    new = write_rows(tmp_path / "new.csv", [("text",), *((text,) for text in texts)])
+    said = succeed("drift", path, new)
+    assert "200 rows   labels a row 1." in said
+    assert "How good the answers are cannot be told without labels" in said
+    assert "expected accuracy" not in said
+    assert run("drift", path, new, "--fail-above", "0.25").exit_code == 1
+    labelled = tmp_path / "labelled.jsonl"
+    lines = ({"text": text, "label": labels} for text, labels in zip(texts, sets, strict=True))
+    labelled.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    printed = json.loads(succeed("drift", path, labelled, "--json"))
+    assert printed["labelled_rows"] == 200
+    assert printed["expected_accuracy"] is None
+    assert printed["labels_a_text"]["now"] == pytest.approx(sum(map(len, sets)) / 200, abs=0.1)
+    assert "200 rows with labels: " in succeed("drift", path, labelled)
+
+
+def test_a_service_does_not_watch_several_labels(model: Classifier) -> None:
+    assert bins_of(model.info) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"sets": [[0]] * 2, "counts": [1, 2, 397]}, "label sets and their counts do not belong together"),
+        ({"sets": [[0]], "counts": [1, 2]}, "rows and label sets do not belong together"),
+        ({"sets": [["a"]], "counts": [1, 2]}, "a count is something else"),
+        (None, "it is of another task"),
+    ],
+)
+def test_a_damaged_summary_is_refused(model: Classifier, changed: object, said: str) -> None:
+    found = {**HeldOutSummary.of_model(model.info).to_json(), "sets": changed}
+    as_read = json.loads(json.dumps(found))
+    with pytest.raises(ArtifactError, match=said):
+        HeldOutSummary.of_model(replace(model.info, training={**model.info.training, HELD_OUT: as_read}))

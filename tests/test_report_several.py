@@ -1,0 +1,256 @@
+"""A report on a model that may give several labels: its figures are those of the rows; what was planted is found."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from numpy.typing import NDArray
+from sklearn.metrics import f1_score
+
+import textcls
+from tests.cli.several import Rows, several_rows
+from tests.command_line import fail, read_rows, succeed, write_rows
+from textcls import Classifier, ConfigError, InputError, LabelSetModelReport
+from textcls.display.html.fragments import document
+from textcls.display.html.report import report_fragments
+from textcls.display.markdown.card import model_card
+from textcls.display.markdown.report import report_markdown
+from textcls.display.report_lines import summary_lines
+from textcls.evaluation.intervals import share
+from textcls.evaluation.label_set_intervals import drawn_figures, label_set_intervals
+from textcls.reporting.abstention import Costs
+
+NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
+Bools = NDArray[np.bool_]
+
+
+@pytest.fixture(scope="module")
+def rows(sample_path: Path) -> Rows:
+    """Rows with one label, two or none, and one of a label that the model does not know."""
+    return [*several_rows(read_rows(sample_path)), (NASTY, ["gossip"])]
+
+
+@pytest.fixture(scope="module")
+def found(several_labels: Classifier, rows: Rows) -> LabelSetModelReport:
+    """A report on the small model."""
+    return textcls.report(several_labels, rows)
+
+
+def drawn(seed: int, rows: int = 80, labels: int = 5) -> tuple[Bools, Bools]:
+    """Labels of rows, and labels that they were assigned: mostly these."""
+    random = np.random.default_rng(seed)
+    gold = random.random((rows, labels)) < 0.3
+    return gold, gold ^ (random.random((rows, labels)) < 0.15)
+
+
+# Figures
+
+
+def test_figures_are_those_of_evaluate_and_lie_in_their_intervals(
+    several_labels: Classifier, rows: Rows, found: LabelSetModelReport
+) -> None:
+    evaluated = textcls.evaluate(several_labels, rows)
+    assert found.scores == evaluated.report
+    assert found.unknown_labels == evaluated.unknown_labels == ("gossip",)
+    assert found.accuracy.value == pytest.approx(found.scores.exact)
+    assert found.micro_f1.value == pytest.approx(found.scores.micro_f1)
+    assert found.macro_f1.value == pytest.approx(found.scores.macro_f1)
+    for label, f1 in zip(found.scores.labels, found.label_f1, strict=True):
+        assert f1.value == pytest.approx(label.f1)
+    for estimate in (found.accuracy, found.micro_f1, found.macro_f1, *found.label_f1):
+        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+    assert found.aims.own.micro_f1 == pytest.approx(found.scores.micro_f1)
+    assert found.aims.own.exact == pytest.approx(found.scores.exact)
+
+
+def test_missed_labels_and_labels_too_many_are_counted_as_the_answers_have_them(
+    several_labels: Classifier, rows: Rows, found: LabelSetModelReport
+) -> None:
+    answers = [set(answer.assigned) for answer in several_labels.predict([text for text, _ in rows])]
+    too_many = [assigned - set(labels) for assigned, (_, labels) in zip(answers, rows, strict=True)]
+    missed = [set(labels) - assigned - {"gossip"} for assigned, (_, labels) in zip(answers, rows, strict=True)]
+    assert (found.too_many.count, found.too_many.rows) == (sum(map(len, too_many)), sum(map(bool, too_many)))
+    assert (found.missed.count, found.missed.rows) == (sum(map(len, missed)), sum(map(bool, missed)))
+    for error in found.missed.surest:
+        assert error.label in missed[error.row]
+        assert error.text == rows[error.row][0]
+    assert [error.probability for error in found.missed.surest] == sorted(e.probability for e in found.missed.surest)
+    assert all(error.label in too_many[error.row] for error in found.too_many.surest)
+
+
+def test_the_draws_have_the_f1_that_scikit_learn_gives_them() -> None:
+    gold, assigned = drawn(0)
+    (figures,) = drawn_figures(gold, [assigned])
+    assert figures.micro_f1[0] == pytest.approx(f1_score(gold, assigned, average="micro"))
+    assert figures.f1[0].tolist() == pytest.approx(f1_score(gold, assigned, average=None).tolist())
+    assert figures.macro_f1[0] == pytest.approx(f1_score(gold, assigned, average="macro"))
+    assert figures.exact[0] == (gold == assigned).all(1).mean()
+    again = label_set_intervals(gold, assigned)
+    assert again == label_set_intervals(gold, assigned)
+
+
+def test_the_interval_of_micro_f1_holds_the_truth_about_as_often_as_it_says() -> None:
+    gold, assigned = drawn(1, rows=40_000)
+    truth = f1_score(gold, assigned, average="micro")
+    random, held = np.random.default_rng(2), []
+    for _ in range(200):
+        sample = random.integers(0, len(gold), 150)
+        interval = label_set_intervals(gold[sample], assigned[sample]).micro_f1
+        held.append(interval.low <= truth <= interval.high)
+    assert 0.9 < np.mean(held) < 0.99
+
+
+def test_of_labels_that_are_always_right_the_intervals_are_those_of_shares() -> None:
+    gold = np.array([[True, False]] * 40 + [[False, False]] * 10)
+    found = label_set_intervals(gold, gold)
+    assert found.micro_f1 == found.exact == share(50, 50)
+    assert found.f1 == (share(40, 40), share(0, 0))
+
+
+def test_thresholds_reach_what_they_were_chosen_for(several_labels: Classifier, rows: Rows) -> None:
+    many = [row for row in rows if "gossip" not in row[1]] * 3
+    found = textcls.report(several_labels, many)
+    for point in found.aims.goals:
+        assert point.goal is not None
+        reached = point.recall if point.goal.measure == "recall" else point.precision
+        assert point.unreached or (reached or 0) >= point.goal.share
+    recall = [point.recall or 0 for point in found.aims.curve]
+    assert recall == sorted(recall)
+    assert recall[-1] == 1.0
+
+
+def test_what_probabilities_promise_is_held_against_the_labels_that_rows_have(several_labels: Classifier) -> None:
+    texts = ["my card was charged twice"] * 50
+    expected = float(several_labels.predict(texts[0]).probabilities.sum())
+    none = textcls.report(several_labels, [*((text, []) for text in texts), (texts[0], ["billing"])])
+    assert none.labels_a_row == pytest.approx(1 / 51)
+    assert none.promised.value == pytest.approx(expected - 1 / 51, abs=1e-5)
+    assert "they are too high" in next(line for line in summary_lines(none) if "promise" in line)
+
+
+# What was planted
+
+
+def test_the_word_behind_a_label_too_many_is_named_with_how_often_it_is_right(several_labels: Classifier) -> None:
+    text = "my card was charged twice"
+    assert several_labels.predict(text).assigned == ("billing",)
+    found = textcls.report(several_labels, [(text, ["billing"])] * 4 + [(text, ["returns"])] * 5 + [(text, [])])
+    (group,) = found.too_many.groups
+    values = several_labels.explain(text).attribution("billing").values
+    start, end = several_labels.explain(text).spans[int(values.argmax())]
+    assert (group.word, group.label, group.errors, group.right) == (text[start:end], "billing", 6, 4)
+    assert (group.instead, group.none) == ((("returns", 5),), 1)
+    assert group.examples[0].text[group.examples[0].start : group.examples[0].end] == group.word
+
+
+def test_the_word_behind_a_missed_label_is_the_one_that_speaks_most_against_it(several_labels: Classifier) -> None:
+    text = "my card was charged twice"
+    found = textcls.report(several_labels, [(text, ["billing", "returns"])] * 3 + [(text, ["billing"])] * 2)
+    (group,) = found.missed.groups
+    values = several_labels.explain(text).attribution("returns").values
+    start, end = several_labels.explain(text).spans[int(values.argmin())]
+    assert (group.word, group.label, group.errors, group.right) == (text[start:end], "returns", 3, 2)
+    assert (group.instead, group.none) == ((), 3)
+    assert found.too_many.groups == ()
+
+
+def test_a_source_with_wrong_labels_is_found(several_labels: Classifier, rows: Rows) -> None:
+    texts = [text for text, _ in rows] * 2
+    labels = [list(answer.assigned) for answer in several_labels.predict(texts)]
+    source = ["web" if i % 4 else "mail" for i in range(len(texts))]
+    wrong = [
+        [*own, "returns"] if where == "mail" and "returns" not in own else own
+        for own, where in zip(labels, source, strict=True)
+    ]
+    found = textcls.report(several_labels, zip(texts, wrong, strict=True), columns={"source": source})
+    (weak,) = found.weak_slices
+    assert (weak.kind, weak.name, weak.others) == ("source", "mail", 1.0)
+    assert 0 < (weak.micro_f1 or 0) < 1
+    assert any(line.startswith("Weaker on rows with source mail: ") for line in summary_lines(found))
+
+
+# Renderers
+
+
+def test_the_page_says_what_matters_and_runs_nothing(several_labels: Classifier, rows: Rows) -> None:
+    found = textcls.report(several_labels, [*rows, *[(NASTY, ["<i>gossip</i>", "returns"])] * 3])
+    page = document("Report", *report_fragments("Report on <b>", found))
+    assert page == document("Report", *report_fragments("Report on <b>", found))
+    assert "<script" not in page
+    assert "<i>gossip" not in page
+    assert "&lt;i&gt;gossip&lt;/i&gt;" in page
+    assert page.count("<svg") == 2
+    assert "Confusions" not in page
+    for heading in ("Probabilities and thresholds", "Labels too many", "Missed labels", "Surest missed labels"):
+        assert heading in page
+
+
+def test_markdown_and_card_tell_the_figures_of_several_labels(found: LabelSetModelReport) -> None:
+    said = report_markdown("On *this*", found)
+    assert "| the model's own |" in said
+    assert "## Words behind missed labels" in said
+    assert "<script>" not in said.replace("\\<script\\>", "")
+    head, _, body = model_card("tickets", found, "heldout").removeprefix("---\n").partition("\n---\n")
+    (model,) = yaml.safe_load(head)["model-index"]
+    values = {each["name"]: each["value"] for each in model["results"][0]["metrics"]}
+    assert values["micro-F1"] == pytest.approx(found.micro_f1.value, abs=1e-4)
+    assert values["all labels right"] == pytest.approx(found.accuracy.value, abs=1e-4)
+    assert "print(answer.assigned)" in body
+
+
+# The command
+
+
+@pytest.fixture
+def heldout(tmp_path: Path, rows: Rows) -> Path:
+    table = [(text, ";".join(labels), "web" if i % 2 else "mail") for i, (text, labels) in enumerate(rows)]
+    return write_rows(tmp_path / "heldout.csv", [("text", "label", "source"), *table])
+
+
+def test_the_command_writes_each_format_and_prints_what_matters(
+    several_labels_path: Path, heldout: Path, tmp_path: Path, found: LabelSetModelReport
+) -> None:
+    call = ("report", several_labels_path, heldout, "--label-separator", ";", "--by", "source")
+    printed = json.loads(succeed(*call, "--json"))
+    assert {one["name"] for one in printed["slices"] if one["kind"] == "source"} == {"web", "mail"}
+    expected = json.loads(json.dumps(found.as_json()))
+    same = ("micro_f1", "labels", "missed", "too_many", "thresholds", "micro_f1_interval", "unknown_labels")
+    assert {name: printed[name] for name in same} == {name: expected[name] for name in same}
+    for name, more, begins in (
+        ("report.html", (), "<!DOCTYPE html>"),
+        ("report.md", (), "# Report on model"),
+        ("README.md", ("--output-format", "card"), "---\nlibrary_name"),
+        ("report.json", (), '{"model": '),
+    ):
+        succeed(*call, "-o", tmp_path / name, *more)
+        assert (tmp_path / name).read_text("utf-8").startswith(begins)
+    said = succeed(*call)
+    assert said.startswith("Micro-F1 ")
+    assert "The model does not know 'gossip', and so never assigns such labels." in said
+
+
+def test_costs_are_refused_and_rows_of_the_other_kind_are(
+    several_labels_path: Path, several_labels: Classifier, classifier: Classifier, heldout: Path
+) -> None:
+    call = ("report", several_labels_path, heldout, "--label-separator", ";")
+    assert "are for models of one label per text, and this one may give several" in fail(2, *call, "--error-cost", "3")
+    with pytest.raises(ConfigError, match="are for models of one label per text"):
+        textcls.report(several_labels, [("a", ["billing"])], costs=Costs())
+    with pytest.raises(InputError, match=r"Row 0 has the string 'billing' for a label"):
+        textcls.report(several_labels, [("a", "billing")])
+    with pytest.raises(InputError, match="Row 0 has labels in a list, and this model gives one label per text"):
+        textcls.report(classifier, [("a", ["billing"])])
+    with pytest.raises(InputError, match=r"There are no rows to report on\."):
+        textcls.report(several_labels, [("a", ["billing"])][:0])
+
+
+def test_rows_of_a_single_kind_and_an_empty_text_have_a_report(several_labels: Classifier) -> None:
+    found = textcls.report(several_labels, [("", ["billing"])])
+    assert found.rows == 1
+    assert json.dumps(found.as_json(), allow_nan=False)
+    assert document("Report", *report_fragments("Report", found))
+    nothing = textcls.report(several_labels, [("hello", [])])
+    assert nothing.aims.curve == ()
+    assert report_markdown("Report", nothing)

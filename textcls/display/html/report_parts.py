@@ -1,0 +1,92 @@
+"""What the pages of reports are made of, whether a model gives a text one label or several."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+from textcls.display.html import charts
+from textcls.display.html.charts import Axes, Point
+from textcls.display.text import percent, plural
+from textcls.evaluation.intervals import share
+from textcls.evaluation.metrics import ReliabilityBin
+
+# So many labels, those of the lowest F1, stand before the others are folded away.
+SHOWN_LABELS: Final = 25
+# Characters of a text.
+CHARACTERS: Final = 240
+
+STYLE: Final = (
+    ".textcls .summary li{margin:.35rem 0}.textcls .matrix td{text-align:right;padding:.2rem .5rem}"
+    ".textcls .matrix th[scope=col]{text-align:right;padding:.2rem .5rem}"
+    ".textcls .figures{display:flex;flex-wrap:wrap;gap:.75rem;margin:1rem 0}"
+    ".textcls .figures div{border:1px solid var(--line);border-radius:6px;padding:.6rem 1rem;flex:1 1 6rem}"
+    ".textcls .figures b{display:block;font-size:1.6rem;line-height:1.2}.textcls .figures small{color:var(--faint)}"
+    ".textcls .weak th,.textcls .weak td{font-weight:600}.textcls nav a{margin-right:1em;color:inherit}"
+    ".textcls .quoted{white-space:normal;text-align:start;min-width:16rem;max-width:34rem}"
+    ".textcls table.findings th[scope=col].number{text-align:right}"
+    ".textcls .said,.textcls th[scope=col].said{text-align:start}.textcls th[scope=col].said{padding-left:.7rem}"
+    ".textcls .kinds .bar{min-width:4rem}"
+    ".textcls .several{text-align:start;white-space:normal;min-width:9rem}"
+)
+
+
+class Parts(NamedTuple):
+    """What a page shows of a report that the other kind of reports does not hold, or not so.
+
+    Attributes:
+        figures: the boxes on top: a figure, what it is, and more of it.
+        labels: what stands below the heading of labels.
+        confidence_heading: how the next part is called.
+        confidence: what scores promise, and what thresholds do.
+        errors: likewise.
+    """
+
+    figures: list[tuple[str, str, str]]
+    labels: list[str]
+    confidence_heading: str
+    confidence: list[str]
+    errors: list[str]
+
+
+def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "findings") -> str:
+    """Return a table; of each head its text and its class."""
+    head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
+    return f'<div class="wide"><table class="{kind}"><tr>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def boxes(figures: Iterable[tuple[str, str, str]]) -> str:
+    """Return figures side by side: each, what it is, and more of it."""
+    shown = "".join(
+        f"<div><b>{escape(value)}</b>{escape(what)}<br><small>{escape(more)}</small></div>"
+        for value, what, more in figures
+    )
+    return f'<div class="figures">{shown}</div>'
+
+
+def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
+    """Return a table of labels, of which those beyond the first ones are folded away."""
+    shown = table(heads, rows[:SHOWN_LABELS])
+    if len(rows) <= SHOWN_LABELS:
+        return shown
+    more = f"<summary>{len(rows) - SHOWN_LABELS:,} more labels, of higher F1</summary>"
+    return f"{shown}<details>{more}{table(heads, rows[SHOWN_LABELS:])}</details>"
+
+
+def reliability(found: Sequence[ReliabilityBin], axes: Axes, caption: str, of: str, right: str) -> str:
+    """Return the chart of what scores promise and what comes of it.
+
+    Args:
+        found: the bins.
+        axes: their names.
+        caption: below the chart.
+        of: what is counted in a bin: row, or label.
+        right: what is said of those that count: right.
+    """
+    largest = max((each.rows for each in found), default=1)
+    points = []
+    for each in found:
+        share_of = share(each.right, each.rows)
+        said = f"score {percent(each.confidence)}: {percent(share_of.value)} of {plural(each.rows, of)} {right}"
+        size = 2 + 5 * (each.rows / largest) ** 0.5
+        points.append(Point(each.confidence, share_of.value, share_of.low, share_of.high, size, said))
+    return charts.figure("Can its scores be trusted?", caption, axes, charts.diagonal(axes), charts.dots(axes, points))

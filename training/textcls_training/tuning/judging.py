@@ -1,0 +1,58 @@
+"""What a model says of its held-out rows, and how good that is, of one label a row or of several."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from textcls.comparison.figures import indicators
+from textcls.comparison.paired import numbered
+from textcls.comparison.sides import Labels
+from textcls.errors import ConfigError
+from textcls.evaluation import metrics
+from textcls.evaluation.label_set_evaluation import present
+from textcls.evaluation.label_set_intervals import label_set_figures
+from textcls.tuning import Measure
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.trials import Trained, answered_labels, answered_sets
+
+
+class Answers(NamedTuple):
+    """What a model says of its held-out rows: their labels by its mind, and figures of these, by their measures."""
+
+    labels: Sequence[Labels]
+    figures: dict[str, float]
+
+
+def measure_of(given: LabelledTexts, asked: Measure | None) -> Measure:
+    """Return what is to become better: what is asked for, by default accuracy, or micro-F1 of several labels a row.
+
+    Raises:
+        ConfigError: it is micro-F1, and each row has one label.
+    """
+    if asked == "micro_f1" and given.label_sets is None:
+        raise ConfigError("Micro-F1 is for rows with several labels; of one label a row it is the accuracy.")
+    return asked or ("accuracy" if given.label_sets is None else "micro_f1")
+
+
+def right_of(given: LabelledTexts) -> Sequence[Labels]:
+    """Return the label of each row, or its labels, sorted: those of a probability of a half or more."""
+    if given.label_sets is None:
+        return given.labels
+    return [tuple(sorted(present(labels))) for labels in given.label_sets]
+
+
+def answers(trained: Trained) -> Answers:
+    """Let a model answer its held-out rows."""
+    right = right_of(trained.held_out)
+    if trained.held_out.label_sets is None:
+        labels = answered_labels(trained)
+        names, (found_N, right_N) = numbered(labels, trained.held_out.labels)
+        report = metrics.report(np.eye(len(names))[found_N], right_N, names)
+        return Answers(labels, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
+    found = answered_sets(trained)
+    every = sorted(set(chain(*right, *found)))
+    figures = label_set_figures(indicators(right, every), indicators(found, every))
+    exact, macro_f1, micro_f1 = (float(of[0]) for of in (figures.exact, figures.macro_f1, figures.micro_f1))
+    return Answers(found, {"accuracy": exact, "macro_f1": macro_f1, "micro_f1": micro_f1})
