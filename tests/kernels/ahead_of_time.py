@@ -1,6 +1,6 @@
 # mypy: disable-error-code="import-not-found, import-untyped"
 # ruff: noqa: T201
-"""Builds every shipped configuration for sm_90 without a GPU, those for short texts for sm_80 and sm_100 too.
+"""Builds every shipped configuration for sm_90 without a GPU, short texts' and the table's for sm_80 and sm_100 too.
 
 Not a test: `test_ahead_of_time.py` runs it in a process of its own, for Triton compiles or interprets, never both. It
 prints one JSON object a kernel, or everything as the table that is kept:
@@ -27,7 +27,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import _launch, _launch_short, _shapes, _short, _triton
+from textcls_kernels import _launch, _launch_short, _launch_table, _shapes, _short, _table, _triton
 
 WIDTHS = (16, 32, 64, 128)
 ARCHITECTURES = (90, 80, 100)
@@ -35,7 +35,22 @@ TYPES = (torch.float16, torch.bfloat16, torch.float32)
 POINTER = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32"}
 # Pointers whose type is not p's, integers, and the strides that are 1 for contiguous tensors.
 FLOAT32 = ("lse", "delta", "partial", "scratch", "weight", "dweight", "dq", "dmetric")
-INTEGERS = ("N", "S", "slots", "slots_a_program", "programs", "first", "texts", "first_partial", "again")
+INTEGERS = (
+    "N",
+    "S",
+    "places",
+    "uses",
+    "slots",
+    "slots_a_program",
+    "programs",
+    "first",
+    "texts",
+    "first_partial",
+    "again",
+)
+# Of the table: pointers to whole numbers, and its widths, one of them no power of two.
+NUMBERS = {"bounds": "*i32", "row_R": "*i32", "place_R": "*i32", "order_R": "*i64", "start_X": "*i64"}
+TABLE_WIDTHS = (16, 32, 64, 100, 128, 1024)
 UNIT_STRIDES = ("p_k", "m_c", "o_k", "d_k", "g_k", "s_k", "y_k", "x_n")
 
 
@@ -47,13 +62,13 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
     for place, name in enumerate(kernel.arg_names):
         if name in constants or name in UNIT_STRIDES:
             signature[name], values[name] = "constexpr", constants.get(name, 1)
-        elif name == "scale":
+        elif name in ("scale", "rate"):
             signature[name] = "fp32"
         elif name in INTEGERS:
             signature[name] = "i32"
         else:
             stride = re.fullmatch("[a-z]_[a-z]", name)
-            signature[name] = "i32" if stride else "*i32" if name == "bounds" else POINTER[dtype]
+            signature[name] = "i32" if stride else NUMBERS.get(name, POINTER[dtype])
             if name in FLOAT32:
                 signature[name] = "*fp32"
             attributes[(place,)] = [["tt.divisibility", 16]]
@@ -70,7 +85,7 @@ def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype, architectu
     spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log.getvalue())
     assert registers is not None
     assert spills is not None
-    told = ("K", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
+    told = ("K", "D", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
     return {
         "kernel": kernel.__name__,
         "architecture": architecture,
@@ -109,6 +124,8 @@ def build_all(dtype: torch.dtype) -> Iterator[dict[str, Any]]:
         # What differs between the 16-bit types is a letter in an instruction.
         if architecture == 90 or dtype != torch.bfloat16:
             yield from build_short(dtype, architecture)
+        if dtype == torch.float32:
+            yield from build_table(architecture)
 
 
 def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any]]:
@@ -131,18 +148,29 @@ def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any
                 yield build(_short.short_backward_kernel, backward | {"LOOP": config.loop}, dtype, architecture)
 
 
+def build_table(architecture: int) -> Iterator[dict[str, Any]]:
+    """The kernels of the table, which know float32 alone."""
+    for width in TABLE_WIDTHS:
+        gather, adagrad = _launch_table.gather_constants(width), _launch_table.adagrad_constants(width)
+        yield build(_table.gather_kernel, gather, torch.float32, architecture)
+        for kernel in (_table.adagrad_kernel, _table.adagrad_pieces_kernel):
+            yield build(kernel, dict(adagrad), torch.float32, architecture)
+
+
 def print_table() -> None:
     """Every build, a line each."""
     print(f"Builds of every kernel, Triton {triton.__version__}, by `tests/kernels/ahead_of_time.py table`, no GPU.")
+    print("D is the width of a table's rows, EVEN the variant without masks, LOOP a program that goes through several")
     print(
-        "EVEN is the variant without masks, LOOP a program that goes through several texts; registers are a thread's,"
+        "texts; registers are a thread's, shared memory a block's, in bytes; the last three columns count products in"
     )
-    print("shared memory a block's, in bytes; the last three columns count products in the program text.\n")
+    print("the program text.\n")
     columns = [
         "kernel",
         "architecture",
         "type",
         "K",
+        "D",
         "BLOCK_M",
         "BLOCK_N",
         "WIDE",

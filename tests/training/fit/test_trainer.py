@@ -27,6 +27,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import parse
 from textcls_training.fit import cross_fit
+from textcls_training.fit.pending_losses import PendingLosses
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
 from textcls_training.models.hashed_embedding import HashedEmbedding
@@ -203,6 +204,48 @@ def test_predictions_that_are_not_finite_are_an_error(dataset: Dataset) -> None:
         trainer.learners[1].classifier.head.bias[0] = torch.inf
     with pytest.raises(ConfigError, match=r"^Training diverged: answers are not finite; lower the learning rate\.$"):
         logits_of(trainer, dataset.corpus)
+
+
+@pytest.mark.parametrize("at_once", [3, 1000], ids=["in lots that do not fit the epoch", "all at its end"])
+def test_losses_that_are_read_together_are_told_of_every_step_as_if_each_were_read(
+    at_once: int, dataset: Dataset
+) -> None:
+    told = []
+    for number in (1, at_once):
+        callback = Recorder()
+        with reproducible(0):
+            trainer = Trainer(dataset, classes_of(dataset), resolved(dataset))
+            assert trainer.losses_at_once == 1
+            trainer.losses_at_once = number
+            trainer.train_epoch(1, callback)
+        told.append(callback.steps)
+    assert told[0] == told[1]
+    assert len(told[0]) % 3
+
+
+def test_losses_that_wait_are_told_when_a_stop_is_requested(dataset: Dataset) -> None:
+    callback = Recorder()
+    with reproducible(0):
+        trainer = Trainer(dataset, classes_of(dataset), resolved(dataset))
+        trainer.losses_at_once = 1000
+
+        def stop_after_two() -> None:
+            trainer.stop.requested = trainer.step_number == 2
+
+        trainer.keep = stop_after_two
+        trainer.train_epoch(1, callback)
+    assert len(callback.steps) == trainer.step_number == 2
+
+
+def test_of_losses_that_are_read_together_the_first_that_is_not_finite_is_named() -> None:
+    callback = Recorder()
+    losses = PendingLosses(callback, 4)
+    for step, loss in enumerate((6.0, 12.0, float("nan")), 5):
+        losses.add(step, 3, 2, torch.tensor(loss))
+    assert callback.steps == []
+    with pytest.raises(ConfigError, match=r"^Training diverged at step 7: the loss is not finite; lower the learning"):
+        losses.add(8, 3, 2, torch.tensor(float("inf")))
+    assert callback.steps == [(3, 1.0), (3, 2.0)]
 
 
 def test_attention_learns_to_rest_on_human_rationales(tmp_path: Path) -> None:

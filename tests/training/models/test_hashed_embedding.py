@@ -14,7 +14,7 @@ from textcls import tokenizer
 from textcls.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
-from textcls_training.models.hashed_embedding import EmbeddingTable, HashedBatch
+from textcls_training.models.embedding_table import EmbeddingTable, HashedBatch
 
 CONFIGS = (
     FeatureConfig(ngram_sizes=(3, 5)),

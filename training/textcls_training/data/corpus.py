@@ -111,6 +111,15 @@ class Corpus:
         )
 
 
+def sums_of_texts(token: Int32, start: Int64, of_type: Int64) -> Int64:
+    """Return of each text the sum of what the types of its tokens count; arguments but the last as of `Corpus`."""
+    sum_N = np.empty(len(start) - 1, np.int64)
+    for first, last in blocks(start):
+        begin, end = start[first], start[last]
+        sum_N[first:last] = np.diff(starts(of_type[token[begin:end]])[start[first : last + 1] - begin])
+    return sum_N
+
+
 class _Numbering:
     """Numbers of types as they come, and how often each has come.
 

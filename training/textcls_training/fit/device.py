@@ -23,8 +23,10 @@ def resolve_device(name: Device) -> "torch.device":
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
-def fuses_metric_scores(name: Device) -> bool:
-    """Whether one fused kernel gives metric scores and pools on the device called `name`: on a GPU with Triton.
+def runs_kernels(name: Device) -> bool:
+    """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
+
+    One fused kernel then gives metric scores and pools, and the table of rows is on the device.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.

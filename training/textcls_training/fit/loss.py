@@ -24,6 +24,7 @@ from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
+from textcls_training.models.sending import sent
 
 
 class Loss(Protocol):
@@ -45,7 +46,7 @@ class SoftmaxLoss:
         dataset = self._dataset
         target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
         device = logits_VBC.device
-        target_B = torch.from_numpy(target[row_B]).to(device)
+        target_B = sent(target[row_B], device)
         return label_loss(logits_VBC, target_B, self._class_weight_C, _row_weights(dataset, row_B, device))
 
 
@@ -60,7 +61,7 @@ class SigmoidLoss:
     def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
         """Return the loss of the logits of the rows `row_B`."""
         dataset, device = self._dataset, logits_VBC.device
-        target_BC = torch.from_numpy(dataset.label_matrix.dense(row_B)).to(device)
+        target_BC = sent(dataset.label_matrix.dense(row_B), device)
         return label_set_loss(
             logits_VBC, target_BC, self._present_C, self._absent_C, _row_weights(dataset, row_B, device)
         )
@@ -74,7 +75,7 @@ def make_loss(dataset: Dataset, classes: int, class_weight: LabelWeights, device
 
 
 def _row_weights(dataset: Dataset, row_B: Int64, device: torch.device) -> Tensor | None:
-    return None if dataset.weight_R is None else torch.from_numpy(dataset.weight_R[row_B]).to(device)
+    return None if dataset.weight_R is None else sent(dataset.weight_R[row_B], device)
 
 
 def label_loss(

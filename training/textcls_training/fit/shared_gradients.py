@@ -74,9 +74,9 @@ def gradient_of_shards(
 
 
 def padded(grad_ND: Tensor, mask_BT: Tensor) -> Tensor:
-    """Lay the gradients of tokens, text by text, into a padded batch [B, T, D], zero at padding."""
-    grad_BTD = torch.zeros(*mask_BT.shape, grad_ND.shape[1])
-    grad_BTD[mask_BT] = grad_ND
+    """Lay the gradients of tokens, text by text, into a padded batch [B, T, D], zero at padding, on their device."""
+    grad_BTD = torch.zeros(*mask_BT.shape, grad_ND.shape[1], device=grad_ND.device)
+    grad_BTD[mask_BT.to(grad_ND.device)] = grad_ND
     return grad_BTD
 
 

@@ -7,7 +7,6 @@ Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V view
 of a prediction.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,11 +25,12 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device import resolve_device
+from textcls_training.fit.device import resolve_device, runs_kernels
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
 from textcls_training.fit.optim import dense_groups
+from textcls_training.fit.pending_losses import STEPS_ON_A_GPU, PendingLosses
 from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.fit.shards import shards_of
@@ -88,8 +88,9 @@ class ViewLearner:
     def every(cls, corpus: Corpus, classes: int, config: ResolvedConfig) -> list["ViewLearner"]:
         """Return a fresh learner of each view, in the order of `TrainedModel.views`."""
         device, learners = resolve_device(config.device), []
+        table_device = device if runs_kernels(config.device) else None
         for features in config.features.views():
-            embedding = make_embedding(corpus, features, config)
+            embedding = make_embedding(corpus, features, config, table_device)
             classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
             learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
@@ -132,7 +133,11 @@ class ViewLearner:
 
 
 class Trainer(AnyTrainer):
-    """One fit of any model, in PyTorch: the reference."""
+    """One fit of any model, in PyTorch: the reference.
+
+    Attributes:
+        losses_at_once: of how many steps the losses are read together.
+    """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         super().__init__(dataset, classes, config, stop)
@@ -142,6 +147,7 @@ class Trainer(AnyTrainer):
             self.learners = ViewLearner.every(dataset.corpus, classes, config)
         self.encoded = self.encode(dataset.corpus)
         self.device = self.learners[0].device
+        self.losses_at_once = STEPS_ON_A_GPU if self.device.type == "cuda" else 1
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
         classifiers = [learner.classifier for learner in self.learners]
         self.dense = []
@@ -179,12 +185,15 @@ class Trainer(AnyTrainer):
         """
         for learner in self.learners:
             learner.classifier.train()
+        losses = PendingLosses(callback, self.losses_at_once)
         for text_B in self.batches(number):
             if self.stop.requested:
+                losses.read()
                 return
             loss = self._step(text_B)
-            callback.step(len(text_B), loss)
+            losses.add(self.step_number, len(text_B), self.views, loss)
             self.keep()
+        losses.read()
         if self.processes.number > 1:
             self.processes.agree("weights after an epoch", checksums(self._learned()))
         self.epochs = number
@@ -210,29 +219,26 @@ class Trainer(AnyTrainer):
         """Refuse: only compiled trainers do this."""
         raise NotImplementedError
 
-    def _step(self, text_B: Int64) -> float:
-        """Learn from a batch; return the mean loss of a text and a view."""
+    def _step(self, text_B: Int64) -> Tensor:
+        """Learn from a batch; return its loss, summed over texts and views."""
         factor = rate_factor(self.step_number, self.steps, self.config.optim.warmup)
         move = self._move if self.config.shards == 1 else self._move_in_shards
         loss = move(text_B, self.config.optim.table_rate * factor)
         for group in self.dense:
             group.step(factor)
         self.step_number += 1
-        mean = loss / (self.views * len(text_B))
-        if not math.isfinite(mean):
-            raise diverged(f" at step {self.step_number}: the loss is not finite")
-        return mean
+        return loss
 
-    def _move(self, text_B: Int64, rate: float) -> float:
+    def _move(self, text_B: Int64, rate: float) -> Tensor:
         """Move the tables, and give the dense weights the gradient of a batch; return its loss."""
         views = self._read(text_B)
         loss = self._loss(text_B, views)
         loss.backward()  # type: ignore[no-untyped-call]
         for learner, given in zip(self.learners, views, strict=True):
             learner.update(given, rate)
-        return float(loss.detach())
+        return loss.detach()
 
-    def _move_in_shards(self, text_B: Int64, rate: float) -> float:
+    def _move_in_shards(self, text_B: Int64, rate: float) -> Tensor:
         """Do as `_move`, with the gradients of shards."""
         shards = [shard_B for shard_B in shards_of(text_B, self.config.shards) if len(shard_B)]
         learning = [view for view, learner in enumerate(self.learners) if learner.embedding.learns]
@@ -245,7 +251,7 @@ class Trainer(AnyTrainer):
             weight.grad = gradient.to(self.device)
         for view, grad_ND in zip(learning, found.own, strict=True):
             self.learners[view].update_of_tokens(self.encoded[view], text_B, grad_ND, rate)
-        return float(loss)
+        return loss
 
     def _gradient(self, text_B: Int64) -> SharedGradient:
         """Return the gradient of a shard: the loss and that of the classifiers; that of the tokens in each view."""
@@ -273,7 +279,9 @@ class Trainer(AnyTrainer):
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
         loss = self._label_loss(logits_VBC, text_B)
-        rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.numpy())
+        if self.dataset.rationale is None:
+            return loss
+        rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.cpu().numpy())
         if rationale_BT is not None:
             for learner, given in pairs:
                 distance = learner.rationale_loss(given, torch.from_numpy(rationale_BT))

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -49,10 +50,16 @@ class Embedding(Protocol):
         """Return what has been learned, with the classifier behind it."""
 
 
-def make_embedding(corpus: Corpus, features: FeatureConfig, config: ResolvedConfig) -> Embedding:
-    """Return a fresh embedding of one view of the training texts."""
+def make_embedding(
+    corpus: Corpus, features: FeatureConfig, config: ResolvedConfig, device: torch.device | None = None
+) -> Embedding:
+    """Return a fresh embedding of one view of the training texts, its table on `device` where one is named.
+
+    Raises:
+        SurroundingsError: the device has no room for the table.
+    """
     dim, optim = config.model.dim, config.optim
     if config.model.embedding == "bits":
         return BitEmbedding(dim, optim.table_std)
     space = FeatureSpace.fit(corpus, features, config.least_buckets)
-    return HashedEmbedding(space, dim, optim.table_std, optim.table_accumulator)
+    return HashedEmbedding(space, dim, optim.table_std, optim.table_accumulator, device)

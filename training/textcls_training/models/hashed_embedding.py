@@ -1,92 +1,64 @@
-"""The hashed embedding: a table of rows, how tokens read it, and how training moves it. The loops are compiled by
-Numba.
+"""The hashed embedding: a token's vector from rows of a table, which learn; and where that table lies.
 
-A token's vector is sum_r c_r E_r over its rows, its squared feature norm q is sum_r c_r^2. Training touches a few
-thousand rows a step, scattered over a table that does not fit into any cache: one pass that gathers and one that
-updates are several times faster than the chain of PyTorch operators that would do the same. The table stays on the CPU
-on every device.
-
-Shapes: B texts, T tokens of the longest one, X = B T places of the padded batch, D width, V rows of the table, R uses
-of rows by the tokens of a batch, P distinct rows among these, and number 0 for row 0.
+Shapes: B texts, T tokens of the longest one, D width, V rows of the table.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from textcls_training.compiling import compiled
-from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
 from textcls_training.models.classifier import ViewClassifier
+from textcls_training.models.device_table import DeviceTable
+from textcls_training.models.embedding_table import EmbeddingTable
 from textcls_training.models.ensemble import HashedView
 
 
-class HashedBatch(NamedTuple):
-    """Texts as the table reads them.
+class RowTable(Protocol):
+    """A table of rows, wherever it lies: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
 
-    Attributes:
-        row_R: a row that is used.
-        place_R: by which token, counted through the padded batch: b * T + t.
-        mask_BT: True at real tokens.
+    What `encode` and `batch` return is its own affair.
     """
 
-    row_R: Int32
-    place_R: Int32
-    mask_BT: Tensor
+    @property
+    def row_VD(self) -> Float32:  # noqa: N802
+        """The rows."""
 
-    @classmethod
-    def of(cls, encoded: EncodedFeatures, text_B: Int64) -> "HashedBatch":
-        """Collect the texts numbered `text_B`, in that order."""
-        corpus, rows = encoded.corpus, encoded.type_rows
-        length_B = corpus.start[text_B + 1] - corpus.start[text_B]
-        longest = max(1, int(length_B.max(initial=0)))
-        row_R, place_R = _uses(text_B, corpus.token, corpus.start, rows.row, rows.start, encoded.bigram_row, longest)
-        return cls(row_R, place_R, torch.from_numpy(np.arange(longest) < length_B[:, None]))
+    @property
+    def sum_V(self) -> Float32:  # noqa: N802
+        """What their optimizer has added up of each."""
 
+    def encode(self, encoded: EncodedFeatures) -> Any:
+        """Bring texts to where the table is, once."""
 
-class EmbeddingTable:
-    """Rows of one view, with the state of their optimizer: row-wise Adagrad.
+    def batch(self, encoded: Any, text_B: Int64) -> Any:
+        """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
 
-        s_r += mean_d g_rd^2,  E_r -= rate * g_r / sqrt(s_r)          (Duchi 2011, with one accumulator a row)
-
-    where g_r is the gradient of the whole batch. Adam would give rare rows full-sized steps, and they would memorise.
-    Row 0 stands for an unseen feature: it counts for nothing and never moves.
-    """
-
-    def __init__(self, weight_V: Float32, dim: int, std: float, accumulator: float) -> None:
-        """Draw rows from a normal distribution of standard deviation `std`, by PyTorch's generator."""
-        self.row_VD: Float32 = (torch.randn(len(weight_V), dim) * std).numpy()
-        self.row_VD[0] = 0
-        self.weight_V = weight_V
-        self.sum_V = np.full(len(weight_V), accumulator, np.float32)
-        # Scratch of `_update`: the number of a row among the distinct ones of the batch, 0 outside it.
-        self.number_V = np.zeros(len(weight_V), np.int32)
-
-    def read(self, batch: HashedBatch) -> tuple[Tensor, Tensor]:
+    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
-        x_BTD = torch.zeros(*batch.mask_BT.shape, self.row_VD.shape[1])
-        squared_norm_BT1 = torch.zeros(*batch.mask_BT.shape, 1)
-        read = x_BTD.flatten(0, 1).numpy(), squared_norm_BT1.flatten().numpy()
-        _read(batch.row_R, batch.place_R, self.weight_V, self.row_VD, *read)
-        return x_BTD, squared_norm_BT1
 
-    def update(self, batch: HashedBatch, grad_BTD: Tensor, rate: float) -> None:
+    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
         """Move the rows of `batch` against the gradient of its token vectors."""
-        state = (self.weight_V, self.row_VD, self.sum_V, self.number_V)
-        grad_XD = grad_BTD.flatten(0, 1).contiguous().numpy()
-        _update(batch.row_R, batch.place_R, *state, grad_XD, np.float32(rate))
 
 
 class HashedEmbedding:
     """A vector for each token from rows of a table: one view of a text, and how it learns."""
 
-    def __init__(self, space: FeatureSpace, dim: int, std: float, accumulator: float) -> None:
+    def __init__(
+        self, space: FeatureSpace, dim: int, std: float, accumulator: float, device: torch.device | None = None
+    ) -> None:
+        """Make a fresh table, on a device where one is named.
+
+        Raises:
+            SurroundingsError: the device has no room for it.
+        """
         self.space = space
-        self.table = EmbeddingTable(space.weight, dim, std, accumulator)
+        table = EmbeddingTable(space.weight, dim, std, accumulator)
+        self.table: RowTable = table if device is None else DeviceTable(table, device)
 
     @property
     def learns(self) -> bool:
@@ -102,101 +74,22 @@ class HashedEmbedding:
         """Return rows and accumulators."""
         return {"row": self.table.row_VD, "sum": self.table.sum_V}
 
-    def encode(self, corpus: Corpus) -> EncodedFeatures:
+    def encode(self, corpus: Corpus) -> Any:
         """Look up the rows of texts."""
-        return self.space.encode(corpus)
+        return self.table.encode(self.space.encode(corpus))
 
-    def batch(self, encoded: EncodedFeatures, text_B: Int64) -> HashedBatch:
+    def batch(self, encoded: Any, text_B: Int64) -> Any:
         """Collect the texts numbered `text_B`, in that order."""
-        return HashedBatch.of(encoded, text_B)
+        return self.table.batch(encoded, text_B)
 
-    def read(self, batch: HashedBatch) -> tuple[Tensor, Tensor]:
+    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
         return self.table.read(batch)
 
-    def update(self, batch: HashedBatch, grad_BTD: Tensor, rate: float) -> None:
+    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
         """Move the rows of `batch` against the gradient of its token vectors."""
         self.table.update(batch, grad_BTD, rate)
 
     def view(self, classifier: ViewClassifier) -> HashedView:
         """Return what has been learned, with the classifier behind it."""
         return HashedView(self.space, self.table.row_VD, classifier)
-
-
-@compiled
-def _uses(
-    text_B: Int64,
-    token: Int32,
-    start: Int64,
-    row: Int32,
-    row_start: Int64,
-    pair_row: Int32,
-    longest: int,
-) -> tuple[Int32, Int32]:
-    """Return (row_R, place_R) of a batch; arguments as in `EncodedFeatures`."""
-    pairs = 2 if len(pair_row) else 0
-    uses = 0
-    for i in text_B:
-        for n in range(start[i], start[i + 1]):
-            uses += row_start[token[n] + 1] - row_start[token[n]] + pairs
-    row_R, place_R = np.empty(uses, np.int32), np.empty(uses, np.int32)
-    u = 0
-    for b, i in enumerate(text_B):
-        for n in range(start[i], start[i + 1]):
-            begin = u
-            for j in range(row_start[token[n]], row_start[token[n] + 1]):
-                row_R[u] = row[j]
-                u += 1
-            # A text has one pair more than tokens, so the i texts before this one shift its pairs.
-            for j in range(n + i, n + i + pairs):
-                row_R[u] = pair_row[j]
-                u += 1
-            place_R[begin:u] = b * longest + n - start[i]
-    return row_R, place_R
-
-
-@compiled
-def _read(
-    row_R: Int32, place_R: Int32, weight_V: Float32, row_VD: Float32, x_XD: Float32, squared_norm_X: Float32
-) -> None:
-    for r, x in zip(row_R, place_R):  # noqa: B905 - Numba knows no strict.
-        weight = weight_V[r]
-        squared_norm_X[x] += weight * weight
-        for d in range(row_VD.shape[1]):
-            x_XD[x, d] += weight * row_VD[r, d]
-
-
-@compiled
-def _update(
-    row_R: Int32,
-    place_R: Int32,
-    weight_V: Float32,
-    row_VD: Float32,
-    sum_V: Float32,
-    number_V: Int32,
-    grad_XD: Float32,
-    rate: np.float32,
-) -> None:
-    width = row_VD.shape[1]
-    row_P = np.zeros(len(row_R) + 1, np.int32)
-    distinct = 0
-    for r in row_R:
-        if r > 0 and number_V[r] == 0:
-            distinct += 1
-            number_V[r] = distinct
-            row_P[distinct] = r
-    # Gradients of distinct rows stand close together; those of row 0 gather at number 0 and are dropped.
-    grad_PD = np.zeros((distinct + 1, width), np.float32)
-    for r, x in zip(row_R, place_R):  # noqa: B905
-        for d in range(width):
-            grad_PD[number_V[r], d] += weight_V[r] * grad_XD[x, d]
-    for p in range(1, distinct + 1):
-        r = row_P[p]
-        number_V[r] = 0
-        square = np.float32(0)
-        for d in range(width):
-            square += grad_PD[p, d] * grad_PD[p, d]
-        sum_V[r] += square / np.float32(width)
-        step = rate / np.sqrt(sum_V[r])
-        for d in range(width):
-            row_VD[r, d] -= step * grad_PD[p, d]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from textcls.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import ModelConfig, OptimConfig
-from textcls_training.data.arrays import Float32, Int64, blocks, starts
-from textcls_training.data.corpus import Corpus
+from textcls_training.data.arrays import Float32, Int64, starts
+from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.counting import feature_hashes
 from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.feature_space import FeatureSpace, rows_in
@@ -210,17 +210,12 @@ class Learner:
 
 def _uses(texts: Texts) -> Int64:
     """Return how many rows the tokens of each text use [N]."""
-    of_type, pairs = np.diff(texts.row_start), 2 if len(texts.bigram_row) else 0
-    uses_N = np.empty(len(texts.start) - 1, np.int64)
-    for first, last in blocks(texts.start):
-        begin, end = texts.start[first], texts.start[last]
-        of_token = of_type[texts.token[begin:end]] + pairs
-        uses_N[first:last] = np.diff(starts(of_token)[texts.start[first : last + 1] - begin])
-    return uses_N
+    pairs = 2 if len(texts.bigram_row) else 0
+    return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + pairs)
 
 
 def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:
-    """Return rows of normal draws, as `textcls_training.models.hashed_embedding.EmbeddingTable` has them."""
+    """Return rows of normal draws, as `textcls_training.models.embedding_table.EmbeddingTable` has them."""
     row_VD = rng.standard_normal((len(weight_V), width), np.float32)
     row_VD *= np.float32(optim.table_std)
     row_VD[0] = 0

@@ -1,7 +1,7 @@
 """The default model as one compiled loop: gather, attend, pool, read out, loss, all gradients, all updates.
 
 What is computed is defined elsewhere, in PyTorch, and tests hold the two together: `models.classifier.ViewClassifier`
-over `models.hashed_embedding`, the losses of `fit.loss`, the optimizers of `fit.optim`. Here are the same formulas,
+over `models.embedding_table`, the losses of `fit.loss`, the optimizers of `fit.optim`. Here are the same formulas,
 text by text, with gradients written out. Every sum has one order, whatever else the machine does.
 
 A view learns by itself, so a step is a step of one view. With scores z_t = s . x_t, probabilities p, squared feature

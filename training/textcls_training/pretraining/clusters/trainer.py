@@ -16,6 +16,7 @@ from textcls_training.data.batches import plain_batches
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.trainer import PREDICTION_BATCH, Trainer, ViewBatch
+from textcls_training.models.sending import sent
 from textcls_training.pretraining.clusters.objective import Marginal, cross_entropy, information_loss
 
 # The running mean is over so many texts.
@@ -45,7 +46,7 @@ class ClusterTrainer(Trainer):
     def _loss(self, text_B: Int64, views: Sequence[ViewBatch]) -> Tensor:
         a_VBC, b_VBC = self._both(views, self._heaps)
         if self.step_number < self._first_steps:
-            target_BC = torch.eye(self.classes, device=self.device)[torch.from_numpy(self.dataset.labels[text_B])]
+            target_BC = torch.eye(self.classes, device=self.device)[sent(self.dataset.labels[text_B], self.device)]
             return (cross_entropy(target_BC, a_VBC) + cross_entropy(target_BC, b_VBC)).sum() / 2
         return information_loss(a_VBC, b_VBC, self._marginal)
 
@@ -55,7 +56,7 @@ class ClusterTrainer(Trainer):
         heap_BT = torch.from_numpy(rng.random(mask_BT.shape) < 0.5)
         pairs = list(zip(self.learners, views, strict=True))
         logits = [
-            torch.stack([learner.logits(given._replace(mask_BT=given.mask_BT & kept_BT)) for learner, given in pairs])
+            torch.stack([learner.logits(_without(given, kept_BT)) for learner, given in pairs])
             for kept_BT in (heap_BT, ~heap_BT)
         ]
         return logits[0], logits[1]
@@ -76,3 +77,8 @@ class ClusterTrainer(Trainer):
             a_VBC, b_VBC = self._both(views, rng)
             a_RC[text_B], b_RC[text_B] = a_VBC.mean(0).cpu(), b_VBC.mean(0).cpu()
         return a_RC, b_RC
+
+
+def _without(given: ViewBatch, kept_BT: Tensor) -> ViewBatch:
+    """Return texts of which only some tokens are kept."""
+    return given._replace(mask_BT=given.mask_BT & kept_BT.to(given.mask_BT.device))

@@ -41,7 +41,8 @@ from textcls_training.fit.shared_gradients import (
     padded,
     taken,
 )
-from textcls_training.models.hashed_embedding import EmbeddingTable, HashedBatch, HashedEmbedding
+from textcls_training.models.embedding_table import EmbeddingTable, HashedBatch
+from textcls_training.models.hashed_embedding import HashedEmbedding
 from textcls_training.pretraining.masked.masking import masked_tokens
 from textcls_training.pretraining.masked.model import MaskedModel
 from textcls_training.pretraining.masked.softmax import WordSampler, sampled_cross_entropy
