@@ -1,11 +1,12 @@
 """How loops are compiled by Numba: once for a type of machine, beside PyTorch or without it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.event import Event, Listener, install_listener
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,12 +24,23 @@ def compiled(function: Function) -> Function:
         return cast(Function, compiler()(function))
 
 
-def first_use(function: Callable[..., Any]) -> bool:
-    """Whether no machine code of a compiled function is kept, or that of an older source: it will be compiled now."""
-    compiler = cast(Any, function)
-    if compiler.stats.cache_path is None:
-        return True
-    code = compiler.py_func.__code__
-    source = Path(code.co_filename)
-    kept = Path(compiler.stats.cache_path).glob(f"{source.stem}.{code.co_name}-{code.co_firstlineno}.*.nbi")
-    return all(index.stat().st_mtime < source.stat().st_mtime for index in kept)
+class _Compiled(Listener):
+    """Tells somebody of the first compilation."""
+
+    def __init__(self, tell: Callable[[], object]) -> None:
+        self._left = [tell]
+
+    def on_start(self, event: Event) -> None:
+        # Two threads may begin at once: one of them takes it.
+        with suppress(IndexError):
+            self._left.pop()()
+
+    def on_end(self, event: Event) -> None:
+        pass
+
+
+@contextmanager
+def compiling_told(tell: Callable[[], object]) -> Iterator[None]:
+    """Call `tell` when a loop is compiled in the block, for want of kept machine code; once, however many there are."""
+    with install_listener("numba:compile", _Compiled(tell)):
+        yield

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from textcls_training.compiling import compiling_told
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
@@ -24,6 +25,7 @@ from textcls_training.fit.validation import EpochScore, Validation, validation_o
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 
+COMPILING = "Compiling the training loops for this machine; this happens once and takes a few seconds."
 # What the fit on all rows is called where its state is kept.
 ALL_ROWS = "all rows"
 # What is kept of validation rows over all epochs: 400 MB.
@@ -53,15 +55,6 @@ def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: S
     from textcls_training.fit.trainer import Trainer
 
     return Trainer(dataset, classes, config, stop)
-
-
-def _tell_of_compiling(callback: Callback) -> None:
-    """Say why the first training on a machine takes longer."""
-    from textcls_training.compiling import first_use
-    from textcls_training.fit.compiled.step import train_batches
-
-    if first_use(train_batches):
-        callback.note("Compiling the training loops for this machine; this happens once and takes a few seconds.")
 
 
 class ValidatedFit:
@@ -178,8 +171,6 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
-        if self.config.impl == "compiled":
-            _tell_of_compiling(callback)
         elsewhere = self.config.engine == "ray" or here().number > 1
         if self.config.model.draws_while_training or not self.config.refit or elsewhere:
             self._fit_one_after_the_other(callback)
@@ -278,7 +269,8 @@ def cross_fit(
         ConfigError: training diverged.
         KeyboardInterrupt: a stop was requested before it was possible.
     """
-    selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
+    with compiling_told(partial(callback.note, COMPILING)):
+        selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
     return selected, trainer.trained_model(selected.calibration.ensemble_weights)
 
 

@@ -4,9 +4,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ import torch
 from tests.training.helpers import Recorder, classes_of, dataset_of, resolved
 from textcls.data import read_labelled
 from textcls.errors import ConfigError
-from textcls_training import compiling
-from textcls_training.compiling import first_use as compiling_first_use
+from textcls_training.compiling import compiled
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -24,11 +22,10 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.fit.compiled import step
 from textcls_training.fit.compiled.arrays import Dense
 from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
-from textcls_training.fit.cross_fit import cross_fit, make_trainer
+from textcls_training.fit.cross_fit import ValidatedFit, cross_fit, make_trainer
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer, ViewLearner
 from textcls_training.models.classifier import ViewClassifier
@@ -300,24 +297,24 @@ print(*{name.partition(".")[0] for name in sys.modules})
     assert not {"torch", "onnxscript", "sklearn"} & loaded
 
 
-def test_the_first_training_on_a_machine_says_that_it_compiles(rows: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_says_that_it_compiles_once_and_only_if_it_does(
+    rows: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     split = rows.split(np.arange(len(rows.labels)) % 5 == 0)
     config = replace(resolved(rows, epochs=1), impl="compiled")
     CompiledTrainer(rows, classes_of(rows), config).train(1)
-    said = []
-    for path in (step.train_batches.stats.cache_path, None):  # type: ignore[attr-defined]
-        monkeypatch.setattr(compiling, "first_use", partial(first_use_at, path))
+
+    def notes() -> list[str]:
         callback = Recorder()
         cross_fit(rows, [split], classes_of(rows), config, callback)
-        said.append([note for note in callback.notes if "Compiling" in note])
-    assert said == [[], ["Compiling the training loops for this machine; this happens once and takes a few seconds."]]
+        return [note for note in callback.notes if "Compiling" in note]
 
+    def run(fit: ValidatedFit, *given: Any, **more: Any) -> None:
+        for number in range(2):
+            compiled(lambda x: x + number)(1)  # noqa: B023
+        validated(fit, *given, **more)
 
-def first_use_at(path: str | None, function: Any) -> bool:
-    """What is said of a function whose machine code would be kept at `path`."""
-
-    class Elsewhere:
-        py_func = function.py_func
-        stats = function.stats._replace(cache_path=path)
-
-    return compiling_first_use(cast(Any, Elsewhere))
+    validated = ValidatedFit.run
+    assert notes() == []
+    monkeypatch.setattr(ValidatedFit, "run", run)
+    assert notes() == ["Compiling the training loops for this machine; this happens once and takes a few seconds."]
