@@ -178,14 +178,19 @@ def test_an_empty_cell_is_no_label_only_where_each_row_must_have_labels(separate
     assert labelled == 100
     assert share is not None
     assert share > 0.9
-    assert told(separated, half, "--label-column", "labels") == (200, pytest.approx(share / 2))
+    labelled, of_all = told(separated, half, "--label-column", "labels")
+    assert labelled == 200
+    assert of_all == pytest.approx(share / 2)
     assert "100 rows have nothing in place of labels" in run("drift", separated, half).stderr
     lines = tmp_path / "half.jsonl"
     fields = (
-        {"text": text, "labels": labels if i < 100 else None} for i, (text, labels) in enumerate(zip(texts, sets))
+        {"text": text, "labels": labels if i < 100 else None}
+        for i, (text, labels) in enumerate(zip(texts, sets, strict=True))
     )
     lines.write_text("".join(json.dumps(one) + "\n" for one in [*fields, {"text": "about refund", "labels": []}]))
-    assert told(separated, lines) == (101, pytest.approx(100 * share / 101))
+    labelled, with_none = told(separated, lines)
+    assert labelled == 101
+    assert with_none == pytest.approx(100 * share / 101)
 
 
 def test_labels_that_cannot_be_read_are_left_aside_with_a_note(path: Path, separated: Path, tmp_path: Path) -> None:

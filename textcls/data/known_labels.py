@@ -1,7 +1,7 @@
 """Texts with their label sets where these are known: what is read of new texts, which need no labels.
 
-An empty cell, or none, is a row whose labels nobody knows; that a row has no label an explicit `[]` says, or zeros in all
-columns of labels. Labels that cannot be read are not known either; which, is told once all is read.
+An empty cell, or none, is a row whose labels nobody knows; an explicit `[]`, or zeros in all columns of labels, say that
+it has none. Labels that cannot be read are not known either; which these are is told once all is read.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,8 @@ def label_sets_if_known(
     if known and empty:
         rows = "1 row has" if empty == 1 else f"{empty:,} rows have"
         say(
-            f"{rows} nothing in place of labels, and so none that are known; --label-column counts an empty cell as none."
+            f"{rows} nothing in place of labels, which are then unknown; with --label-column an empty cell means that "
+            "there are none."
         )
 
 
