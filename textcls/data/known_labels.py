@@ -1,7 +1,7 @@
 """Texts with their label sets where these are known: what is read of new texts, which need no labels.
 
-An empty cell, or none, is a row whose labels nobody knows; an explicit `[]`, or zeros in all columns of labels, say that
-it has none. Labels that cannot be read are not known either; which these are is told once all is read.
+An empty cell, or none, is a row whose labels nobody knows; an explicit `[]`, or zeros in all columns of labels, say
+that it has none. Labels that cannot be read are not known either; which these are is told once all is read.
 """
 
 from collections.abc import Callable, Iterator
