@@ -149,3 +149,62 @@ def test_sides_and_rows_of_the_other_kind_are_refused(
     lists.write_text("".join(json.dumps({"text": text, "label": labels}) + "\n" for text, labels in rows))
     said = fail(3, "compare", several_labels_path, broken, lists, "--label-separator", "json")
     assert "broken.csv, line 2 has labels in column 'predicted_labels' that are not JSON" in said
+
+
+def test_answers_of_a_table_that_also_has_the_right_labels_are_not_these_labels(tmp_path: Path, rows: Rows) -> None:
+    right = [";".join(labels) for _, labels in rows]
+    table = write_rows(tmp_path / "both.csv", [("labels", "prediction"), *((of, "billing") for of in right)])
+    found = textcls.compare(table, answers(tmp_path / "right.csv", [labels for _, labels in rows]), rows)
+    assert found.accuracy.before < 0.5
+    assert found.accuracy.after == 1
+
+
+def test_answers_of_several_labels_are_refused_where_rows_have_one(tmp_path: Path) -> None:
+    table = write_rows(tmp_path / "a.csv", [("label", "predicted_labels"), ("a", "b;a"), ("b", "b")])
+    with pytest.raises(InputError, match="has answers of several labels a row, in the column 'predicted_labels'"):
+        textcls.compare(table, table, [("one", "a"), ("two", "b")])
+
+
+@pytest.mark.parametrize("separator", ["|", "json"])
+def test_what_predict_writes_is_read_whatever_separates_the_labels_of_the_rows(
+    several_labels_path: Path, tmp_path: Path, rows: Rows, separator: str
+) -> None:
+    cells = [json.dumps(labels) if separator == "json" else separator.join(labels) for _, labels in rows]
+    texts = [text for text, _ in rows]
+    data = write_rows(tmp_path / "data.csv", [("text", "label"), *zip(texts, cells, strict=True)])
+    for name, options in (("usual.csv", ()), ("alike.csv", ("--label-separator", separator))):
+        succeed("predict", several_labels_path, data, "--output", tmp_path / name, *options)
+        said = succeed("compare", several_labels_path, tmp_path / name, data, "--label-separator", separator)
+        assert "They answer every row alike." in said
+
+
+def test_tables_are_read_as_the_training_of_the_model_that_they_are_compared_with(tmp_path: Path) -> None:
+    rows = [(f"{' '.join(labels)} {i}", "|".join(labels)) for i in range(40) for labels in (["ab"], ["ab", "cd"])]
+    data = write_rows(tmp_path / "data.csv", [("text", "label"), *rows])
+    model = tmp_path / "bars.onnx"
+    succeed("train", data, "--label-separator", "|", "--output", model, "--vectors", "none")
+    table = write_rows(tmp_path / "answers.csv", [("prediction",), *((label,) for _, label in rows)])
+    found = json.loads(succeed("compare", model, table, data, "--json"))
+    assert found["accuracy"]["after"] == 1
+
+
+def test_labels_that_a_side_does_not_know_are_named_and_where_it_knows_none_it_is_refused(
+    several_labels_path: Path, several_labels: Classifier, rows: Rows, tmp_path: Path
+) -> None:
+    upper = [(text, [label.upper() for label in labels]) for text, labels in rows]
+    with pytest.raises(InputError, match=r"None of the 100 rows has a label that \S+ knows, but .*did you mean 'bil"):
+        textcls.compare(several_labels, several_labels, upper)
+    table = answers(tmp_path / "upper.csv", [labels for _, labels in upper])
+    with pytest.raises(InputError, match=r"None of the 100 rows has a label that \S+upper.csv answers with, but 'acc"):
+        textcls.compare(several_labels, table, rows)
+    some = [(text, [*labels, "gossip"]) for text, labels in rows]
+    assert textcls.compare(several_labels, several_labels, some).sides[0].unknown_labels == ("gossip",)
+    odd = write_rows(tmp_path / "odd.csv", [("text", "label"), *((text, ";".join(labels)) for text, labels in some)])
+    said = succeed("compare", several_labels_path, several_labels_path, odd, *SEPARATED)
+    assert f"{several_labels_path} does not know 'gossip', and so never assigns such labels." in said
+
+
+def test_rows_and_answers_without_any_label_are_refused(tmp_path: Path) -> None:
+    table = answers(tmp_path / "none.csv", [[], []])
+    with pytest.raises(InputError, match="no row and no answer has a label"):
+        textcls.compare(table, table, [("one", []), ("two", [])])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import textcls
-from tests.command_line import run, succeed, write_rows
+from tests.command_line import fail, run, succeed, write_rows
+from tests.model_metadata import with_held_out
 from textcls import Classifier
 from textcls.artifact import HELD_OUT
 from textcls.drift.drift import measure_drift
@@ -131,3 +132,94 @@ def test_a_damaged_summary_is_refused(model: Classifier, changed: object, said: 
     as_read = json.loads(json.dumps(found))
     with pytest.raises(ArtifactError, match=said):
         HeldOutSummary.of_model(replace(model.info, training={**model.info.training, HELD_OUT: as_read}))
+
+
+def test_label_sets_of_which_none_is_frequent_are_not_compared_and_that_is_said(path: Path, tmp_path: Path) -> None:
+    found = HeldOutSummary.of_model(Classifier.load(path).info)
+    summary = replace(found, sets=LabelSetCounts((), (found.rows,)))
+    rare = with_held_out(path, summary.to_json(), tmp_path / "rare.onnx")
+    texts = rows_of(200, 4, (0.95, 0.4, 0.05))[0]
+    assert set(measure_drift(Classifier.load(rare), ((text, None) for text in texts)).distances) == {
+        "scores",
+        "lengths",
+    }
+    new = write_rows(tmp_path / "new.csv", [("text",), *((text,) for text in texts)])
+    said = succeed("drift", rare, new)
+    assert "Label sets cannot be compared: none was assigned to as many as 10 held-out rows of the training" in said
+    assert "labels   " not in said.partition("distance (PSI)")[2]
+
+
+@pytest.fixture(scope="module")
+def separated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model trained on rows with a separator."""
+    folder = tmp_path_factory.mktemp("separated")
+    data = write_rows(folder / "rows.csv", [("text", "labels"), *cells(*rows_of(400, 0))])
+    options = ("--label-column", "labels", "--vectors", "none", "--ngrams", "none")
+    succeed("train", data, "--label-separator", ";", "--output", folder / "m.onnx", *options)
+    return folder / "m.onnx"
+
+
+def cells(texts: list[str], sets: list[list[str]]) -> list[tuple[str, str]]:
+    """Texts with their labels in a cell."""
+    return [(text, ";".join(labels)) for text, labels in zip(texts, sets, strict=True)]
+
+
+def told(model: Path, data: Path, *more: str) -> tuple[int, float | None]:
+    """How many rows drift takes for labelled, and what share of them is right."""
+    found = json.loads(succeed("drift", model, data, "--json", *more))
+    return found["labelled_rows"], None if found["accuracy"] is None else found["accuracy"]["value"]
+
+
+def test_an_empty_cell_is_no_label_only_where_each_row_must_have_labels(separated: Path, tmp_path: Path) -> None:
+    texts, sets = rows_of(200, 5, (1.0, 0.4, 0.4))
+    rows = [(text, cell if i < 100 else "") for i, (text, cell) in enumerate(cells(texts, sets))]
+    half = write_rows(tmp_path / "half.csv", [("text", "labels"), *rows])
+    labelled, share = told(separated, half)
+    assert labelled == 100
+    assert share is not None
+    assert share > 0.9
+    labelled, of_all = told(separated, half, "--label-column", "labels")
+    assert labelled == 200
+    assert of_all == pytest.approx(share / 2)
+    assert "100 rows have nothing in place of labels" in run("drift", separated, half).stderr
+    lines = tmp_path / "half.jsonl"
+    fields = (
+        {"text": text, "labels": labels if i < 100 else None}
+        for i, (text, labels) in enumerate(zip(texts, sets, strict=True))
+    )
+    lines.write_text("".join(json.dumps(one) + "\n" for one in [*fields, {"text": "about refund", "labels": []}]))
+    labelled, with_none = told(separated, lines)
+    assert labelled == 101
+    assert with_none == pytest.approx(100 * share / 101)
+
+
+def test_labels_that_cannot_be_read_are_left_aside_with_a_note(path: Path, separated: Path, tmp_path: Path) -> None:
+    rows = cells(*rows_of(50, 6, (1.0, 0.4, 0.4)))
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    assert told(path, data) == (0, None)  # Trained on lists.
+    said = run("drift", path, data).stderr
+    assert "The labels of 50 rows are left aside, since they cannot be read; " in said
+    assert "rows.csv, line 2: the labels in column 'label' are a string" in said
+    refused = fail(3, "drift", path, data, "--label-column", "label")
+    assert "write the labels as those of the training, in lists, or leave --label-column out" in refused
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text(json.dumps({"text": "refund", "labels": ["refund"]}) + "\n" + '{"text": "parcel", "labels": [1]}\n')
+    assert told(separated, odd)[0] == 1
+
+
+@pytest.mark.parametrize("shares", ["1,0,1", ",,"])
+def test_empty_columns_of_labels_are_labels_that_nobody_knows(tmp_path: Path, shares: str) -> None:
+    texts, sets = rows_of(200, 0)
+    head = ("text", *(f"is_{word}" for word in WORDS))
+    rows = [(text, *(str(int(word in of)) for word in WORDS)) for text, of in zip(texts, sets, strict=True)]
+    data = write_rows(tmp_path / "columns.csv", [head, *rows])
+    succeed("train", data, "--label-columns", "is_*", "--output", tmp_path / "m.onnx", "--vectors", "none")
+    new = write_rows(tmp_path / "new.csv", [head, ("about refund and invoice", *shares.split(",")), rows[0]])
+    assert told(tmp_path / "m.onnx", new)[0] == (1 if shares == ",," else 2)
+
+
+def test_labels_come_through_a_pipe(separated: Path, tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.csv", [("text", "labels"), *cells(*rows_of(50, 7, (1.0, 0.4, 0.4)))])
+    found = run("drift", separated, "-", "--json", given=data.read_bytes())
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["labelled_rows"] == 50

@@ -88,6 +88,18 @@ def in_json(value: Any) -> LabelSet | str:
     return f'are {_kind(found)} and no list; write a list such as ["billing", "refund"]'
 
 
+def of_cell(value: Any, separator: str | None) -> LabelSet | str:
+    """Return the labels of a cell that holds a list or a map, or a string.
+
+    Args:
+        value: of the cell.
+        separator: what stands between the labels of a string, `json` if it is a list in JSON; None if no cell has one.
+    """
+    if separator is None or isinstance(value, list | dict):
+        return structured(value)
+    return in_json(value) if separator == "json" else separated(value, separator)
+
+
 def of_words(value: Any) -> LabelSet | str:
     """Return the labels of a line of fastText: a string, which is one label or empty, or a list of several."""
     return structured([value] if isinstance(value, str) and value else value)

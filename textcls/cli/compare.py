@@ -46,7 +46,7 @@ def compare(
     Each side is a model file, a table with one answer per row (as `textcls predict` writes), or the address of a
     service, such as http://localhost:8000, whose key is read from TEXTCLS_API_KEY. Models also show why an answer
     changed. Where texts may have several labels, those of a cell of a table stand between the sign of
-    --label-separator, or ; without one, as textcls predict writes them.
+    --label-separator, or that of the training of a model, or ; as textcls predict writes them.
     """
     metrics.require()
     once(data)

@@ -26,14 +26,20 @@ from textcls.data import (
     texts_of,
 )
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.known_labels import label_sets_if_known
 from textcls.data.memory import Readable
-from textcls.data.tables import TextRow
-from textcls.data.targets import as_usual
+from textcls.data.tables import Table, TextRow
 from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.label_set_evaluation import present
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 ANY_TARGETS: Final = TargetOptions()
+# What to do of rows that have one label where a model gives several: where a command has these options, and where not.
+_OPTIONS_OF_LABELS: Final = (
+    "add --label-separator if a cell holds several, or --task several if each row has one or none"
+)
+_AS_IN_TRAINING: Final = "write the labels as those of the training, in lists, or leave --label-column out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +106,12 @@ class Reading:
         training: ModelInfo | None,
         *,
         more: Sequence[str] = (),
+        advice: str = _OPTIONS_OF_LABELS,
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
         Where nothing is asked for, they are read as those of the training were, if a model is at hand; `more` are
-        further columns that the files must have.
+        further columns that the files must have, and `advice` says what to do of rows that have one label.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -127,7 +134,7 @@ class Reading:
         }
         with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
             self.say(table.notes)
-            yield map(_label_set, self._at_least_one(table.rows, paths))
+            yield (_label_set(row, advice) for row in self._at_least_one(table.rows, paths))
 
     def _at_least_one(
         self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Readable]
@@ -152,10 +159,18 @@ class Reading:
         Raises:
             InputError: the file cannot be read, or lacks a column.
         """
+        with self._texts_of_table(path, text_columns, usual) as (_, _, texts):
+            yield texts
+
+    @contextmanager
+    def _texts_of_table(
+        self, path: Readable, text_columns: Sequence[str], usual: Sequence[str]
+    ) -> Iterator[tuple[Table, tuple[str, ...], Iterator[TextRow]]]:
+        """Open a file for its texts, with the table and the columns that they come from."""
         with open_table(path, self.options, self.bad) as table:
             chosen = table.choose(text_columns or usual, "text", guess=not text_columns)
             self.say(table.notes)
-            yield texts_of(table, chosen)
+            yield table, chosen, texts_of(table, chosen)
 
     @contextmanager
     def texts_and_labels(
@@ -163,15 +178,16 @@ class Reading:
     ) -> Iterator[Iterator[tuple[str, str | Collection[str] | None]]]:
         """Open a file for its texts and, if it has any, their labels.
 
-        Each row must have a label if a column was asked for; otherwise any may, in the column of the training. Of
-        several labels a text all rows have them, or none.
+        Each row must have a label if a column was asked for, where a text may have several an empty cell being none;
+        otherwise any may, as in the training, and an empty cell is a label that nobody knows.
 
         Raises:
             InputError: the file cannot be read, or lacks a column.
         """
-        if training.several and (label_column is not None or self._has_labels(path, training)):
-            with self.label_sets([path], text_columns, label_column, ANY_TARGETS, training) as rows:
-                yield ((row.text, [name for name, share in row.label.items() if share >= 0.5]) for row in rows)
+        if label_column is not None and training.several:
+            wanted = (text_columns, label_column, ANY_TARGETS, training)
+            with self.label_sets([path], *wanted, advice=_AS_IN_TRAINING) as rows:
+                yield ((row.text, present(row.label)) for row in rows)
             return
         if label_column is not None:
             usual = (training.text_columns, training.label_column)
@@ -181,19 +197,13 @@ class Reading:
                 self.say(labelled.notes)
                 yield ((row.text, row.label) for row in labelled.rows)
             return
-        with self.texts(path, text_columns, training.text_columns) as texts:
+        with self._texts_of_table(path, text_columns, training.text_columns) as (table, columns, texts):
             if training.several:
-                yield ((text, None) for text, _ in texts)
+                how = (training.label_column, written_labels(training), lambda note: self.say([note]))
+                sets = label_sets_if_known(table, texts, columns, *how)
+                yield ((text, None if labels is None else present(labels)) for text, labels in sets)
             else:
                 yield ((text, _label(row, training.label_column)) for text, row in texts)
-
-    def _has_labels(self, path: Path, training: ModelInfo) -> bool:
-        """Return whether a file has the labels of the training, for a model that may give several."""
-        written = written_labels(training)
-        with open_table(path, self.options, self.bad) as table:
-            part = table.parts[0]
-            found = bool(as_usual(ANY_TARGETS, written, part).label_columns)
-            return found or training.label_column in part.columns
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""
@@ -216,13 +226,10 @@ def written_labels(training: ModelInfo) -> TargetOptions:
     return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
 
 
-def _label_set(found: LabelledRow[Target]) -> LabelledRow[LabelSet]:
+def _label_set(found: LabelledRow[Target], advice: str) -> LabelledRow[LabelSet]:
     text, labels, row, weight = found
     if isinstance(labels, str):
-        raise InputError(
-            f"{row.where} has one label, but the model assigns several; add --label-separator if a cell holds "
-            "several, or --task several if each row has one or none."
-        )
+        raise InputError(f"{row.where} has one label, but the model assigns several; {advice}.")
     return LabelledRow(text, labels, row, weight)
 
 

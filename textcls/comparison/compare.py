@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from textcls.classifier import Classifier
-from textcls.comparison.figures import figures_of, indicators
+from textcls.comparison.figures import figures_of
 from textcls.comparison.paired import Agreement, Difference
 from textcls.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
 from textcls.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
@@ -18,7 +18,8 @@ from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.evaluation import with_one_label
 from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
-from textcls.evaluation.label_set_evaluation import label_set, present
+from textcls.evaluation.label_set_evaluation import label_set, present, which_of
+from textcls.evaluation.unknown_labels import unknown_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class SideReport:
         ece: expected calibration error; None where there are no probabilities.
         cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
             `ece` the mean of the labels.
+        unknown_labels: labels of the rows that a model does not know.
     """
 
     name: str
@@ -39,6 +41,7 @@ class SideReport:
     microseconds: float | None
     ece: float | None
     cross_entropy: float | None
+    unknown_labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +131,11 @@ def compare(
         rows: a text and its label each, such as `zip(texts, labels)`; of several labels a text and its labels, as a
             list, a set, or a mapping from labels to probabilities, of which those from 1/2 on count.
         label_separator: of several labels: what stands between those of a cell of a file of answers, `json` where each
-            holds a JSON list; by default `;`, as `textcls predict` writes.
+            holds a JSON list; by default as in the training of a model, or else `;`, as `textcls predict` writes.
 
     Raises:
         InputError: there are no rows, or a file of answers does not fit them; or rows have several labels, and a model
-            gives one; or the reverse.
+            gives one; or the reverse; or a side knows no label of the rows.
         ArtifactError: a model file is missing or damaged.
         ConfigError: one model gives a text one label, and the other side several.
         SurroundingsError: a service cannot be reached, or refuses.
@@ -159,7 +162,12 @@ def compared(
         texts: of the rows.
         right: the label of each, or its labels, sorted.
         answers: of both sides.
+
+    Raises:
+        InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one.
+        MissingExtraError: SciPy is not installed.
     """
+    unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
     figures = figures_of(right, first, second)
     models = tuple(side.classifier if isinstance(side, ModelSide) else None for side in sides)
@@ -174,7 +182,7 @@ def compared(
         words = changed_words(told, models[0], models[1])
     return Comparison(
         rows=len(texts),
-        sides=(_report(sides[0], right, answers[0]), _report(sides[1], right, answers[1])),
+        sides=(_report(sides[0], right, answers[0], unknown[0]), _report(sides[1], right, answers[1], unknown[1])),
         agreement=figures.agreement,
         p_value=figures.agreement.p_value(),
         accuracy=figures.accuracy,
@@ -196,7 +204,25 @@ def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
     return texts, labels
 
 
-def _report(side: Side, right: Sequence[Labels], answers: Answers) -> SideReport:
+def _unknown_labels(side: Side, right: Sequence[Labels], answers: Answers) -> tuple[str, ...]:
+    """Return which labels of the rows a model does not know.
+
+    Raises:
+        InputError: it knows none of them; or a table or a service, which says not what it knows, answers with none.
+    """
+    given, answered = (chain(*map(_names, labels)) for labels in (right, answers.labels))
+    if isinstance(side, ModelSide):
+        return unknown_labels(given, answers.names, len(right), knows=f"{side.name} knows")
+    if known := sorted(set(answered)):
+        unknown_labels(given, known, len(right), knows=f"{side.name} answers with", what="answers")
+    return ()
+
+
+def _names(labels: Labels) -> tuple[str, ...]:
+    return (labels,) if isinstance(labels, str) else labels
+
+
+def _report(side: Side, right: Sequence[Labels], answers: Answers, unknown: tuple[str, ...]) -> SideReport:
     size = side.bytes if isinstance(side, ModelSide) else None
     if answers.probabilities is None:
         return SideReport(side.name, size, answers.microseconds, None, None)
@@ -209,13 +235,13 @@ def _report(side: Side, right: Sequence[Labels], answers: Answers) -> SideReport
             metrics.expected_calibration_error(probabilities, label_N),
             metrics.cross_entropy(probabilities, label_N),
         )
-        return SideReport(side.name, size, answers.microseconds, ece, loss)
-    gold_NC = indicators(right, names)
-    known = set(names).issuperset(chain(*right))
+        return SideReport(side.name, size, answers.microseconds, ece, loss, unknown)
+    gold_NC = which_of(right, names)
     return SideReport(
         name=side.name,
         bytes=size,
         microseconds=answers.microseconds,
         ece=label_set_metrics.calibration_error(probabilities, gold_NC),
-        cross_entropy=label_set_metrics.cross_entropy(probabilities, gold_NC) if known else None,
+        cross_entropy=label_set_metrics.cross_entropy(probabilities, gold_NC) if not unknown else None,
+        unknown_labels=unknown,
     )

@@ -5,13 +5,12 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.comparison.paired import Agreement, Bootstrap, Difference, difference, numbered
 from textcls.comparison.sides import Labels
+from textcls.errors import InputError
+from textcls.evaluation.label_set_evaluation import which_of
 from textcls.evaluation.label_set_intervals import drawn_figures
-
-Bools = NDArray[np.bool_]
 
 
 class PairedFigures(NamedTuple):
@@ -41,6 +40,7 @@ def figures_of(right: Sequence[Labels], first: Sequence[Labels], second: Sequenc
         second: those of the other; differences are what it has more.
 
     Raises:
+        InputError: of several labels: no row and no answer has one.
         MissingExtraError: of several labels: SciPy is not installed.
     """
     names, (right_N, first_N, second_N) = numbered(right, first, second)
@@ -58,7 +58,9 @@ def _of_sets(
     agreement: Agreement, right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]
 ) -> PairedFigures:
     names = sorted(set(chain(*right, *first, *second)))
-    gold_NC, first_NC, second_NC = (indicators(column, names) for column in (right, first, second))
+    if not names:
+        raise InputError("There is nothing to compare: no row and no answer has a label.")
+    gold_NC, first_NC, second_NC = (which_of(column, names) for column in (right, first, second))
     one, other = drawn_figures(gold_NC, [first_NC, second_NC])
     f1_C = [difference(*pair) for pair in zip(one.f1.T, other.f1.T, strict=True)]
     return PairedFigures(
@@ -68,12 +70,3 @@ def _of_sets(
         labels=dict(zip(names, zip(f1_C, gold_NC.sum(0).tolist(), strict=True), strict=True)),
         micro_f1=difference(one.micro_f1, other.micro_f1),
     )
-
-
-def indicators(sets: Sequence[Labels], names: Sequence[str]) -> Bools:
-    """Return which of the names each row has [rows, names]; of other labels nothing."""
-    number = {name: i for i, name in enumerate(names)}
-    found = np.zeros((len(sets), len(names)), np.bool_)
-    for row, labels in enumerate(sets):
-        found[row, [number[label] for label in labels if label in number]] = True
-    return found

@@ -97,10 +97,6 @@ class Agreement:
             from scipy.stats import binomtest
         return float(binomtest(self.first, self.first + self.second).pvalue)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return asdict(self) | {"p_value": self.p_value()}
-
 
 class Bootstrap:
     """Draws of the rows, from which intervals of all figures are read.

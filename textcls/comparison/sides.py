@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.artifact import LABELS_WRITTEN
 from textcls.batch.chunks import ROWS
 from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls.label_sets import LabelSet, in_json, separated, structured
+from textcls.label_sets import of_cell
 
 Float32 = NDArray[np.float32]
 # What a row has or is answered with: one label, or several, sorted.
@@ -24,11 +25,12 @@ Labels = str | tuple[str, ...]
 REQUEST_TEXTS: Final = 64
 REQUEST_SECONDS: Final = 60
 MOST_ANSWER_BYTES: Final = 64 * 2**20
-# Columns that hold an answer, the first that is there; and those that hold several labels.
+# What `textcls predict` calls the column of several labels.
+PREDICTED_LABELS: Final = "predicted_labels"
+# Columns that hold an answer, the first that is there; and those that hold several labels. Those of a data set come
+# last: a table of answers often has the right labels as well.
 ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "label")
-SET_COLUMNS: Final = ("predicted_labels", "labels", *ANSWER_COLUMNS)
-# What `textcls predict` writes between the labels of a cell.
-SEPARATOR: Final = ";"
+SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_COLUMNS[-1])
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
 
 
@@ -98,7 +100,7 @@ class FileSide:
     Args:
         path: of the file.
         separator: what stands between the labels of a cell, `json` where each holds a JSON list; None if each row has
-            one label.
+            one label. In the column that `textcls predict` writes it is that of `predict` unless a cell has the other.
     """
 
     def __init__(self, path: Path, separator: str | None = None) -> None:
@@ -109,7 +111,8 @@ class FileSide:
         """Read the answers.
 
         Raises:
-            InputError: there is no column of answers, a row has none, or they are not as many as the texts.
+            InputError: there is no column of answers, or one of several labels where rows have one; a row has none, or
+                they are not as many as the texts.
         """
         from textcls.data import open_table  # Late, as is the client below: most who import textcls need neither.
 
@@ -120,9 +123,16 @@ class FileSide:
             if column is None:
                 have = ", ".join(map(repr, columns))
                 raise InputError(f"{self.path} has no column {wanted[0]!r} of answers; it has {have}.")
-            found: list[Labels] = []
-            for row in islice(table.rows, len(texts) + 1):
-                found.append(self._answer(row.fields.get(column), f"{row.where} has", column))
+            if self._separator is None and column == ANSWER_COLUMNS[-1] and PREDICTED_LABELS in columns:
+                raise InputError(
+                    f"{self.path} has answers of several labels a row, in the column {PREDICTED_LABELS!r}; say by "
+                    "--label-separator that rows may have several."
+                )
+            cells = [(row.fields.get(column), row.where) for row in islice(table.rows, len(texts) + 1)]
+        separator = self._separator
+        if separator is not None and column == PREDICTED_LABELS:
+            separator = _written_with(separator, (value for value, _ in cells))
+        found = [_answer(value, f"{where} has", column, separator) for value, where in cells]
         if len(found) != len(texts):
             more = "more" if len(found) > len(texts) else f"{len(found):,}"
             raise InputError(
@@ -130,22 +140,29 @@ class FileSide:
             )
         return Answers(found)
 
-    def _answer(self, value: Any, where: str, column: str) -> Labels:
-        if self._separator is not None:
-            labels = _label_set(value, self._separator)
-            if isinstance(labels, str):
-                raise InputError(f"{where} labels in column {column!r} that {labels}.")
-            return tuple(sorted(labels))
-        if value is None or not str(value):
-            raise InputError(f"{where} no answer in column {column!r}; each row needs one.")
-        return str(value)
+
+def _written_with(separator: str, cells: Iterable[Any]) -> str:
+    """Return what stands between the labels of cells that `textcls predict` has written.
+
+    That is the separator of the rows where a cell has it, and else the one that `predict` takes without being asked.
+    """
+    from textcls.batch.answer_columns import SEPARATOR
+
+    written = (cell for cell in cells if isinstance(cell, str))
+    if separator == "json":
+        return separator if any(cell.lstrip().startswith(("[", "{")) for cell in written) else SEPARATOR
+    return separator if any(separator in cell for cell in written) else SEPARATOR
 
 
-def _label_set(value: Any, separator: str) -> LabelSet | str:
-    """Return the labels of a cell, or what is wrong with it."""
-    if isinstance(value, list | dict):
-        return structured(value)
-    return in_json(value) if separator == "json" else separated(value, separator)
+def _answer(value: Any, where: str, column: str, separator: str | None) -> Labels:
+    if separator is not None:
+        labels = of_cell(value, separator)
+        if isinstance(labels, str):
+            raise InputError(f"{where} labels in column {column!r} that {labels}.")
+        return tuple(sorted(labels))
+    if value is None or not str(value):
+        raise InputError(f"{where} no answer in column {column!r}; each row needs one.")
+    return str(value)
 
 
 class ServiceSide:
@@ -235,8 +252,8 @@ def sides_of(
         first: what is meant, see `side_of`.
         second: likewise.
         several: whether rows have several labels; models alone can tell that as well.
-        separator: what stands between the labels of a cell of a table of answers; by default as in what
-            `textcls predict` writes.
+        separator: what stands between the labels of a cell of a table of answers; by default as in the training of
+            the models, or else as in what `textcls predict` writes.
 
     Raises:
         ConfigError: a model gives one label a text, and the other side, or the rows, several.
@@ -251,10 +268,19 @@ def sides_of(
                 f"{odd.name} gives a text one label, and it is compared where texts may have several; compare it with "
                 "another of its kind, on rows with one label each."
             )
-        between = SEPARATOR if separator is None else separator
+        between = separator or _usual_separator(models)
         pairs = zip(given, sides, strict=True)
         sides = [side if isinstance(side, ModelSide) else side_of(one, between) for one, side in pairs]
     return sides[0], sides[1]
+
+
+def _usual_separator(models: Sequence[ModelSide]) -> str:
+    """Return what stood between the labels of the rows that models were trained on; else what `predict` writes."""
+    from textcls.batch.answer_columns import SEPARATOR
+    from textcls.data import TargetOptions
+
+    found = (TargetOptions.from_json(model.classifier.info.training.get(LABELS_WRITTEN, {})) for model in models)
+    return next((one.label_separator for one in found if one.label_separator is not None), SEPARATOR)
 
 
 def is_several(sides: tuple[Side, Side]) -> bool:

@@ -22,6 +22,7 @@
     targets.py    what a row says of its label, or of several, and how to find that out
     places.py     where each row stands, for messages
     labelled.py   texts with their labels
+    known_labels.py  texts with their label sets, where these are known
     writing.py    a file or standard output that takes rows and answers
 
 A reader yields `Row`s, and a `Bad` for a row that cannot be used; `BadRows` alone decides whether that ends the work.

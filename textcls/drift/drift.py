@@ -50,7 +50,8 @@ class Drift:
         rows: new rows.
         held_out: what the file keeps of the rows that it is held against.
         labels: shares of the labels that rows are answered with, those first that changed most.
-        label_distance: between these shares; None where the file keeps no counts of so many labels.
+        label_distance: between these shares, or those of label sets; None where the file keeps no counts of so many
+            labels, or no label set was assigned to `LEAST_OF_SET` held-out rows.
         score_distance: between the scores of answers.
         length_distance: between the lengths of texts, by tokens.
         unknown: tokens that the model does not know; None where it knows every token.

@@ -158,8 +158,13 @@ class HeldOutSummary:
 
     @property
     def answers(self) -> tuple[int, ...] | None:
-        """How many rows were answered with each label, or each label set; None of too many labels, one a text."""
-        return self.labels if self.sets is None else self.sets.counts
+        """How many rows were answered with each label, or each label set.
+
+        None of too many labels, one a text, and where no label set was assigned often enough to be told from others.
+        """
+        if self.sets is None:
+            return self.labels
+        return self.sets.counts if self.sets.sets else None
 
     @classmethod
     def of_sets(

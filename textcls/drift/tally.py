@@ -46,7 +46,7 @@ class Tally(NamedTuple):
     Attributes:
         scores: in the bins of scores.
         lengths: in those of lengths.
-        labels: answered with each label, or each label set; None where the summary keeps none of so many.
+        labels: answered with each label, or each label set; None where the summary has none to hold them against.
         unknown: sums over their tokens.
     """
 

@@ -164,8 +164,13 @@ def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[N
         InputError: it knows none of them.
     """
     unknown = unknown_labels(set().union(*sets), names, len(sets))
-    number = {name: i for i, name in enumerate([*names, *unknown])}
+    return which_of(sets, [*names, *unknown]), unknown
+
+
+def which_of(sets: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of the names each row has [rows, names]; of other labels nothing."""
+    number = {name: i for i, name in enumerate(names)}
     found = np.zeros((len(sets), len(number)), np.bool_)
     for row, labels in enumerate(sets):
-        found[row, [number[name] for name in labels]] = True
-    return found, unknown
+        found[row, [number[name] for name in labels if name in number]] = True
+    return found

@@ -11,13 +11,17 @@ _NAMED: Final = 8
 _LONGEST: Final = 60
 
 
-def unknown_labels(right: Iterable[str], known: Sequence[str], rows: int) -> tuple[str, ...]:
+def unknown_labels(
+    right: Iterable[str], known: Sequence[str], rows: int, *, knows: str = "the model knows", what: str = "model"
+) -> tuple[str, ...]:
     """Return which labels of rows the model does not know, in the order of their names.
 
     Args:
         right: the labels of all rows.
         known: the labels of the model.
         rows: how many there are.
+        knows: who knows these labels, for the message.
+        what: what may be the wrong one then, likewise.
 
     Raises:
         InputError: it knows none of them.
@@ -27,20 +31,20 @@ def unknown_labels(right: Iterable[str], known: Sequence[str], rows: int) -> tup
     if given and len(unknown) == len(given):
         none = "The row has no label" if rows == 1 else f"None of the {rows:,} rows has a label"
         raise InputError(
-            f"{none} that the model knows, but {names_of(unknown, known)}, and the model knows {names_of(known)}: is "
-            "that the column of the labels, and the right model?"
+            f"{none} that {knows}, but {names_of(unknown, known)}, and {knows} {names_of(known)}: is that the column "
+            f"of the labels, and the right {what}?"
         )
     return unknown
 
 
-def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str]) -> str:
+def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
     """Say which labels of the rows the model does not know, and what of its own may be meant."""
-    return f"The model does not know {names_of(unknown, known)}: rows with such labels count as errors."
+    return f"{who} does not know {names_of(unknown, known)}: rows with such labels count as errors."
 
 
-def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str]) -> str:
+def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
     """Say which labels of the rows a model that may give several does not know, and what of its own may be meant."""
-    return f"The model does not know {names_of(unknown, known)}, and so never assigns such labels."
+    return f"{who} does not know {names_of(unknown, known)}, and so never assigns such labels."
 
 
 def names_of(labels: Sequence[str], known: Sequence[str] = ()) -> str:

@@ -12,6 +12,7 @@ from textcls.comparison.sides import Labels
 from textcls.display.terminal.console import coloured
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.intervals import CONFIDENCE
+from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
 _MEGABYTE: Final = 1e6
@@ -21,6 +22,7 @@ def comparison_report(found: Comparison) -> Iterator[Table | Text]:
     """Yield the verdict, both sides, their labels, and the texts and words that changed."""
     yield _figures(found)
     yield _verdict(found)
+    yield from _unknown(found)
     yield from _labels(found)
     yield from _flips(found)
     yield from _words(found)
@@ -84,6 +86,14 @@ def _verdict(found: Comparison) -> Text:
     if found.better is None:
         return Text.assemble(counts, (f" Neither {better} by more than chance", "bold"), test)
     return Text.assemble(counts, (f" {found.better.name} {better}", "bold"), test)
+
+
+def _unknown(found: Comparison) -> Iterator[Text]:
+    sentence = unknown_labels_sentence if found.micro_f1 is None else never_assigned_sentence
+    for side in found.sides:
+        if side.unknown_labels:
+            known = [label for label in found.labels if label not in side.unknown_labels]
+            yield Text(sentence(side.unknown_labels, known, side.name), style="yellow")
 
 
 def _labels(found: Comparison) -> Iterator[Table | Text]:

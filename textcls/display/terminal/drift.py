@@ -10,6 +10,7 @@ from textcls.display.text import named, percent, plural
 from textcls.drift.distance import MUCH, SLIGHT, Distance
 from textcls.drift.drift import Drift
 from textcls.drift.expected_accuracy import LEAST_HELD_OUT
+from textcls.drift.summary import LEAST_OF_SET
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
@@ -20,6 +21,11 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
     yield from _label_sets(found) if found.several else _accuracy(found)
     yield Text()
     yield _distances(found)
+    if found.several and found.label_distance is None:
+        yield Text(
+            "Label sets cannot be compared: none was assigned to as many as "
+            f"{plural(LEAST_OF_SET, 'held-out row')} of the training; see the shares of the labels."
+        )
     yield _verdict(found)
     yield from _labels(found)
     yield from _words(found)

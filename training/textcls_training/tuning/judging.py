@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcls.comparison.figures import indicators
 from textcls.comparison.paired import numbered
 from textcls.comparison.sides import Labels
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
-from textcls.evaluation.label_set_evaluation import present
+from textcls.evaluation.label_set_evaluation import present, which_of
 from textcls.evaluation.label_set_intervals import label_set_figures
 from textcls.tuning import Measure
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -53,6 +52,6 @@ def answers(trained: Trained) -> Answers:
         return Answers(labels, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
     found = answered_sets(trained)
     every = sorted(set(chain(*right, *found)))
-    figures = label_set_figures(indicators(right, every), indicators(found, every))
+    figures = label_set_figures(which_of(right, every), which_of(found, every))
     exact, macro_f1, micro_f1 = (float(of[0]) for of in (figures.exact, figures.macro_f1, figures.micro_f1))
     return Answers(found, {"accuracy": exact, "macro_f1": macro_f1, "micro_f1": micro_f1})

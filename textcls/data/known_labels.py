@@ -1,0 +1,90 @@
+"""Texts with their label sets where these are known: what is read of new texts, which need no labels.
+
+An empty cell, or none, is a row whose labels nobody knows; an explicit `[]`, or zeros in all columns of labels, say
+that it has none. Labels that cannot be read are not known either; which these are is told once all is read.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from textcls import label_sets
+from textcls.data.rows import Bad, Row
+from textcls.data.tables import Table, TextRow
+from textcls.data.targets import LabelsOfColumns, TargetOptions, as_usual, labels_of_columns
+from textcls.errors import InputError
+from textcls.label_sets import LabelSet, Parse
+
+Known = LabelSet | None | Bad
+
+
+def label_sets_if_known(
+    table: Table,
+    items: Iterator[TextRow],
+    texts: tuple[str, ...],
+    column: str,
+    usual: TargetOptions,
+    say: Callable[[str], None],
+) -> Iterator[tuple[str, LabelSet | None]]:
+    """Yield each text with its label set, None if that is not known.
+
+    Args:
+        table: an open table.
+        items: its texts.
+        texts: the columns of the texts.
+        column: that of the labels, if they are in one.
+        usual: how the labels of the training were written.
+        say: takes sentences on labels that could not be read and on empty cells beside others, once all is read.
+    """
+    try:
+        read = _reader(table, texts, column, usual)
+    except InputError as error:
+        say(f"Labels are left aside, since they cannot be read. {error}")
+        yield from ((text, None) for text, _ in items)
+        return
+    known, unread, empty, first = 0, 0, 0, None
+    for text, row in items:
+        found = read(row)
+        if isinstance(found, Bad):
+            unread, first = unread + 1, first or found
+            yield text, None
+        else:
+            known, empty = known + (found is not None), empty + (found is None)
+            yield text, found
+    if first is not None:
+        rows = "a row are" if unread == 1 else f"{unread:,} rows are"
+        say(f"The labels of {rows} left aside, since they cannot be read; {first.where}: {first.why}.")
+    if known and empty:
+        rows = "1 row has" if empty == 1 else f"{empty:,} rows have"
+        say(
+            f"{rows} nothing in place of labels, which are then unknown; with --label-column an empty cell means that "
+            "there are none."
+        )
+
+
+def _reader(table: Table, texts: tuple[str, ...], column: str, usual: TargetOptions) -> Callable[[Row], Known]:
+    by_column = as_usual(TargetOptions(), usual, table.parts[0])
+    if by_column.label_columns:
+        return partial(_of_columns, reader=labels_of_columns(table, by_column, texts))
+    parse = label_sets.of_words if table.format == "fasttext" else partial(_of_cell, separator=usual.label_separator)
+    return partial(_of_column, column=column, parse=parse)
+
+
+def _of_cell(value: Any, separator: str | None) -> LabelSet | str:
+    return label_sets.of_cell(value, separator)
+
+
+def _of_column(row: Row, column: str, parse: Parse) -> Known:
+    value = row.fields.get(column)
+    if _is_empty(value):
+        return None
+    found = parse(value)
+    return Bad(row.where, f"the labels in column {column!r} {found}") if isinstance(found, str) else found
+
+
+def _of_columns(row: Row, reader: LabelsOfColumns) -> Known:
+    return None if all(_is_empty(row.fields.get(name)) for name in reader.labels) else reader(row)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
