@@ -70,14 +70,30 @@ def test_missed_labels_and_labels_too_many_are_counted_as_the_answers_have_them(
 ) -> None:
     answers = [set(answer.assigned) for answer in several_labels.predict([text for text, _ in rows])]
     too_many = [assigned - set(labels) for assigned, (_, labels) in zip(answers, rows, strict=True)]
-    missed = [set(labels) - assigned - {"gossip"} for assigned, (_, labels) in zip(answers, rows, strict=True)]
+    missed = [set(labels) - assigned for assigned, (_, labels) in zip(answers, rows, strict=True)]
     assert (found.too_many.count, found.too_many.rows) == (sum(map(len, too_many)), sum(map(bool, too_many)))
     assert (found.missed.count, found.missed.rows) == (sum(map(len, missed)), sum(map(bool, missed)))
+    assert found.missed.count == sum(label.rows - round(label.recall * label.rows) for label in found.scores.labels)
     for error in found.missed.surest:
-        assert error.label in missed[error.row]
+        assert error.label in missed[error.row] - {"gossip"}
         assert error.text == rows[error.row][0]
     assert [error.probability for error in found.missed.surest] == sorted(e.probability for e in found.missed.surest)
     assert all(error.label in too_many[error.row] for error in found.too_many.surest)
+
+
+def test_labels_that_the_model_does_not_know_are_missed_and_stand_in_the_place_of_others_and_no_promise_is_of_them(
+    several_labels: Classifier,
+) -> None:
+    text = "my card was charged twice"
+    told = textcls.report(several_labels, [(text, ["billing"])] * 40 + [(text, ["gossip"])] * 10)
+    (group,) = told.too_many.groups
+    assert (group.instead, group.none) == ((("gossip", 10),), 0)
+    assert (told.missed.count, told.missed.rows, told.missed.groups, told.missed.surest) == (10, 10, (), ())
+    promise = float(several_labels.predict(text).probabilities.sum())
+    assert told.promised.value == pytest.approx(promise - 40 / 50, abs=1e-5)
+    (line,) = (line for line in summary_lines(told) if "promise" in line)
+    assert f"promise {promise:.2f} labels a row, {abs(promise - 0.8):.2f} " in line
+    assert "than rows have of those that it knows:" in line
 
 
 def test_the_draws_have_the_f1_that_scikit_learn_gives_them() -> None:

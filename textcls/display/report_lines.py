@@ -208,10 +208,14 @@ def _promised(found: LabelSetModelReport) -> str:
     gap = found.promised
     inside = gap.low <= 0 <= gap.high
     says = "within chance" if inside else "they are too high" if gap.value > 0 else "they are too low"
+    have = found.labels_a_row
+    if found.unknown_labels:
+        known = sum(label.rows for label in found.scores.labels if label.label not in found.unknown_labels)
+        have = known / found.rows
     return (
-        f"Its probabilities promise {found.labels_a_row + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
-        f"{'more' if gap.value > 0 else 'less'} than rows have: {says}. Calibration error (ECE) of a label "
-        f"{found.scores.ece:.3f}."
+        f"Its probabilities promise {have + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
+        f"{'more' if gap.value > 0 else 'less'} than rows have{' of those that it knows' * bool(found.unknown_labels)}: "
+        f"{says}. Calibration error (ECE) of a label {found.scores.ece:.3f}."
     )
 
 

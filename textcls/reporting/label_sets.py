@@ -34,9 +34,10 @@ class LabelSetModelReport(ModelReport):
         scores: F1, average precision and calibration error over all rows, and label by label.
         micro_f1: F1 of all labels of all rows together.
         labels_a_row: how many labels rows have in the mean.
-        promised: how many more than that the probabilities add up to, in the mean of the rows.
+        promised: how many more labels the probabilities add up to than rows have of those that the model knows, in the
+            mean of the rows.
         aims: what thresholds do.
-        missed: labels that rows have and were not assigned.
+        missed: labels that rows have and were not assigned, those that the model does not know as well.
         too_many: labels that rows were assigned and have not.
     """
 
@@ -97,7 +98,7 @@ def label_set_report(
     scores = label_set_metrics.report(probability_NC, gold_NC, thresholds, names, unknown)
     assigned_NC = np.zeros(gold_NC.shape, np.bool_)
     assigned_NC[:, : len(names)] = probability_NC >= np.array(thresholds, probability_NC.dtype)
-    judged = Judged(found.texts, names, found.right, known_NC, assigned_NC[:, : len(names)], probability_NC)
+    judged = Judged(found.texts, (*names, *unknown), found.right, gold_NC, assigned_NC, probability_NC)
     intervals = label_set_intervals(gold_NC, assigned_NC)
 
     def micro_f1(rows_N: Bools) -> float:
@@ -113,7 +114,7 @@ def label_set_report(
         macro_f1=intervals.macro_f1,
         label_f1=intervals.f1,
         labels_a_row=float(gold_NC.sum(1).mean()),
-        promised=_mean(probability_NC.sum(1, dtype=np.float64) - gold_NC.sum(1), gold_NC.shape[1]),
+        promised=_mean(probability_NC.sum(1, dtype=np.float64) - known_NC.sum(1), len(names)),
         reliability=metrics.reliability(probability_NC.ravel(), known_NC.ravel()),
         aims=label_aims(probability_NC, gold_NC, thresholds, names),
         missed=missed(classifier, judged, kept.strongest_against(), kept.words),

@@ -111,11 +111,11 @@ class Judged(NamedTuple):
 
     Attributes:
         texts: of the rows.
-        labels: the model's.
-        right: all labels of each row, those that the model does not know as well.
+        labels: the model's, and then those that it does not know.
+        right: the labels of each row.
         gold: which of `labels` each row has [rows, labels].
         assigned: which it was assigned [rows, labels].
-        probabilities: of `labels` [rows, labels].
+        probabilities: of the model's [rows, its labels].
     """
 
     texts: Sequence[str]
@@ -157,7 +157,11 @@ class _Kind(NamedTuple):
 
     def errors(self, wrong_NC: Bools, right_NC: Bools) -> LabelErrors:
         rows = int(wrong_NC.any(1).sum())
-        return LabelErrors(int(wrong_NC.sum()), rows, self._groups(wrong_NC, right_NC), self._surest(wrong_NC))
+        # Of labels that the model does not know no word speaks, and there is nothing to be sure of.
+        known = self.judged.probabilities.shape[1]
+        told_NC = wrong_NC[:, :known]
+        groups = self._groups(told_NC, right_NC[:, :known])
+        return LabelErrors(int(wrong_NC.sum()), rows, groups, self._surest(told_NC))
 
     def _groups(self, wrong_NC: Bools, right_NC: Bools) -> tuple[LabelErrorGroup, ...]:
         row, label = np.nonzero(wrong_NC & (self.word_NC != NO_WORD))
