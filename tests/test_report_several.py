@@ -19,8 +19,10 @@ from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import summary_lines
 from textcls.evaluation.intervals import share
-from textcls.evaluation.label_set_intervals import drawn_figures, label_set_intervals
+from textcls.evaluation.label_set_intervals import _AT_ONCE, _draws, drawn_figures, label_set_intervals
 from textcls.reporting.abstention import Costs
+from textcls.reporting.errors import LEAST
+from textcls.reporting.set_errors import Judged, _Kind
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
 Bools = NDArray[np.bool_]
@@ -107,6 +109,13 @@ def test_the_draws_have_the_f1_that_scikit_learn_gives_them() -> None:
     assert again == label_set_intervals(gold, assigned)
 
 
+def test_draws_are_made_few_at_a_time_where_there_are_many_labels_and_are_the_same() -> None:
+    count_K = np.array([5, 3, 2])
+    few, many = (list(_draws(count_K, labels, seed=0)) for labels in (2, 100_000))
+    assert max(map(len, many)) * 100_000 <= _AT_ONCE
+    assert np.concatenate(few).tolist() == np.concatenate(many).tolist()
+
+
 def test_the_interval_of_micro_f1_holds_the_truth_about_as_often_as_it_says() -> None:
     gold, assigned = drawn(1, rows=40_000)
     truth = f1_score(gold, assigned, average="micro")
@@ -170,6 +179,43 @@ def test_the_word_behind_a_missed_label_is_the_one_that_speaks_most_against_it(s
     assert (group.word, group.label, group.errors, group.right) == (text[start:end], "returns", 3, 2)
     assert (group.instead, group.none) == ((), 3)
     assert found.too_many.groups == ()
+
+
+def test_words_behind_errors_are_counted_as_one_by_one(several_labels: Classifier) -> None:
+    random, words = np.random.default_rng(3), ["my", "card", "parcel", "late"]
+    names, shape = several_labels.labels, (200, len(several_labels.labels))
+    gold, assigned = (random.random(shape) < 0.4 for _ in range(2))
+    word_NC = random.integers(-1, len(words), shape, dtype=np.int32)
+    judged = Judged([" ".join(words)] * 200, names, [()] * 200, gold, assigned, random.random(shape, np.float32))
+    # Each example has the word that counts most, so only the counts are looked at.
+    groups = _Kind(several_labels, judged, word_NC, words, 1, gold & ~assigned)._counted(
+        assigned & ~gold, assigned & gold
+    )
+    expected = set()
+    for word, of in np.ndindex(len(words), len(names)):
+        behind_N = assigned[:, of] & (word_NC[:, of] == word)
+        wrong, right = int((behind_N & ~gold[:, of]).sum()), int((behind_N & gold[:, of]).sum())
+        if wrong >= LEAST:
+            expected.add((-wrong, right, words[word], names[of], word, of))
+    assert set(groups) == expected
+    assert len(expected) > len(words)
+
+
+def test_a_kind_of_rows_without_labels_has_no_f1(several_labels: Classifier, rows: Rows) -> None:
+    none = [(f"Hello team, all is well here {i}", list[str]()) for i in range(25)]
+    with_labels = [row for row in rows if row[1]]
+    source = ["none"] * len(none) + ["some"] * len(with_labels)
+    found = textcls.report(several_labels, [*none, *with_labels], columns={"source": source})
+    of_source = {one.name: one for one in found.slices if one.kind == "source"}
+    assert of_source["none"].micro_f1 is None
+    assert (of_source["some"].micro_f1 or 0) > 0
+    printed = {one["name"]: one for one in found.as_json()["slices"] if one["kind"] == "source"}
+    assert printed["none"]["micro_f1"] is None
+    (line,) = (line for line in report_markdown("Report", found).splitlines() if line.startswith("| source | none |"))
+    assert line.split("|")[6].strip() == ""
+    page = document("Report", *report_fragments("Report", found))
+    heads = page[page.index("all others</th>") :]
+    assert heads.startswith('all others</th><th scope="col" class="number">micro-F1</th>')
 
 
 def test_a_source_with_wrong_labels_is_found(several_labels: Classifier, rows: Rows) -> None:

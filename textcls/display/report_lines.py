@@ -208,13 +208,11 @@ def _promised(found: LabelSetModelReport) -> str:
     gap = found.promised
     inside = gap.low <= 0 <= gap.high
     says = "within chance" if inside else "they are too high" if gap.value > 0 else "they are too low"
-    have = found.labels_a_row
-    if found.unknown_labels:
-        known = sum(label.rows for label in found.scores.labels if label.label not in found.unknown_labels)
-        have = known / found.rows
+    known = sum(label.rows for label in found.scores.labels if label.label not in found.unknown_labels)
+    have, of_those = known / found.rows, " of those that it knows" if found.unknown_labels else ""
     return (
         f"Its probabilities promise {have + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
-        f"{'more' if gap.value > 0 else 'less'} than rows have{' of those that it knows' * bool(found.unknown_labels)}: "
+        f"{'more' if gap.value > 0 else 'less'} than rows have{of_those}: "
         f"{says}. Calibration error (ECE) of a label {found.scores.ece:.3f}."
     )
 
@@ -275,7 +273,7 @@ def weak_line(one: Slice) -> str:
     """Return that a model is weaker on a slice."""
     return (
         f"Weaker on {slice_name(one)}: {percent(one.accuracy.value)} of {plural(one.rows, 'row')}"
-        f"{'' if one.micro_f1 is None else ' with all labels right'}, against {percent(one.others)} of the others."
+        f"{' with all labels right' if one.several else ''}, against {percent(one.others)} of the others."
     )
 
 

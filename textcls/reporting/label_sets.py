@@ -101,8 +101,10 @@ def label_set_report(
     judged = Judged(found.texts, (*names, *unknown), found.right, gold_NC, assigned_NC, probability_NC)
     intervals = label_set_intervals(gold_NC, assigned_NC)
 
-    def micro_f1(rows_N: Bools) -> float:
-        return label_set_metrics.f1(assigned_NC[rows_N] & gold_NC[rows_N], assigned_NC[rows_N], gold_NC[rows_N])
+    def micro_f1(rows_N: Bools) -> float | None:
+        gold, assigned = gold_NC[rows_N], assigned_NC[rows_N]
+        # It would be 0 whatever rows without labels are assigned.
+        return label_set_metrics.f1(assigned & gold, assigned, gold) if gold.any() else None
 
     exact_N = (assigned_NC == gold_NC).all(1)
     return LabelSetModelReport(

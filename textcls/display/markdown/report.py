@@ -182,7 +182,7 @@ def _slices(found: ModelReport) -> list[str]:
             percent(one.accuracy.value),
             interval(one.accuracy),
             percent(one.others),
-            *([] if one.micro_f1 is None else [percent(one.micro_f1)]),
+            *(["" if one.micro_f1 is None else percent(one.micro_f1)] if one.several else []),
             f"{one.rows:,}",
             f"weaker, p = {one.p_value:.1g}" if one.weak else "",
         ]
