@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from numpy.typing import NDArray
+from scipy.stats import sem, t
 from sklearn.metrics import f1_score
 
 import textcls
@@ -153,6 +154,24 @@ def test_what_probabilities_promise_is_held_against_the_labels_that_rows_have(se
     assert none.labels_a_row == pytest.approx(1 / 51)
     assert none.promised.value == pytest.approx(expected - 1 / 51, abs=1e-5)
     assert "they are too high" in next(line for line in summary_lines(none) if "promise" in line)
+
+
+def test_of_few_rows_no_verdict_is_passed_on_what_probabilities_promise(several_labels: Classifier) -> None:
+    texts = ["my card was charged twice", "where is my parcel"]
+    few, many = ([(text, ["gossip"]) for text in texts] * n + [(texts[0], ["billing"])] for n in (9, 10))
+    (line,) = (line for line in summary_lines(textcls.report(several_labels, few)) if "promise" in line)
+    assert "than rows have of those that it knows: there are too few rows to tell more. " in line
+    (line,) = (line for line in summary_lines(textcls.report(several_labels, many)) if "promise" in line)
+    assert "they are too high" in line
+
+
+def test_the_interval_of_what_probabilities_promise_is_that_of_student(several_labels: Classifier) -> None:
+    texts = ["my card was charged twice", "where is my parcel", "send it back to the shop"]
+    found = textcls.report(several_labels, [(text, ["billing"]) for text in texts])
+    gaps = several_labels.predict(texts)
+    value = [float(answer.probabilities.sum(dtype=np.float64)) - 1 for answer in gaps]
+    low, high = t.interval(0.95, df=2, loc=np.mean(value), scale=sem(value))
+    assert (found.promised.low, found.promised.high) == pytest.approx((low, high), abs=1e-6)
 
 
 # What was planted
@@ -313,6 +332,14 @@ def test_rows_of_a_single_kind_and_an_empty_text_have_a_report(several_labels: C
     assert found.rows == 1
     assert json.dumps(found.as_json(), allow_nan=False)
     assert document("Report", *report_fragments("Report", found))
-    nothing = textcls.report(several_labels, [("hello", [])])
-    assert nothing.aims.curve == ()
-    assert report_markdown("Report", nothing)
+    assert report_markdown("Report", found)
+
+
+def test_rows_none_of_which_has_a_label_are_refused(
+    several_labels: Classifier, several_labels_path: Path, tmp_path: Path
+) -> None:
+    empty = write_rows(tmp_path / "empty.csv", [("text", "label"), *[(f"my card {i}", "") for i in range(30)]])
+    said = fail(3, "report", several_labels_path, empty, "--label-separator", ";")
+    assert said.count("None of the 30 rows has a label: is that the column of the labels?") == 1
+    with pytest.raises(InputError, match=r"^The row has no label: is that the column of the labels\?$"):
+        textcls.report(several_labels, [("hello", [])])

@@ -12,7 +12,7 @@ from textcls.reporting.label_sets import LabelSetModelReport
 from textcls.reporting.model_report import ModelReport
 from textcls.reporting.one_label import OneLabelModelReport
 from textcls.reporting.set_errors import LabelErrorGroup
-from textcls.reporting.slices import LENGTH, SCRIPT, UNKNOWN, Slice
+from textcls.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 TOLD: Final = 3
@@ -208,6 +208,8 @@ def _promised(found: LabelSetModelReport) -> str:
     gap = found.promised
     inside = gap.low <= 0 <= gap.high
     says = "within chance" if inside else "they are too high" if gap.value > 0 else "they are too low"
+    if found.rows < LEAST_ROWS:
+        says = "there are too few rows to tell more"
     known = sum(label.rows for label in found.scores.labels if label.label not in found.unknown_labels)
     have, of_those = known / found.rows, " of those that it knows" if found.unknown_labels else ""
     return (

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util import optional_dependencies
+
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
@@ -30,6 +32,20 @@ class Estimate(NamedTuple):
     def as_json(self) -> dict[str, float]:
         """Return it as plain data."""
         return self._asdict()
+
+
+def student(degrees: int) -> float:
+    """Return by how many of its standard errors a mean may be off: Student's t (1908), of few rows more than `DEVIATE`.
+
+    Args:
+        degrees: of freedom, above 0.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    with optional_dependencies.needed_by("An interval of few rows"):
+        from scipy.special import stdtrit
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 def share(hits: int, rows: int) -> Estimate:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
+from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
-from textcls.evaluation.intervals import DEVIATE, Estimate
+from textcls.evaluation.intervals import Estimate, student
 from textcls.evaluation.label_set_evaluation import indicators
 from textcls.evaluation.label_set_intervals import label_set_intervals
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -89,8 +90,11 @@ def label_set_report(
         columns: further columns of the rows, by whose values the model is judged as well.
 
     Raises:
-        InputError: the model knows no label of the rows.
+        InputError: the rows have no label, or none that the model knows.
     """
+    if not any(found.right):
+        none = "The row has no label" if len(found.right) == 1 else f"None of the {len(found.right):,} rows has a label"
+        raise InputError(f"{none}: is that the column of the labels?")
     names, probability_NC = model.info.labels, found.probabilities
     gold_NC, unknown = indicators(found.right, names)
     known_NC = gold_NC[:, : len(names)]
@@ -127,8 +131,8 @@ def label_set_report(
 
 
 def _mean(value_N: NDArray[np.float64], most: int) -> Estimate:
-    """Return the mean of numbers of labels with the interval that the central limit theorem gives it."""
-    mean = float(value_N.mean())
+    """Return the mean of numbers of labels with the interval of Student (1908)."""
+    mean, rows = float(value_N.mean()), len(value_N)
     # Of a single row nothing is known but that there are so many labels.
-    half = DEVIATE * float(value_N.std(ddof=1)) / len(value_N) ** 0.5 if len(value_N) > 1 else float(most)
+    half = student(rows - 1) * float(value_N.std(ddof=1)) / rows**0.5 if rows > 1 else float(most)
     return Estimate(mean, mean - half, mean + half)
