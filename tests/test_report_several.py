@@ -18,9 +18,11 @@ from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
-from textcls.display.report_lines import summary_lines
+from textcls.display.report_lines import interval, summary_lines
+from textcls.display.text import percent
 from textcls.evaluation.intervals import share
 from textcls.evaluation.label_set_intervals import _AT_ONCE, _draws, drawn_figures, label_set_intervals
+from textcls.evaluation.metrics import reliability, reliability_of_labels
 from textcls.reporting.abstention import Costs
 from textcls.reporting.errors import LEAST
 from textcls.reporting.set_errors import Judged, _Kind
@@ -172,6 +174,36 @@ def test_the_interval_of_what_probabilities_promise_is_that_of_student(several_l
     value = [float(answer.probabilities.sum(dtype=np.float64)) - 1 for answer in gaps]
     low, high = t.interval(0.95, df=2, loc=np.mean(value), scale=sem(value))
     assert (found.promised.low, found.promised.high) == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize("together", [0.0, 0.5, 1.0])
+def test_the_intervals_of_probabilities_hold_where_the_labels_of_a_row_come_together(together: float) -> None:
+    random, held = np.random.default_rng(5), []
+    probability = np.full((200, 8), 0.35, np.float32)
+    for _ in range(300):
+        own, shared = (random.random((200, labels)) < 0.35 for labels in (8, 1))
+        (each,) = reliability_of_labels(probability, np.where(random.random((200, 1)) < together, shared, own))
+        held.append(each.low <= 0.35 <= each.high)
+    assert 0.91 < np.mean(held) < 0.99
+
+
+def test_bins_of_labels_are_those_of_pairs_of_a_row_and_a_label(found: LabelSetModelReport) -> None:
+    random = np.random.default_rng(6)
+    probability, has = random.random((50, 7), np.float32), random.random((50, 7)) < 0.4
+    pairs = reliability(probability.ravel(), has.ravel())
+    of_labels = reliability_of_labels(probability, has)
+    assert [(one.rows, one.right) for one in of_labels] == [(one.rows, one.right) for one in pairs]
+    assert [one.confidence for one in of_labels] == pytest.approx([one.confidence for one in pairs], abs=1e-6)
+    assert all(0 <= one.low <= one.share.value <= one.high <= 1 for one in of_labels)
+    # Labels that are all there, or all missing, in each row say as much as rows.
+    (all_right,) = reliability_of_labels(np.ones((9, 4), np.float32), np.ones((9, 4), bool))
+    assert (all_right.low, all_right.high) == share(9, 9)[1:]
+    (single,) = reliability_of_labels(np.ones((1, 4), np.float32), np.array([[True, True, True, False]]))
+    assert single.high - single.low > 0.5
+    said = [line.split("|") for line in report_markdown("Report", found).splitlines()]
+    for one in found.reliability:
+        row = [percent(one.confidence), percent(one.share.value), interval(one.share), f"{one.rows:,}"]
+        assert ["", *(f" {cell} " for cell in row), ""] in said
 
 
 # What was planted

@@ -121,7 +121,7 @@ def label_set_report(
         label_f1=intervals.f1,
         labels_a_row=float(gold_NC.sum(1).mean()),
         promised=_mean(probability_NC.sum(1, dtype=np.float64) - known_NC.sum(1), len(names)),
-        reliability=metrics.reliability(probability_NC.ravel(), known_NC.ravel()),
+        reliability=metrics.reliability_of_labels(probability_NC, known_NC),
         aims=label_aims(probability_NC, gold_NC, thresholds, names),
         missed=missed(classifier, judged, kept.strongest_against(), kept.words),
         too_many=too_many(classifier, judged, kept.strongest_for(), kept.words),

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.text import percent, plural
-from textcls.evaluation.intervals import share
 from textcls.evaluation.metrics import ReliabilityBin
 
 # So many labels, those of the lowest F1, stand before the others are folded away.
@@ -85,8 +84,7 @@ def reliability(found: Sequence[ReliabilityBin], axes: Axes, caption: str, of: s
     largest = max((each.rows for each in found), default=1)
     points = []
     for each in found:
-        share_of = share(each.right, each.rows)
-        said = f"score {percent(each.confidence)}: {percent(share_of.value)} of {plural(each.rows, of)} {right}"
+        said = f"score {percent(each.confidence)}: {percent(each.share.value)} of {plural(each.rows, of)} {right}"
         size = 2 + 5 * (each.rows / largest) ** 0.5
-        points.append(Point(each.confidence, share_of.value, share_of.low, share_of.high, size, said))
+        points.append(Point(each.confidence, each.share.value, each.low, each.high, size, said))
     return charts.figure("Can its scores be trusted?", caption, axes, charts.diagonal(axes), charts.dots(axes, points))

@@ -18,7 +18,7 @@ from textcls.display.report_lines import (
     unreached_lines,
 )
 from textcls.display.text import percent
-from textcls.evaluation.intervals import CONFIDENCE, share
+from textcls.evaluation.intervals import CONFIDENCE
 from textcls.reporting.label_sets import LabelSetModelReport
 from textcls.reporting.model_report import ModelReport
 from textcls.reporting.one_label import OneLabelModelReport
@@ -167,10 +167,10 @@ def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> 
 
 
 def _reliability(found: ModelReport, heads: Sequence[str]) -> list[str]:
-    rows = []
-    for each in found.reliability:
-        right = share(each.right, each.rows)
-        rows.append([percent(each.confidence), percent(right.value), interval(right), f"{each.rows:,}"])
+    rows = [
+        [percent(each.confidence), percent(each.share.value), interval(each.share), f"{each.rows:,}"]
+        for each in found.reliability
+    ]
     return table(heads, rows)
 
 
