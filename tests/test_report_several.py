@@ -14,8 +14,10 @@ import textcls
 from tests.cli.several import Rows, several_rows
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError, LabelSetModelReport
+from textcls.display.html import fragments
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
+from textcls.display.html.report_parts import SHOWN_LABELS, folded
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import interval, summary_lines
@@ -298,6 +300,29 @@ def test_the_page_says_what_matters_and_runs_nothing(several_labels: Classifier,
     assert "Confusions" not in page
     for heading in ("Probabilities and thresholds", "Labels too many", "Missed labels", "Surest missed labels"):
         assert heading in page
+
+
+def test_labels_that_no_row_has_stand_last_and_without_figures(
+    several_labels: Classifier, classifier: Classifier
+) -> None:
+    text = "my card was charged twice"
+    several = textcls.report(several_labels, [(text, ["billing"]), (text, ["returns"])] * 3)
+    one = textcls.report(classifier, [(text, "billing"), (text, "returns")] * 3)
+    for told in (several, one):
+        lines = report_markdown("Report", told).split("## Labels\n")[1].split("## ")[0].strip().splitlines()[2:]
+        cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+        assert [row[0] for row in cells[:2]] == ["returns", "billing"]
+        assert len(cells) == len(told.scores.labels) > 3
+        assert [row[1] for row in cells[:2]] == ["0.0%", percent(2 / 3)]
+        assert all(row[1] == row[2] == row[4] == "" for row in cells[2:])
+        page = document("Report", *report_fragments("Report", told))
+        # In the table of labels, which comes first.
+        first, absent = (page.index(f'<th scope="row">{fragments.name(row[0])}</th>') for row in cells[1:3])
+        assert first < absent
+    label_rows = [f"<tr><td>{i}</td></tr>" for i in range(SHOWN_LABELS + 3)]
+    assert "3 more labels, of higher F1<" in folded([], label_rows, 0)
+    assert "3 more labels, of higher F1, or that no row has<" in folded([], label_rows, 2)
+    assert "1 more label, that no row has<" in folded([], label_rows[:-2], 4)
 
 
 def test_markdown_and_card_tell_the_figures_of_several_labels(found: LabelSetModelReport) -> None:

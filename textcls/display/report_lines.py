@@ -1,10 +1,12 @@
 """What a report says in sentences, on pages, in Markdown and in the terminal alike."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
+from textcls.evaluation.label_set_metrics import LabelSetLabelReport
+from textcls.evaluation.metrics import LabelReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.label_aims import LabelAims, LabelPoint
@@ -33,10 +35,28 @@ LABEL_AIMS: Final = (
 # Of fewer answers a precision is a matter of luck.
 LEAST_ANSWERED: Final = 20
 
+Label = TypeVar("Label", LabelReport, LabelSetLabelReport)
+
 
 def interval(found: Estimate, digits: int = 1) -> str:
     """Return between which values a figure lies: 66.6% to 72.7%."""
     return f"{percent(found.low, digits)} to {percent(found.high, digits)}"
+
+
+def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[Label, tuple[str, str, str]]]:
+    """Return the labels, those of the lowest F1 first, each with its F1, the interval of that and recall as cells.
+
+    Labels that no row has come last, with empty cells: nothing is known of them.
+
+    Args:
+        labels: of a report.
+        f1: of each.
+    """
+    order = sorted(zip(labels, f1, strict=True), key=lambda pair: (not pair[0].rows, pair[0].f1))
+    return [
+        (label, (percent(label.f1), interval(found), percent(label.recall)) if label.rows else ("", "", ""))
+        for label, found in order
+    ]
 
 
 def aims(found: Abstention) -> list[tuple[str, ...]]:

@@ -8,7 +8,15 @@ from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name, shown
 from textcls.display.html.global_explanation import example
 from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
-from textcls.display.report_lines import CONFUSIONS, LABEL_AIMS, instead_of, interval, label_aims, unreached_lines
+from textcls.display.report_lines import (
+    CONFUSIONS,
+    LABEL_AIMS,
+    instead_of,
+    interval,
+    label_aims,
+    unreached_lines,
+    worst_first,
+)
 from textcls.display.text import percent, short
 from textcls.evaluation.intervals import CONFIDENCE
 from textcls.reporting.label_aims import LabelAims, LabelPoint
@@ -40,16 +48,16 @@ def _figures(found: LabelSetModelReport) -> list[tuple[str, str, str]]:
 
 
 def _labels(found: LabelSetModelReport) -> str:
-    labels = zip(found.scores.labels, found.label_f1, strict=True)
+    labels = found.scores.labels
     rows = [
-        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{percent(label.f1)}</td>'
-        f"<td>{interval(f1)}</td><td>{percent(label.precision)}</td><td>{percent(label.recall)}</td>"
+        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{f1}</td><td>{between}</td>'
+        f"<td>{percent(label.precision)}</td><td>{recall}</td>"
         f"<td>{label.threshold:.3g}</td><td>{label.ece:.3f}</td><td>{label.rows:,}</td><td>{label.assigned:,}</td></tr>"
-        for label, f1 in sorted(labels, key=lambda pair: pair[0].f1)
+        for label, (f1, between, recall) in worst_first(labels, found.label_f1)
     ]
     heads = [("label", ""), ("", ""), ("F1", ""), (_INTERVAL, "")]
     heads += [(text, "number") for text in ("precision", "recall", "threshold", "ECE", "rows", "assigned")]
-    return folded(heads, rows)
+    return folded(heads, rows, sum(not label.rows for label in labels))
 
 
 def _mixed_up(found: LabelSetModelReport) -> str:

@@ -62,12 +62,21 @@ def boxes(figures: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="figures">{shown}</div>'
 
 
-def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
-    """Return a table of labels, of which those beyond the first ones are folded away."""
+def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -> str:
+    """Return a table of labels, of which those beyond the first ones are folded away.
+
+    Args:
+        heads: of its columns.
+        rows: a label each, by rising F1, and then those that no row has.
+        absent: how many these are.
+    """
     shown = table(heads, rows[:SHOWN_LABELS])
     if len(rows) <= SHOWN_LABELS:
         return shown
-    more = f"<summary>{len(rows) - SHOWN_LABELS:,} more labels, of higher F1</summary>"
+    rest = len(rows) - SHOWN_LABELS
+    of_both = "of higher F1, or that no row has" if absent else "of higher F1"
+    which = "that no row has" if absent >= rest else of_both
+    more = f"<summary>{plural(rest, 'more label')}, {which}</summary>"
     return f"{shown}<details>{more}{table(heads, rows[SHOWN_LABELS:])}</details>"
 
 

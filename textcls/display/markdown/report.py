@@ -16,6 +16,7 @@ from textcls.display.report_lines import (
     right_head,
     summary_lines,
     unreached_lines,
+    worst_first,
 )
 from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE
@@ -79,17 +80,9 @@ def _own(found: ModelReport) -> list[tuple[str, list[str]]]:
 
 
 def _labels(found: OneLabelModelReport) -> list[str]:
-    pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
     rows = [
-        [
-            name(label.label),
-            percent(label.f1),
-            interval(f1),
-            percent(label.precision),
-            percent(label.recall),
-            f"{label.rows:,}",
-        ]
-        for label, f1 in pairs
+        [name(label.label), f1, between, percent(label.precision), recall, f"{label.rows:,}"]
+        for label, (f1, between, recall) in worst_first(found.scores.labels, found.label_f1)
     ]
     return table(["label", "F1", _INTERVAL, "precision", "recall", "rows"], rows)
 
@@ -121,20 +114,19 @@ def _counts(of: Sequence[tuple[str, int]]) -> str:
 
 
 def _set_labels(found: LabelSetModelReport) -> list[str]:
-    pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
     rows = [
         [
             name(label.label),
-            percent(label.f1),
-            interval(f1),
+            f1,
+            between,
             percent(label.precision),
-            percent(label.recall),
+            recall,
             f"{label.threshold:.3g}",
             f"{label.ece:.3f}",
             f"{label.rows:,}",
             f"{label.assigned:,}",
         ]
-        for label, f1 in pairs
+        for label, (f1, between, recall) in worst_first(found.scores.labels, found.label_f1)
     ]
     return table(["label", "F1", _INTERVAL, "precision", "recall", "threshold", "ECE", "rows", "assigned"], rows)
 
