@@ -20,13 +20,16 @@ from textcls.display.html.report import report_fragments
 from textcls.display.html.report_parts import SHOWN_LABELS, folded
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
-from textcls.display.report_lines import interval, summary_lines
+from textcls.display.report_lines import _precise, aims_notes, interval, summary_lines
+from textcls.display.report_lines import label_aims as label_rows
 from textcls.display.text import percent
 from textcls.evaluation.intervals import share
 from textcls.evaluation.label_set_intervals import _AT_ONCE, _draws, drawn_figures, label_set_intervals
+from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import reliability, reliability_of_labels
 from textcls.reporting.abstention import Costs
 from textcls.reporting.errors import LEAST
+from textcls.reporting.label_aims import label_aims
 from textcls.reporting.set_errors import Judged, _Kind
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
@@ -300,6 +303,31 @@ def test_the_page_says_what_matters_and_runs_nothing(several_labels: Classifier,
     assert "Confusions" not in page
     for heading in ("Probabilities and thresholds", "Labels too many", "Missed labels", "Surest missed labels"):
         assert heading in page
+
+
+def test_what_thresholds_were_chosen_for_is_claimed_of_the_labels_that_reach_it_alone() -> None:
+    random, names = np.random.default_rng(7), ["sure", "luck", "rare"]
+    gold = random.random((300, 3)) < [0.4, 0.3, 0.02]
+    probability = random.uniform(0.01, 0.99, (300, 3)).astype(np.float32)
+    probability[:, 0] = np.where(gold[:, 0], 0.9, 0.1)
+    gold[np.argsort(-probability[:, 1])[:30], 1] = False
+    found = label_aims(probability, gold, (0.5, 0.5, 0.5), names)
+    point = found.goals[1]
+    assert point.goal == Goal("precision", 0.9)
+    assert (point.few, "luck" in point.unreached, "sure" in point.unreached) == (("rare",), True, False)
+    assert found.reached(point) == 1
+    assert found.as_json()["goals"][1]["few_rows"] == ["rare"]
+    row = next(row for row in label_rows(found) if row[0] == "for 90% precision of each")
+    assert row[1] == "1 of 3"
+    (line,) = _precise(found)
+    assert "of each label, which 1 of 3 labels reach on 20 rows or more, " in line
+    notes = " ".join(aims_notes(found))
+    assert "Under 20 rows have 'rare': there the threshold rests on the probabilities as well." in notes
+    assert "No threshold reaches a precision of 90% for 'luck'" in notes
+    (all_reach,) = _precise(label_aims(probability[:, :1], gold[:, :1], (0.5,), names[:1]))
+    assert "of each label, 100.0% of the labels that it assigns are right, and it finds 100.0%." in all_reach
+    (none,) = _precise(label_aims(probability[:, 1:], gold[:, 1:], (0.5, 0.5), names[1:]))
+    assert none == "No label that 20 rows or more have reaches a precision of 90% by any threshold."
 
 
 def test_labels_that_no_row_has_stand_last_and_without_figures(

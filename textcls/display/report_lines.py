@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
+from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport
 from textcls.evaluation.metrics import LabelReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
@@ -25,6 +26,7 @@ INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
 LABEL_AIMS: Final = (
     "thresholds",
+    "reached by",
     "precision",
     "recall",
     "micro-F1",
@@ -74,13 +76,12 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
 
 def label_aims(found: LabelAims) -> list[tuple[str, ...]]:
     """Return what thresholds of labels do: rows of a table whose heads are `LABEL_AIMS`."""
-    points = [("the model's own", found.own), ("50% for all", found.half)]
-    points += [
-        (f"{percent(point.goal.share, 0)} {point.goal.measure} of each", point)
-        for point in found.goals
-        if point.goal is not None
-    ]
-    return [(what, *_label_point(point)) for what, point in points]
+    rows = [("the model's own", "", *_label_point(found.own)), ("50% for all", "", *_label_point(found.half))]
+    for point in found.goals:
+        if point.goal is not None:
+            what = f"for {percent(point.goal.share, 0)} {point.goal.measure} of each"
+            rows.append((what, f"{found.reached(point):,} of {found.labels:,}", *_label_point(point)))
+    return rows
 
 
 def _label_point(point: LabelPoint) -> tuple[str, ...]:
@@ -88,14 +89,21 @@ def _label_point(point: LabelPoint) -> tuple[str, ...]:
     return *reached, percent(point.micro_f1), percent(point.exact), f"{point.labels_a_row:.2f}", percent(point.without)
 
 
-def unreached_lines(found: LabelAims) -> list[str]:
-    """Return of which labels no threshold reaches what it was chosen for, a sentence for each share."""
-    return [
+def aims_notes(found: LabelAims) -> list[str]:
+    """Return which labels are not counted as reaching what thresholds were chosen for, and on which rows these were."""
+    few = next((point.few for point in found.goals), ())
+    notes = [f"{few_rows_sentence(few)} What these reach is a matter of luck, and not counted."] if few else []
+    notes += [
         f"No threshold reaches a {point.goal.measure} of {percent(point.goal.share, 0)} for "
         f"{names_of(point.unreached)}: assigned from a probability of {percent(point.goal.promised, 0)} up."
         for point in found.goals
         if point.goal is not None and point.unreached
     ]
+    notes.append(
+        "Thresholds for a precision or a recall of each label were chosen on these rows: check them on others before "
+        "you rely on them."
+    )
+    return notes
 
 
 def right_head(found: ModelReport) -> str:
@@ -240,14 +248,19 @@ def _promised(found: LabelSetModelReport) -> str:
 
 
 def _precise(found: LabelAims) -> list[str]:
-    """Return the sentence of the highest precision that thresholds of each label reach."""
-    points = [point for point in found.goals if point.goal is not None and point.goal.measure == "precision"]
-    return [
-        f"With thresholds for a precision of {percent(point.goal.share, 0)} of each label, {percent(point.precision)} "
-        f"of the labels that it assigns are right, and it finds {percent(point.recall)}."
-        for point in points[-1:]
-        if point.goal is not None and point.precision is not None and point.recall is not None
-    ]
+    """Return the sentence of the highest precision that thresholds were chosen for, and of how many labels reach it."""
+    points = [(p.goal.share, p) for p in found.goals if p.goal is not None and p.goal.measure == "precision"]
+    return [_with_thresholds(found.reached(point), found.labels, share, point) for share, point in points[-1:]]
+
+
+def _with_thresholds(reached: int, labels: int, aim: float, point: LabelPoint) -> str:
+    if not reached or point.precision is None or point.recall is None:
+        return f"No label that {FEW_ROWS} rows or more have reaches a precision of {percent(aim, 0)} by any threshold."
+    only = f", which {reached:,} of {plural(labels, 'label')} reach on {FEW_ROWS} rows or more" * (reached < labels)
+    return (
+        f"With thresholds for a precision of {percent(aim, 0)} of each label{only}, {percent(point.precision)} of the "
+        f"labels that it assigns are right, and it finds {percent(point.recall)}."
+    )
 
 
 def _taken_for_each_other(found: LabelSetModelReport) -> str:

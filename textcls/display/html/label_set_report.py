@@ -11,10 +11,10 @@ from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliabi
 from textcls.display.report_lines import (
     CONFUSIONS,
     LABEL_AIMS,
+    aims_notes,
     instead_of,
     interval,
     label_aims,
-    unreached_lines,
     worst_first,
 )
 from textcls.display.text import percent, short
@@ -88,12 +88,12 @@ def _curve(found: LabelAims) -> str:
         if point.recall is not None and point.precision is not None
     ]
     marked = [_mark("the model's thresholds", found.own)]
-    marked += [_mark(f"{percent(p.goal.share, 0)} {p.goal.measure}", p) for p in found.goals if p.goal is not None]
+    marked += [_mark(f"for {percent(p.goal.share, 0)} {p.goal.measure}", p) for p in found.goals if p.goal is not None]
     own, *goals = ([point] if point is not None else [] for point in marked)
     dots = charts.dots(axes, own, "mark"), charts.dots(axes, [point for goal in goals for point in goal])
     caption = (
         "The line is one threshold for all labels, the marked point the model's own thresholds, the others those below "
-        "that reach a precision or a recall of each label."
+        "that were chosen for a precision or a recall of each label, which some labels may not reach."
     )
     return charts.figure("What do thresholds reach?", caption, axes, charts.curve(axes, points), *dots)
 
@@ -111,12 +111,7 @@ def _aims(found: LabelAims) -> str:
         for what, *cells in label_aims(found)
     ]
     heads = [(head, "number" if i else "") for i, head in enumerate(LABEL_AIMS)]
-    notes = [
-        *unreached_lines(found),
-        "Thresholds for a precision or a recall of each label were chosen on these rows: ",
-    ]
-    notes[-1] += "check them on others before you rely on them."
-    return table(heads, rows) + "".join(f'<p class="note">{shown(note)}</p>' for note in notes)
+    return table(heads, rows) + "".join(f'<p class="note">{shown(note)}</p>' for note in aims_notes(found))
 
 
 # Errors

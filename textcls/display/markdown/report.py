@@ -10,12 +10,12 @@ from textcls.display.report_lines import (
     CONFUSIONS,
     LABEL_AIMS,
     aims,
+    aims_notes,
     instead_of,
     interval,
     label_aims,
     right_head,
     summary_lines,
-    unreached_lines,
     worst_first,
 )
 from textcls.display.text import percent
@@ -137,8 +137,7 @@ def _mixed_up(found: LabelSetModelReport) -> list[str]:
 
 
 def _label_aims(found: LabelSetModelReport) -> list[str]:
-    notes = [*unreached_lines(found.aims), "Thresholds for a precision or a recall were chosen on these rows."]
-    return [*table(LABEL_AIMS, label_aims(found.aims)), "", escaped(" ".join(notes))]
+    return [*table(LABEL_AIMS, label_aims(found.aims)), "", escaped(" ".join(aims_notes(found.aims)))]
 
 
 def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> list[str]:
