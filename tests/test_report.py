@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tracemalloc
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -183,6 +184,20 @@ def test_lengths_are_quarters_and_small_kinds_are_not_told() -> None:
     assert sum(one.rows for one in lengths) == 405
     assert {one.name for one in found if one.kind != "length"} == set()  # Five rows are too few to hold against others.
     assert not any(one.weak for one in found)
+
+
+def test_one_very_long_value_of_a_column_does_not_widen_all_others() -> None:
+    source = ["web"] * 500 + ["mail"] * 499 + ["x" * 100_000]
+    answers = [kept() for _ in source]
+    slices(answers, np.ones(1000, bool), {"source": ["web"] * 1000})  # Imports are not counted.
+    tracemalloc.start()
+    try:
+        found = slices(answers, np.ones(1000, bool), {"source": source})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert {one.name for one in found if one.kind == "source"} == {"web", "mail"}
+    assert most < 10_000_000
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """What a report says in sentences, on pages, in Markdown and in the terminal alike."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
+from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
+from textcls.evaluation.label_set_metrics import LabelSetLabelReport
+from textcls.evaluation.metrics import LabelReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 from textcls.reporting.abstention import Abstention
 from textcls.reporting.label_aims import LabelAims, LabelPoint
@@ -12,7 +15,7 @@ from textcls.reporting.label_sets import LabelSetModelReport
 from textcls.reporting.model_report import ModelReport
 from textcls.reporting.one_label import OneLabelModelReport
 from textcls.reporting.set_errors import LabelErrorGroup
-from textcls.reporting.slices import LENGTH, SCRIPT, UNKNOWN, Slice
+from textcls.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 TOLD: Final = 3
@@ -23,6 +26,7 @@ INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
 LABEL_AIMS: Final = (
     "thresholds",
+    "reached by",
     "precision",
     "recall",
     "micro-F1",
@@ -33,10 +37,28 @@ LABEL_AIMS: Final = (
 # Of fewer answers a precision is a matter of luck.
 LEAST_ANSWERED: Final = 20
 
+Label = TypeVar("Label", LabelReport, LabelSetLabelReport)
+
 
 def interval(found: Estimate, digits: int = 1) -> str:
     """Return between which values a figure lies: 66.6% to 72.7%."""
     return f"{percent(found.low, digits)} to {percent(found.high, digits)}"
+
+
+def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[Label, tuple[str, str, str]]]:
+    """Return the labels, those of the lowest F1 first, each with its F1, the interval of that and recall as cells.
+
+    Labels that no row has come last, with empty cells: nothing is known of them.
+
+    Args:
+        labels: of a report.
+        f1: of each.
+    """
+    order = sorted(zip(labels, f1, strict=True), key=lambda pair: (not pair[0].rows, pair[0].f1))
+    return [
+        (label, (percent(label.f1), interval(found), percent(label.recall)) if label.rows else ("", "", ""))
+        for label, found in order
+    ]
 
 
 def aims(found: Abstention) -> list[tuple[str, ...]]:
@@ -54,13 +76,12 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
 
 def label_aims(found: LabelAims) -> list[tuple[str, ...]]:
     """Return what thresholds of labels do: rows of a table whose heads are `LABEL_AIMS`."""
-    points = [("the model's own", found.own), ("50% for all", found.half)]
-    points += [
-        (f"{percent(point.goal.share, 0)} {point.goal.measure} of each", point)
-        for point in found.goals
-        if point.goal is not None
-    ]
-    return [(what, *_label_point(point)) for what, point in points]
+    rows = [("the model's own", "", *_label_point(found.own)), ("50% for all", "", *_label_point(found.half))]
+    for point in found.goals:
+        if point.goal is not None:
+            what = f"for {percent(point.goal.share, 0)} {point.goal.measure} of each"
+            rows.append((what, f"{found.reached(point):,} of {found.labels:,}", *_label_point(point)))
+    return rows
 
 
 def _label_point(point: LabelPoint) -> tuple[str, ...]:
@@ -68,14 +89,21 @@ def _label_point(point: LabelPoint) -> tuple[str, ...]:
     return *reached, percent(point.micro_f1), percent(point.exact), f"{point.labels_a_row:.2f}", percent(point.without)
 
 
-def unreached_lines(found: LabelAims) -> list[str]:
-    """Return of which labels no threshold reaches what it was chosen for, a sentence for each share."""
-    return [
+def aims_notes(found: LabelAims) -> list[str]:
+    """Return which labels are not counted as reaching what thresholds were chosen for, and on which rows these were."""
+    few = next((point.few for point in found.goals), ())
+    notes = [f"{few_rows_sentence(few)} What these reach is a matter of luck, and not counted."] if few else []
+    notes += [
         f"No threshold reaches a {point.goal.measure} of {percent(point.goal.share, 0)} for "
         f"{names_of(point.unreached)}: assigned from a probability of {percent(point.goal.promised, 0)} up."
         for point in found.goals
         if point.goal is not None and point.unreached
     ]
+    notes.append(
+        "Thresholds for a precision or a recall of each label were chosen on these rows: check them on others before "
+        "you rely on them."
+    )
+    return notes
 
 
 def right_head(found: ModelReport) -> str:
@@ -208,22 +236,31 @@ def _promised(found: LabelSetModelReport) -> str:
     gap = found.promised
     inside = gap.low <= 0 <= gap.high
     says = "within chance" if inside else "they are too high" if gap.value > 0 else "they are too low"
+    if found.rows < LEAST_ROWS:
+        says = "there are too few rows to tell more"
+    known = sum(label.rows for label in found.scores.labels if label.label not in found.unknown_labels)
+    have, of_those = known / found.rows, " of those that it knows" if found.unknown_labels else ""
     return (
-        f"Its probabilities promise {found.labels_a_row + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
-        f"{'more' if gap.value > 0 else 'less'} than rows have: {says}. Calibration error (ECE) of a label "
-        f"{found.scores.ece:.3f}."
+        f"Its probabilities promise {have + gap.value:.2f} labels a row, {abs(gap.value):.2f} "
+        f"{'more' if gap.value > 0 else 'less'} than rows have{of_those}: "
+        f"{says}. Calibration error (ECE) of a label {found.scores.ece:.3f}."
     )
 
 
 def _precise(found: LabelAims) -> list[str]:
-    """Return the sentence of the highest precision that thresholds of each label reach."""
-    points = [point for point in found.goals if point.goal is not None and point.goal.measure == "precision"]
-    return [
-        f"With thresholds for a precision of {percent(point.goal.share, 0)} of each label, {percent(point.precision)} "
-        f"of the labels that it assigns are right, and it finds {percent(point.recall)}."
-        for point in points[-1:]
-        if point.goal is not None and point.precision is not None and point.recall is not None
-    ]
+    """Return the sentence of the highest precision that thresholds were chosen for, and of how many labels reach it."""
+    points = [(p.goal.share, p) for p in found.goals if p.goal is not None and p.goal.measure == "precision"]
+    return [_with_thresholds(found.reached(point), found.labels, share, point) for share, point in points[-1:]]
+
+
+def _with_thresholds(reached: int, labels: int, aim: float, point: LabelPoint) -> str:
+    if not reached or point.precision is None or point.recall is None:
+        return f"No label that {FEW_ROWS} rows or more have reaches a precision of {percent(aim, 0)} by any threshold."
+    only = f", which {reached:,} of {plural(labels, 'label')} reach on {FEW_ROWS} rows or more" * (reached < labels)
+    return (
+        f"With thresholds for a precision of {percent(aim, 0)} of each label{only}, {percent(point.precision)} of the "
+        f"labels that it assigns are right, and it finds {percent(point.recall)}."
+    )
 
 
 def _taken_for_each_other(found: LabelSetModelReport) -> str:
@@ -271,7 +308,7 @@ def weak_line(one: Slice) -> str:
     """Return that a model is weaker on a slice."""
     return (
         f"Weaker on {slice_name(one)}: {percent(one.accuracy.value)} of {plural(one.rows, 'row')}"
-        f"{'' if one.micro_f1 is None else ' with all labels right'}, against {percent(one.others)} of the others."
+        f"{' with all labels right' if one.several else ''}, against {percent(one.others)} of the others."
     )
 
 

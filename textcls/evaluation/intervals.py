@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util import optional_dependencies
+
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
@@ -32,14 +34,55 @@ class Estimate(NamedTuple):
         return self._asdict()
 
 
+def student(degrees: int) -> float:
+    """Return by how many of its standard errors a mean may be off: Student's t (1908), of few rows more than `DEVIATE`.
+
+    Args:
+        degrees: of freedom, above 0.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    with optional_dependencies.needed_by("An interval of few rows"):
+        from scipy.special import stdtrit
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+
+
 def share(hits: int, rows: int) -> Estimate:
     """Return a share of rows with the interval of Wilson (1927), which is never empty and never leaves 0 to 1.
 
     Of no rows nothing is known: 0, between 0 and 1.
     """
-    if not rows:
-        return Estimate(0.0, 0.0, 1.0)
-    found, square = hits / rows, DEVIATE**2
+    return _wilson(hits / rows, rows) if rows else Estimate(0.0, 0.0, 1.0)
+
+
+def share_of_grouped(hits_N: Int64, count_N: Int64) -> Estimate:
+    """Return a share of things that lie in rows, those of a row together, with an interval that holds also then.
+
+    It is Wilson's of as many independent things as would give the error that rows, drawn as wholes, give the share
+    (Korn and Graubard 1998), never of more than there are. Where that is none, since all rows have the same share, each
+    row counts once.
+
+    Args:
+        hits_N: how many of the things of each row count.
+        count_N: how many there are in each row; there is one.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    inside_N = count_N > 0
+    hits_N, count_N = hits_N[inside_N], count_N[inside_N]
+    rows, total = len(count_N), int(count_N.sum())
+    found = int(hits_N.sum()) / total
+    error = float(((hits_N - found * count_N) ** 2).sum()) / total**2
+    if rows == 1 or error == 0:
+        return _wilson(found, rows)
+    independent = found * (1 - found) * (1 - 1 / rows) / error * (DEVIATE / student(rows - 1)) ** 2
+    return _wilson(found, min(independent, total))
+
+
+def _wilson(found: float, rows: float) -> Estimate:
+    square = DEVIATE**2
     middle = (found + square / (2 * rows)) / (1 + square / rows)
     half = DEVIATE / (1 + square / rows) * math.sqrt(found * (1 - found) / rows + square / (4 * rows**2))
     return Estimate(found, max(0.0, middle - half), min(1.0, middle + half))

@@ -13,7 +13,7 @@ from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
-from textcls.evaluation.unknown_labels import unknown_labels
+from textcls.evaluation.unknown_labels import names_of, unknown_labels
 from textcls.label_sets import LabelSet, of_python
 
 # Of a text: all its labels, or the probability of each.
@@ -128,6 +128,11 @@ def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[n
         few += [i] * (rows < FEW_ROWS)
         unreached += [i] * (found is None)
     return ChosenThresholds(tuple(thresholds), tuple(few), tuple(unreached))
+
+
+def few_rows_sentence(few: Sequence[str]) -> str:
+    """Say which labels under `FEW_ROWS` rows have, where thresholds were chosen."""
+    return f"Under {FEW_ROWS} rows have {names_of(few)}: there the threshold rests on the probabilities as well."
 
 
 def label_set(labels: Labels, row: int) -> LabelSet:

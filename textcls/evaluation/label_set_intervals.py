@@ -19,7 +19,8 @@ Bools = NDArray[np.bool_]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-# Numbers of rows that are drawn at once: of a hundred thousand kinds of rows all draws together would fill the memory.
+# Numbers that are held at once of the draws: of a hundred thousand kinds of rows, or as many labels, all draws together
+# would fill the memory.
 _AT_ONCE: Final = 4_000_000
 
 
@@ -95,7 +96,7 @@ def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list
     first_K, count_K = _kinds([gold_NC, *sides])
     kinds = [_Counts(gold_NC[first_K], assigned_NC[first_K]) for assigned_NC in sides]
     found: list[list[DrawnFigures]] = [[] for _ in sides]
-    for count_BK in _draws(count_K, seed):
+    for count_BK in _draws(count_K, gold_NC.shape[1], seed):
         for figures, counts in zip(found, kinds, strict=True):
             figures.append(counts.figures(count_BK))
     return [DrawnFigures(*(np.concatenate(parts) for parts in zip(*figures, strict=True))) for figures in found]
@@ -110,11 +111,11 @@ def _kinds(flags: Sequence[Bools]) -> tuple[Int64, Int64]:
     return first_K.astype(np.int64), count_K.astype(np.int64)
 
 
-def _draws(count_K: Int64, seed: int) -> Iterator[Int64]:
+def _draws(count_K: Int64, labels: int, seed: int) -> Iterator[Int64]:
     """Yield how many rows of each kind there are, and then in each draw, some draws at a time [B, K]."""
     yield count_K[None]
     random, rows = np.random.default_rng(seed), int(count_K.sum())
-    step = max(1, _AT_ONCE // len(count_K))
+    step = max(1, _AT_ONCE // max(len(count_K), labels))
     for first in range(0, DRAWS, step):
         yield random.multinomial(rows, count_K / rows, min(step, DRAWS - first))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
+from textcls.evaluation.intervals import Estimate, share, share_of_grouped
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.floating[Any]]
@@ -32,11 +33,21 @@ class LabelReport:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Rows of about the same confidence: how many, their mean confidence, and how many are answered right."""
+    """Rows of about the same confidence: how many, their mean confidence, and how many are answered right.
+
+    The share of these lies between `low` and `high`.
+    """
 
     rows: int
     confidence: float
     right: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> Estimate:
+        """The share that is right, with its interval."""
+        return Estimate(self.right / self.rows, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,34 @@ def reliability(confidence: Float, right: NDArray[np.bool_]) -> tuple[Reliabilit
     rows = np.bincount(bins, minlength=BINS).tolist()
     sums = np.bincount(bins, confidence, BINS).tolist()
     hits = np.bincount(bins, right, BINS).astype(np.int64).tolist()
-    return tuple(ReliabilityBin(n, total / n, hit) for n, total, hit in zip(rows, sums, hits, strict=True) if n)
+    return tuple(_bin(n, total, hit, share(hit, n)) for n, total, hit in zip(rows, sums, hits, strict=True) if n)
+
+
+def reliability_of_labels(probabilities: Float, has: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
+    """Return the bins of the probabilities of all labels of all rows: "rows" are pairs of a row and a label.
+
+    The labels of a row hang together, and the intervals are those of rows drawn as wholes.
+
+    Args:
+        probabilities: of the labels [rows, labels].
+        has: which of them each row has [rows, labels].
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+    """
+    bins, found = _bins(probabilities).astype(np.uint8), []
+    for number in range(BINS):
+        inside = bins == number
+        if inside.any():
+            count_of_row, hits_of_row = inside.sum(1), (inside & has).sum(1)
+            total = float(probabilities.sum(where=inside, dtype=np.float64))
+            interval = share_of_grouped(hits_of_row, count_of_row)
+            found.append(_bin(int(count_of_row.sum()), total, int(hits_of_row.sum()), interval))
+    return tuple(found)
+
+
+def _bin(rows: int, total: float, right: int, found: Estimate) -> ReliabilityBin:
+    return ReliabilityBin(rows, total / rows, right, found.low, found.high)
 
 
 def _bins(confidence: Float) -> Int64:

@@ -4,7 +4,7 @@ Shapes: N rows, C labels, S steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,7 +34,8 @@ class LabelPoint:
         exact: share of the rows that are assigned exactly their labels.
         labels_a_row: how many are assigned.
         without: share of the rows that are assigned none.
-        unreached: labels of which no threshold reaches the goal.
+        unreached: labels of which no threshold reaches the goal: they are assigned by probabilities alone.
+        few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
     """
 
     goal: Goal | None
@@ -46,14 +47,16 @@ class LabelPoint:
     labels_a_row: float
     without: float
     unreached: tuple[str, ...] = ()
+    few: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         goal = None if self.goal is None else {"measure": self.goal.measure, "share": self.goal.share}
         return {
             "goal": goal,
-            **{name: getattr(self, name) for name in self.__slots__ if name not in ("goal", "unreached")},
+            **{name: getattr(self, name) for name in self.__slots__ if name not in ("goal", "unreached", "few")},
             "unreached": list(self.unreached),
+            "few_rows": list(self.few),
         }
 
 
@@ -65,12 +68,18 @@ class LabelAims(NamedTuple):
         half: assigning each label that is more probable than not.
         goals: those that were chosen on these rows for a share of each label.
         curve: one threshold for all labels, by rising recall.
+        labels: how many labels there are to choose thresholds of.
     """
 
     own: LabelPoint
     half: LabelPoint
     goals: tuple[LabelPoint, ...]
     curve: tuple[LabelPoint, ...]
+    labels: int
+
+    def reached(self, point: LabelPoint) -> int:
+        """Return how many labels reach the goal of a point, on `FEW_ROWS` rows or more that have them."""
+        return self.labels - len({*point.unreached, *point.few})
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -93,29 +102,27 @@ def label_aims(probability_NC: Float32, gold_NC: Bools, own_C: Sequence[float], 
     """
     known_NC = gold_NC[:, : len(names)]
 
-    def at(thresholds: float | Sequence[float], goal: Goal | None = None, unreached: Sequence[int] = ()) -> LabelPoint:
+    def at(thresholds: float | Sequence[float]) -> LabelPoint:
         assigned_NC = probability_NC >= np.array(thresholds, probability_NC.dtype)
-        threshold = thresholds if isinstance(thresholds, float) else None
-        return _point(assigned_NC, gold_NC, goal, threshold, tuple(names[i] for i in unreached))
+        return _point(assigned_NC, gold_NC, thresholds if isinstance(thresholds, float) else None)
 
     goals = []
     for goal in GOALS:
         chosen = choose(goal, probability_NC, known_NC)
-        goals.append(at(chosen.thresholds, goal, chosen.unreached))
+        unreached, few = (tuple(names[i] for i in numbers) for numbers in (chosen.unreached, chosen.few))
+        goals.append(replace(at(chosen.thresholds), goal=goal, unreached=unreached, few=few))
     falling = np.sort(probability_NC[known_NC])[::-1]
     last = np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * len(falling)).astype(np.int64) - 1
     curve = [at(float(threshold)) for threshold in np.unique(falling[last])[::-1]] if len(falling) else []
-    return LabelAims(at(own_C), at(0.5), tuple(goals), tuple(curve))
+    return LabelAims(at(own_C), at(0.5), tuple(goals), tuple(curve), len(names))
 
 
-def _point(
-    assigned_NC: Bools, gold_NC: Bools, goal: Goal | None, threshold: float | None, unreached: tuple[str, ...]
-) -> LabelPoint:
+def _point(assigned_NC: Bools, gold_NC: Bools, threshold: float | None) -> LabelPoint:
     known = assigned_NC.shape[1]
     hits, assigned, have = (int(flags.sum()) for flags in (assigned_NC & gold_NC[:, :known], assigned_NC, gold_NC))
     exact_N = (assigned_NC == gold_NC[:, :known]).all(1) & ~gold_NC[:, known:].any(1)
     return LabelPoint(
-        goal=goal,
+        goal=None,
         threshold=threshold,
         precision=hits / assigned if assigned else None,
         recall=hits / have if have else None,
@@ -123,5 +130,4 @@ def _point(
         exact=float(exact_N.mean()),
         labels_a_row=assigned / len(gold_NC),
         without=float((~assigned_NC.any(1)).mean()),
-        unreached=unreached,
     )

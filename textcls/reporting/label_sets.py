@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.classifier import Classifier
+from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
-from textcls.evaluation.intervals import DEVIATE, Estimate
+from textcls.evaluation.intervals import Estimate, student
 from textcls.evaluation.label_set_evaluation import indicators
 from textcls.evaluation.label_set_intervals import label_set_intervals
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -34,9 +35,10 @@ class LabelSetModelReport(ModelReport):
         scores: F1, average precision and calibration error over all rows, and label by label.
         micro_f1: F1 of all labels of all rows together.
         labels_a_row: how many labels rows have in the mean.
-        promised: how many more than that the probabilities add up to, in the mean of the rows.
+        promised: how many more labels the probabilities add up to than rows have of those that the model knows, in the
+            mean of the rows.
         aims: what thresholds do.
-        missed: labels that rows have and were not assigned.
+        missed: labels that rows have and were not assigned, those that the model does not know as well.
         too_many: labels that rows were assigned and have not.
     """
 
@@ -88,8 +90,11 @@ def label_set_report(
         columns: further columns of the rows, by whose values the model is judged as well.
 
     Raises:
-        InputError: the model knows no label of the rows.
+        InputError: the rows have no label, or none that the model knows.
     """
+    if not any(found.right):
+        none = "The row has no label" if len(found.right) == 1 else f"None of the {len(found.right):,} rows has a label"
+        raise InputError(f"{none}: is that the column of the labels?")
     names, probability_NC = model.info.labels, found.probabilities
     gold_NC, unknown = indicators(found.right, names)
     known_NC = gold_NC[:, : len(names)]
@@ -97,11 +102,13 @@ def label_set_report(
     scores = label_set_metrics.report(probability_NC, gold_NC, thresholds, names, unknown)
     assigned_NC = np.zeros(gold_NC.shape, np.bool_)
     assigned_NC[:, : len(names)] = probability_NC >= np.array(thresholds, probability_NC.dtype)
-    judged = Judged(found.texts, names, found.right, known_NC, assigned_NC[:, : len(names)], probability_NC)
+    judged = Judged(found.texts, (*names, *unknown), found.right, gold_NC, assigned_NC, probability_NC)
     intervals = label_set_intervals(gold_NC, assigned_NC)
 
-    def micro_f1(rows_N: Bools) -> float:
-        return label_set_metrics.f1(assigned_NC[rows_N] & gold_NC[rows_N], assigned_NC[rows_N], gold_NC[rows_N])
+    def micro_f1(rows_N: Bools) -> float | None:
+        gold, assigned = gold_NC[rows_N], assigned_NC[rows_N]
+        # It would be 0 whatever rows without labels are assigned.
+        return label_set_metrics.f1(assigned & gold, assigned, gold) if gold.any() else None
 
     exact_N = (assigned_NC == gold_NC).all(1)
     return LabelSetModelReport(
@@ -113,8 +120,8 @@ def label_set_report(
         macro_f1=intervals.macro_f1,
         label_f1=intervals.f1,
         labels_a_row=float(gold_NC.sum(1).mean()),
-        promised=_mean(probability_NC.sum(1, dtype=np.float64) - gold_NC.sum(1), gold_NC.shape[1]),
-        reliability=metrics.reliability(probability_NC.ravel(), known_NC.ravel()),
+        promised=_mean(probability_NC.sum(1, dtype=np.float64) - known_NC.sum(1), len(names)),
+        reliability=metrics.reliability_of_labels(probability_NC, known_NC),
         aims=label_aims(probability_NC, gold_NC, thresholds, names),
         missed=missed(classifier, judged, kept.strongest_against(), kept.words),
         too_many=too_many(classifier, judged, kept.strongest_for(), kept.words),
@@ -124,8 +131,8 @@ def label_set_report(
 
 
 def _mean(value_N: NDArray[np.float64], most: int) -> Estimate:
-    """Return the mean of numbers of labels with the interval that the central limit theorem gives it."""
-    mean = float(value_N.mean())
+    """Return the mean of numbers of labels with the interval of Student (1908)."""
+    mean, rows = float(value_N.mean()), len(value_N)
     # Of a single row nothing is known but that there are so many labels.
-    half = DEVIATE * float(value_N.std(ddof=1)) / len(value_N) ** 0.5 if len(value_N) > 1 else float(most)
+    half = student(rows - 1) * float(value_N.std(ddof=1)) / rows**0.5 if rows > 1 else float(most)
     return Estimate(mean, mean - half, mean + half)

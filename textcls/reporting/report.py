@@ -57,8 +57,8 @@ def report(
     Raises:
         MissingExtraError: scikit-learn or SciPy is not installed.
         ConfigError: there are costs, and the model may give several labels a text.
-        InputError: there are no rows, the model knows no label of them, a column is of another length; or rows have
-            several labels, and the model gives one; or the reverse.
+        InputError: there are no rows, they have no label, or none that the model knows; a column is of another length;
+            or rows have several labels, and the model gives one; or the reverse.
     """
     metrics.require()
     model = ModelFile.of(classifier)

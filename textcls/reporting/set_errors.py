@@ -6,9 +6,9 @@ missed one that which took most away.
 Shapes: N rows, C labels.
 """
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from heapq import nsmallest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,11 +111,11 @@ class Judged(NamedTuple):
 
     Attributes:
         texts: of the rows.
-        labels: the model's.
-        right: all labels of each row, those that the model does not know as well.
+        labels: the model's, and then those that it does not know.
+        right: the labels of each row.
         gold: which of `labels` each row has [rows, labels].
         assigned: which it was assigned [rows, labels].
-        probabilities: of `labels` [rows, labels].
+        probabilities: of the model's [rows, its labels].
     """
 
     texts: Sequence[str]
@@ -157,17 +157,26 @@ class _Kind(NamedTuple):
 
     def errors(self, wrong_NC: Bools, right_NC: Bools) -> LabelErrors:
         rows = int(wrong_NC.any(1).sum())
-        return LabelErrors(int(wrong_NC.sum()), rows, self._groups(wrong_NC, right_NC), self._surest(wrong_NC))
+        # Of labels that the model does not know no word speaks, and there is nothing to be sure of.
+        known = self.judged.probabilities.shape[1]
+        told_NC = wrong_NC[:, :known]
+        groups = self._groups(told_NC, right_NC[:, :known])
+        return LabelErrors(int(wrong_NC.sum()), rows, groups, self._surest(told_NC))
 
     def _groups(self, wrong_NC: Bools, right_NC: Bools) -> tuple[LabelErrorGroup, ...]:
-        row, label = np.nonzero(wrong_NC & (self.word_NC != NO_WORD))
-        counts = Counter(zip(self.word_NC[row, label].tolist(), label.tolist(), strict=True))
-        found = []
-        for (word, of), errors in counts.items():
-            if errors >= LEAST:
-                right = int((right_NC[:, of] & (self.word_NC[:, of] == word)).sum())
-                found.append((-errors, right, self.words[word], self.judged.labels[of], word, of))
-        return tuple(self._group(wrong_NC, word, of, right) for _, right, _, _, word, of in sorted(found)[:GROUPS])
+        largest = nsmallest(GROUPS, self._counted(wrong_NC, right_NC))
+        return tuple(self._group(wrong_NC, word, of, right) for _, right, _, _, word, of in largest)
+
+    def _counted(self, wrong_NC: Bools, right_NC: Bools) -> Iterator[tuple[int, int, str, str, int, int]]:
+        """Yield each word that stands behind several errors of a label, by what the largest groups come first."""
+        # All words of a label are counted in one pass over its rows: there are as many groups as rows have words.
+        for of in np.flatnonzero(wrong_NC.any(0)).tolist():
+            word_N, label = self.word_NC[:, of], self.judged.labels[of]
+            has_word_N = word_N != NO_WORD
+            wrong_V = np.bincount(word_N[wrong_NC[:, of] & has_word_N], minlength=len(self.words))
+            right_V = np.bincount(word_N[right_NC[:, of] & has_word_N], minlength=len(self.words))
+            for word in np.flatnonzero(wrong_V >= LEAST).tolist():
+                yield -int(wrong_V[word]), int(right_V[word]), self.words[word], label, word, of
 
     def _group(self, wrong_NC: Bools, word: int, label: int, right: int) -> LabelErrorGroup:
         rows = np.flatnonzero(wrong_NC[:, label] & (self.word_NC[:, label] == word))

@@ -52,7 +52,9 @@ class Slice:
         accuracy: of them; of several labels a text the share with all labels right and no other.
         others: accuracy of all other rows.
         p_value: how probable so large a difference would be by chance, corrected for the number of slices.
-        micro_f1: of several labels a text: F1 of all labels of these rows together; None of one label.
+        micro_f1: of several labels a text: F1 of all labels of these rows together; None where they have no label, and
+            of one label a text.
+        several: whether a text may have several labels.
     """
 
     kind: str
@@ -62,6 +64,7 @@ class Slice:
     others: float
     p_value: float
     micro_f1: float | None = None
+    several: bool = False
 
     @property
     def weak(self) -> bool:
@@ -71,7 +74,8 @@ class Slice:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         found = asdict(self) | {"accuracy": self.accuracy.as_json(), "weak": self.weak}
-        if self.micro_f1 is None:
+        del found["several"]
+        if not self.several:
             del found["micro_f1"]
         return found
 
@@ -80,7 +84,7 @@ def slices(
     answers: Sequence[Read],
     right: Bools,
     columns: Mapping[str, Sequence[object]],
-    micro_f1: Callable[[Bools], float] | None = None,
+    micro_f1: Callable[[Bools], float | None] | None = None,
 ) -> tuple[Slice, ...]:
     """Return all slices that are large enough, kind by kind.
 
@@ -88,7 +92,8 @@ def slices(
         answers: to each row.
         right: whether it is right [rows].
         columns: further columns of the rows, each value of which is a slice.
-        micro_f1: of several labels a text: F1 of all labels of some of the rows, by which they are [rows].
+        micro_f1: of several labels a text: F1 of all labels of some of the rows, by which they are [rows]; None if
+            these have no label.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -122,9 +127,13 @@ def _unknown(answer: Read) -> str:
     return "up to a quarter" if answer.unknown <= _MANY_UNKNOWN * answer.tokens else "more than a quarter"
 
 
-def _of_kind(kind: str, names: Sequence[str], right: Bools, micro_f1: Callable[[Bools], float] | None) -> list[Slice]:
-    of_row = np.array(names)
+def _of_kind(
+    kind: str, names: Sequence[str], right: Bools, micro_f1: Callable[[Bools], float | None] | None
+) -> list[Slice]:
     counts = Counter(names)
+    # An array of names would be as wide as the longest of them in each row.
+    numbers = {name: number for number, name in enumerate(counts)}
+    of_row = np.array([numbers[name] for name in names])
     found = []
     # Lengths stay in their order, all else stands by size.
     order = (
@@ -133,14 +142,15 @@ def _of_kind(kind: str, names: Sequence[str], right: Bools, micro_f1: Callable[[
         else [n for n, _ in counts.most_common()]
     )
     for name in order[:MOST_VALUES]:
-        inside = of_row == name
+        inside = of_row == numbers[name]
         rows, hits = int(inside.sum()), int(right[inside].sum())
         others, other_hits = len(right) - rows, int(right.sum()) - hits
         if rows < LEAST_ROWS or others < LEAST_ROWS:
             continue
         p_value = _fisher(hits, rows, other_hits, others)
-        f1 = None if micro_f1 is None else micro_f1(inside)
-        found.append(Slice(kind, name, rows, intervals.share(hits, rows), other_hits / others, p_value, f1))
+        several, f1 = micro_f1 is not None, None if micro_f1 is None else micro_f1(inside)
+        accuracy = intervals.share(hits, rows)
+        found.append(Slice(kind, name, rows, accuracy, other_hits / others, p_value, f1, several))
     return found
 
 

@@ -8,7 +8,15 @@ from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name, shown
 from textcls.display.html.global_explanation import example
 from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
-from textcls.display.report_lines import CONFUSIONS, LABEL_AIMS, instead_of, interval, label_aims, unreached_lines
+from textcls.display.report_lines import (
+    CONFUSIONS,
+    LABEL_AIMS,
+    aims_notes,
+    instead_of,
+    interval,
+    label_aims,
+    worst_first,
+)
 from textcls.display.text import percent, short
 from textcls.evaluation.intervals import CONFIDENCE
 from textcls.reporting.label_aims import LabelAims, LabelPoint
@@ -40,16 +48,16 @@ def _figures(found: LabelSetModelReport) -> list[tuple[str, str, str]]:
 
 
 def _labels(found: LabelSetModelReport) -> str:
-    labels = zip(found.scores.labels, found.label_f1, strict=True)
+    labels = found.scores.labels
     rows = [
-        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{percent(label.f1)}</td>'
-        f"<td>{interval(f1)}</td><td>{percent(label.precision)}</td><td>{percent(label.recall)}</td>"
+        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{f1}</td><td>{between}</td>'
+        f"<td>{percent(label.precision)}</td><td>{recall}</td>"
         f"<td>{label.threshold:.3g}</td><td>{label.ece:.3f}</td><td>{label.rows:,}</td><td>{label.assigned:,}</td></tr>"
-        for label, f1 in sorted(labels, key=lambda pair: pair[0].f1)
+        for label, (f1, between, recall) in worst_first(labels, found.label_f1)
     ]
     heads = [("label", ""), ("", ""), ("F1", ""), (_INTERVAL, "")]
     heads += [(text, "number") for text in ("precision", "recall", "threshold", "ECE", "rows", "assigned")]
-    return folded(heads, rows)
+    return folded(heads, rows, sum(not label.rows for label in labels))
 
 
 def _mixed_up(found: LabelSetModelReport) -> str:
@@ -80,12 +88,12 @@ def _curve(found: LabelAims) -> str:
         if point.recall is not None and point.precision is not None
     ]
     marked = [_mark("the model's thresholds", found.own)]
-    marked += [_mark(f"{percent(p.goal.share, 0)} {p.goal.measure}", p) for p in found.goals if p.goal is not None]
+    marked += [_mark(f"for {percent(p.goal.share, 0)} {p.goal.measure}", p) for p in found.goals if p.goal is not None]
     own, *goals = ([point] if point is not None else [] for point in marked)
     dots = charts.dots(axes, own, "mark"), charts.dots(axes, [point for goal in goals for point in goal])
     caption = (
         "The line is one threshold for all labels, the marked point the model's own thresholds, the others those below "
-        "that reach a precision or a recall of each label."
+        "that were chosen for a precision or a recall of each label, which some labels may not reach."
     )
     return charts.figure("What do thresholds reach?", caption, axes, charts.curve(axes, points), *dots)
 
@@ -103,12 +111,7 @@ def _aims(found: LabelAims) -> str:
         for what, *cells in label_aims(found)
     ]
     heads = [(head, "number" if i else "") for i, head in enumerate(LABEL_AIMS)]
-    notes = [
-        *unreached_lines(found),
-        "Thresholds for a precision or a recall of each label were chosen on these rows: ",
-    ]
-    notes[-1] += "check them on others before you rely on them."
-    return table(heads, rows) + "".join(f'<p class="note">{shown(note)}</p>' for note in notes)
+    return table(heads, rows) + "".join(f'<p class="note">{shown(note)}</p>' for note in aims_notes(found))
 
 
 # Errors

@@ -9,7 +9,7 @@ from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name
 from textcls.display.html.global_explanation import example
 from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
-from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval
+from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval, worst_first
 from textcls.display.text import named, percent, short
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.reporting.abstention import Abstention
@@ -43,15 +43,15 @@ def _figures(found: OneLabelModelReport) -> list[tuple[str, str, str]]:
 
 
 def _labels(found: OneLabelModelReport) -> str:
-    labels = zip(found.scores.labels, found.label_f1, strict=True)
+    labels = found.scores.labels
     rows = [
-        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{percent(label.f1)}</td>'
-        f"<td>{interval(f1)}</td><td>{percent(label.precision)}</td><td>{percent(label.recall)}</td><td>{label.rows:,}</td></tr>"
-        for label, f1 in sorted(labels, key=lambda pair: pair[0].f1)
+        f'<tr><th scope="row">{name(label.label)}</th>{bar(label.f1, 0)}<td>{f1}</td><td>{between}</td>'
+        f"<td>{percent(label.precision)}</td><td>{recall}</td><td>{label.rows:,}</td></tr>"
+        for label, (f1, between, recall) in worst_first(labels, found.label_f1)
     ]
     heads = [("label", ""), ("", ""), ("F1", ""), (f"{percent(CONFIDENCE, 0)} interval", "")]
     heads += [(text, "number") for text in ("precision", "recall", "rows")]
-    return folded(heads, rows)
+    return folded(heads, rows, sum(not label.rows for label in labels))
 
 
 def _confusions(found: OneLabelModelReport) -> str:

@@ -63,7 +63,7 @@ def _parts(found: ModelReport) -> Parts:
 def _slices(found: ModelReport) -> str:
     if not found.slices:
         return "<p>There are too few rows to tell kinds of them apart.</p>"
-    several = any(one.micro_f1 is not None for one in found.slices)
+    several = any(one.several for one in found.slices)
     rows = [
         f'<tr{" class=weak" if one.weak else ""}><th scope="row">{name(one.kind)}</th>'
         f'<td class="said">{name(one.name)}</td>'

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.text import percent, plural
-from textcls.evaluation.intervals import share
 from textcls.evaluation.metrics import ReliabilityBin
 
 # So many labels, those of the lowest F1, stand before the others are folded away.
@@ -63,12 +62,21 @@ def boxes(figures: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="figures">{shown}</div>'
 
 
-def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
-    """Return a table of labels, of which those beyond the first ones are folded away."""
+def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -> str:
+    """Return a table of labels, of which those beyond the first ones are folded away.
+
+    Args:
+        heads: of its columns.
+        rows: a label each, by rising F1, and then those that no row has.
+        absent: how many these are.
+    """
     shown = table(heads, rows[:SHOWN_LABELS])
     if len(rows) <= SHOWN_LABELS:
         return shown
-    more = f"<summary>{len(rows) - SHOWN_LABELS:,} more labels, of higher F1</summary>"
+    rest = len(rows) - SHOWN_LABELS
+    of_both = "of higher F1, or that no row has" if absent else "of higher F1"
+    which = "that no row has" if absent >= rest else of_both
+    more = f"<summary>{plural(rest, 'more label')}, {which}</summary>"
     return f"{shown}<details>{more}{table(heads, rows[SHOWN_LABELS:])}</details>"
 
 
@@ -85,8 +93,7 @@ def reliability(found: Sequence[ReliabilityBin], axes: Axes, caption: str, of: s
     largest = max((each.rows for each in found), default=1)
     points = []
     for each in found:
-        share_of = share(each.right, each.rows)
-        said = f"score {percent(each.confidence)}: {percent(share_of.value)} of {plural(each.rows, of)} {right}"
+        said = f"score {percent(each.confidence)}: {percent(each.share.value)} of {plural(each.rows, of)} {right}"
         size = 2 + 5 * (each.rows / largest) ** 0.5
-        points.append(Point(each.confidence, share_of.value, share_of.low, share_of.high, size, said))
+        points.append(Point(each.confidence, each.share.value, each.low, each.high, size, said))
     return charts.figure("Can its scores be trusted?", caption, axes, charts.diagonal(axes), charts.dots(axes, points))

@@ -10,15 +10,16 @@ from textcls.display.report_lines import (
     CONFUSIONS,
     LABEL_AIMS,
     aims,
+    aims_notes,
     instead_of,
     interval,
     label_aims,
     right_head,
     summary_lines,
-    unreached_lines,
+    worst_first,
 )
 from textcls.display.text import percent
-from textcls.evaluation.intervals import CONFIDENCE, share
+from textcls.evaluation.intervals import CONFIDENCE
 from textcls.reporting.label_sets import LabelSetModelReport
 from textcls.reporting.model_report import ModelReport
 from textcls.reporting.one_label import OneLabelModelReport
@@ -79,17 +80,9 @@ def _own(found: ModelReport) -> list[tuple[str, list[str]]]:
 
 
 def _labels(found: OneLabelModelReport) -> list[str]:
-    pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
     rows = [
-        [
-            name(label.label),
-            percent(label.f1),
-            interval(f1),
-            percent(label.precision),
-            percent(label.recall),
-            f"{label.rows:,}",
-        ]
-        for label, f1 in pairs
+        [name(label.label), f1, between, percent(label.precision), recall, f"{label.rows:,}"]
+        for label, (f1, between, recall) in worst_first(found.scores.labels, found.label_f1)
     ]
     return table(["label", "F1", _INTERVAL, "precision", "recall", "rows"], rows)
 
@@ -121,20 +114,19 @@ def _counts(of: Sequence[tuple[str, int]]) -> str:
 
 
 def _set_labels(found: LabelSetModelReport) -> list[str]:
-    pairs = sorted(zip(found.scores.labels, found.label_f1, strict=True), key=lambda pair: pair[0].f1)
     rows = [
         [
             name(label.label),
-            percent(label.f1),
-            interval(f1),
+            f1,
+            between,
             percent(label.precision),
-            percent(label.recall),
+            recall,
             f"{label.threshold:.3g}",
             f"{label.ece:.3f}",
             f"{label.rows:,}",
             f"{label.assigned:,}",
         ]
-        for label, f1 in pairs
+        for label, (f1, between, recall) in worst_first(found.scores.labels, found.label_f1)
     ]
     return table(["label", "F1", _INTERVAL, "precision", "recall", "threshold", "ECE", "rows", "assigned"], rows)
 
@@ -145,8 +137,7 @@ def _mixed_up(found: LabelSetModelReport) -> list[str]:
 
 
 def _label_aims(found: LabelSetModelReport) -> list[str]:
-    notes = [*unreached_lines(found.aims), "Thresholds for a precision or a recall were chosen on these rows."]
-    return [*table(LABEL_AIMS, label_aims(found.aims)), "", escaped(" ".join(notes))]
+    return [*table(LABEL_AIMS, label_aims(found.aims)), "", escaped(" ".join(aims_notes(found.aims)))]
 
 
 def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> list[str]:
@@ -167,10 +158,10 @@ def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> 
 
 
 def _reliability(found: ModelReport, heads: Sequence[str]) -> list[str]:
-    rows = []
-    for each in found.reliability:
-        right = share(each.right, each.rows)
-        rows.append([percent(each.confidence), percent(right.value), interval(right), f"{each.rows:,}"])
+    rows = [
+        [percent(each.confidence), percent(each.share.value), interval(each.share), f"{each.rows:,}"]
+        for each in found.reliability
+    ]
     return table(heads, rows)
 
 
@@ -182,7 +173,7 @@ def _slices(found: ModelReport) -> list[str]:
             percent(one.accuracy.value),
             interval(one.accuracy),
             percent(one.others),
-            *([] if one.micro_f1 is None else [percent(one.micro_f1)]),
+            *(["" if one.micro_f1 is None else percent(one.micro_f1)] if one.several else []),
             f"{one.rows:,}",
             f"weaker, p = {one.p_value:.1g}" if one.weak else "",
         ]

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import percent, plural
-from textcls.evaluation.label_set_evaluation import FEW_ROWS, LabelSetEvaluation
+from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence
 
@@ -25,11 +25,7 @@ def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Tabl
     if goal is None:
         return
     if evaluation.few:
-        yield Text(
-            f"Under {FEW_ROWS} rows have {names_of(evaluation.few)}: there the threshold rests on the probabilities "
-            "as well.",
-            style="yellow",
-        )
+        yield Text(few_rows_sentence(evaluation.few), style="yellow")
     if evaluation.unreached:
         yield Text(
             f"No threshold reaches it for {names_of(evaluation.unreached)}: assigned from a probability of "
