@@ -27,7 +27,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import _launch, _launch_short, _launch_table, _shapes, _short, _table, _triton
+from textcls_kernels import _launch, _launch_short, _launch_table, _launch_uses, _shapes, _short, _table, _triton, _uses
 
 WIDTHS = (16, 32, 64, 128)
 ARCHITECTURES = (90, 80, 100)
@@ -45,11 +45,15 @@ INTEGERS = (
     "programs",
     "first",
     "texts",
+    "tokens",
+    "types",
     "first_partial",
     "again",
 )
 # Of the table: pointers to whole numbers, and its widths, one of them no power of two.
 NUMBERS = {"bounds": "*i32", "row_R": "*i32", "place_R": "*i32", "order_R": "*i64", "start_X": "*i64"}
+NUMBERS |= {"token_P": "*i32", "own_VY": "*i32", "row": "*i32"}
+NUMBERS |= dict.fromkeys(("start_N", "first_VY", "pair_V", "text_B", "end_VB"), "*i64")
 TABLE_WIDTHS = (16, 32, 64, 100, 128, 1024)
 UNIT_STRIDES = ("p_k", "m_c", "o_k", "d_k", "g_k", "s_k", "y_k", "x_n")
 
@@ -149,12 +153,13 @@ def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any
 
 
 def build_table(architecture: int) -> Iterator[dict[str, Any]]:
-    """The kernels of the table, which know float32 alone."""
+    """The kernels of the table, which know float32 alone, and that of its uses, which has whole numbers alone."""
     for width in TABLE_WIDTHS:
         gather, adagrad = _launch_table.gather_constants(width), _launch_table.adagrad_constants(width)
         yield build(_table.gather_kernel, gather, torch.float32, architecture)
         for kernel in (_table.adagrad_kernel, _table.adagrad_pieces_kernel):
             yield build(kernel, dict(adagrad), torch.float32, architecture)
+    yield build(_uses.uses_kernel, dict(_launch_uses.CONSTANTS), torch.float32, architecture)
 
 
 def print_table() -> None:
