@@ -7,8 +7,9 @@ DATA is a folder with train.csv and test.csv. Trained are its rows, and `--rows`
 (`scale_rows.py`), by the command as users have it: on the CPU by the compiled trainer, on the GPU by PyTorch and the
 kernels. Accuracy is that of the saved file on the test rows. A first training on each side does not count: it compiles.
 
-The steps are those of the trainer on the first rows, each phase waited for, with the table on the device and, as it was
-before there was such a table, on the CPU; "a step, not waited for" is the mean of an epoch that is left alone.
+The steps are those of the trainer on the first rows. Their phases, each waited for, are those of a step that is taken
+view by view, with the tables on the device and, as it was before there were such tables, on the CPU. The last columns
+are means of an epoch that is left alone: view by view; in one piece for all views; and that piece as a CUDA graph.
 
 A dry run needs no GPU and no DATA: a few rows that come along, the GPU's part by the reference on the CPU, the table on
 the device by the kernels in Triton's interpreter, or by their twin where Triton is missing. It gives no times, which
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -34,11 +36,13 @@ from common import ROOT, about, headline, load_ours, read, train_ours, write
 from scale_rows import held_out_rows, made_rows, write_rows
 
 from textcls.data import Labelled
+from textcls_kernels.metric_attention import Impl
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.device import runs_kernels
+from textcls_training.fit.recorded import MOST
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
 from textcls_training.models.device_table import DeviceTable
@@ -48,6 +52,8 @@ from textcls_training.studies.runner import CommandError, markdown_table
 DEMO: Final = ROOT / "textcls" / "demo" / "support_tickets.csv"
 PHASES: Final = ("read", "forward", "backward", "move rows", "dense weights")
 ON_DEVICE, ON_CPU = "on the device", "on the CPU"
+# How a step is taken; in one piece with tables on a device alone.
+VIEW_BY_VIEW, IN_ONE_PIECE, RECORDED = WAYS = ("view by view", "in one piece", "recorded")
 # What a dry run trains; the table of the steps, in the interpreter, has fewer.
 DRY_ROWS, DRY_STEP_ROWS, DRY_TOKENS = 120, 6, 6
 # Of the rows that steps are timed on; so many are waited for phase by phase, after as many that are not counted.
@@ -143,9 +149,23 @@ def put_tables(trainer: Trainer, where: str, run: Run) -> None:
             raise TypeError("all views have tables here")
         space, dim = learner.embedding.space, trainer.config.model.dim
         learner.embedding = HashedEmbedding(space, dim, optim.table_std, optim.table_accumulator, device)
-        if run.dry and isinstance(learner.embedding.table, DeviceTable) and find_spec("triton") is not None:
-            learner.embedding.table.impl = "triton"
-    trainer.encoded = trainer.encode(trainer.dataset.corpus)
+        if isinstance(learner.embedding.table, DeviceTable):
+            learner.embedding.table.impl = _impl(run)
+    trainer.device_step, trainer.encoded = None, trainer.encode(trainer.dataset.corpus)
+
+
+def in_one_piece(trainer: Trainer, run: Run, *, recorded: bool) -> None:
+    """Let a trainer whose tables are on a device take its steps in one piece."""
+    trainer._prepare()
+    if trainer.device_step is None:
+        raise TypeError("all tables are on the device here")
+    trainer.device_step.table.impl = _impl(run)
+    trainer.device_step.recorded.most = MOST if recorded else 0
+
+
+def _impl(run: Run) -> Impl:
+    """The kernels, in a dry run in the interpreter, where Triton is there."""
+    return "triton" if run.dry and find_spec("triton") is not None else "auto"
 
 
 def waited_step(trainer: Trainer, text_B: Any, clock: Clock) -> None:
@@ -165,7 +185,7 @@ def waited_step(trainer: Trainer, text_B: Any, clock: Clock) -> None:
 
 
 def steps(rows: Labelled, where: str, run: Run) -> tuple[dict[str, Any], list[Any]]:
-    """Return the milliseconds of each phase of a step, and the rows of the tables after all."""
+    """Return the milliseconds of each phase and kind of a step, and the rows of the tables after all."""
     with reproducible(0):
         trainer = trainer_of(rows, run)
         put_tables(trainer, where, run)
@@ -175,11 +195,19 @@ def steps(rows: Labelled, where: str, run: Run) -> tuple[dict[str, Any], list[An
         _take(trainer, batches[: run.steps], Clock(trainer.device))
         clock = Clock(trainer.device)
         counted = _take(trainer, batches[run.steps : 2 * run.steps], clock)
-        alone = _seconds(lambda: trainer.train_epoch(2), trainer.device) / len(batches)
+        found = {name: seconds / counted for name, seconds in clock.seconds.items()}
+        for way in WAYS:
+            if way != VIEW_BY_VIEW and where == ON_DEVICE:
+                in_one_piece(trainer, run, recorded=way == RECORDED)
+            for _ in range(2 if way == RECORDED else 0):
+                trainer.train_epoch(2)  # meets all shapes, then records them
+            epoch = partial(trainer.train_epoch, 2)
+            found[way] = _seconds(epoch, trainer.device) / len(batches)
         tables = [array.copy() for learner in trainer.learners for array in learner.embedding.arrays().values()]
-    milliseconds = {name: 1000 * seconds / counted for name, seconds in clock.seconds.items()}
-    found = {"table": where, **milliseconds, "a step, not waited for": 1000 * alone}
-    return ({name: None if run.dry and name != "table" else value for name, value in found.items()}, tables)
+    told = {name: None if run.dry else 1000 * seconds for name, seconds in found.items()}
+    if where == ON_CPU:
+        told |= {IN_ONE_PIECE: None, RECORDED: None}
+    return {"table": where, **told}, tables
 
 
 def _take(trainer: Trainer, batches: Sequence[Any], clock: Clock) -> int:
@@ -209,7 +237,7 @@ def markdown(report: dict[str, Any]) -> str:
         for each in report["whole"]
     ]
     lines += [*markdown_table(header, cells), "", "Milliseconds of a step:", ""]
-    names = ("table", *PHASES, "a step, not waited for")
+    names = ("table", *PHASES, *WAYS)
     lines += markdown_table(
         names, [[row["table"], *(_number(row[name]) for name in names[1:])] for row in report["steps"]]
     )

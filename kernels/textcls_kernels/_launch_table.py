@@ -59,7 +59,7 @@ def adagrad(
     row_VD: torch.Tensor,
     sum_V: torch.Tensor,
     grad_XD: torch.Tensor,
-    rate: float,
+    rate: torch.Tensor,
 ) -> None:
     """Move the rows of uses that are sorted by row."""
     uses, constants = len(row_R), adagrad_constants(row_VD.shape[1])

@@ -55,13 +55,16 @@ def gather_kernel(
 
 @triton.jit
 def _move(row, gradient_D, weight_V, row_VD, sum_V, rate, D: tl.constexpr, BLOCK_D: tl.constexpr):
-    """Row-wise Adagrad, s += mean g^2, E -= rate g / sqrt(s): g is the row's weight times the sum of its uses."""
+    """Row-wise Adagrad, s += mean g^2, E -= rate g / sqrt(s): g is the row's weight times the sum of its uses.
+
+    The rate is read from memory: a recorded launch runs at another one each time.
+    """
     d = tl.arange(0, BLOCK_D)
     g_D = tl.load(weight_V + row) * gradient_D
     s = tl.load(sum_V + row) + tl.sum(g_D * g_D, 0) / D
     tl.store(sum_V + row, s)
     at_D = row_VD + row.to(tl.int64) * D + d
-    tl.store(at_D, tl.load(at_D, mask=d < D, other=0.0) - rate / tl.sqrt(s) * g_D, mask=d < D)
+    tl.store(at_D, tl.load(at_D, mask=d < D, other=0.0) - tl.load(rate) / tl.sqrt(s) * g_D, mask=d < D)
 
 
 @triton.jit(do_not_specialize=["uses"])

@@ -81,7 +81,7 @@ def move_rows(
     row_VD: torch.Tensor,
     sum_V: torch.Tensor,
     grad_XD: torch.Tensor,
-    rate: float,
+    rate: float | torch.Tensor,
     impl: Impl = "auto",
 ) -> None:
     """Move the rows that are used, and add to their accumulators, both in place.
@@ -92,7 +92,8 @@ def move_rows(
         row_VD: the rows, E.
         sum_V: their accumulators, s.
         grad_XD: the gradient of the vectors of places, dx.
-        rate: the learning rate.
+        rate: the learning rate, a number or a scalar where the table is, of its type: a step that is recorded as a
+            CUDA graph reads it anew each time.
         impl: what computes it.
 
     Raises:
@@ -102,6 +103,8 @@ def move_rows(
     """
     chosen = _checked(uses, row_VD, {"weight_V": weight_V, "sum_V": sum_V}, impl)
     _check_shape("grad_XD", grad_XD, (uses.places, row_VD.shape[1]), row_VD)
+    if isinstance(rate, torch.Tensor):
+        _check_shape("rate", rate, (), row_VD)
     if not len(uses.row_R):
         return
     if chosen == "reference":
@@ -109,6 +112,7 @@ def move_rows(
         return
     from textcls_kernels import _launch_table
 
+    rate = rate if isinstance(rate, torch.Tensor) else torch.full((), rate, device=row_VD.device)
     sorted_R, order_R = uses.row_R.sort(stable=True)
     _launch_table.adagrad(sorted_R, order_R, uses.place_R, weight_V, row_VD, sum_V, grad_XD.contiguous(), rate)
 

@@ -28,7 +28,7 @@ def adagrad(
     row_VD: torch.Tensor,
     sum_V: torch.Tensor,
     grad_XD: torch.Tensor,
-    rate: float,
+    rate: float | torch.Tensor,
 ) -> None:
     """Move the rows that are used."""
     row_P, number_R = torch.unique(row_R, return_inverse=True)

@@ -66,7 +66,7 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
     for place, name in enumerate(kernel.arg_names):
         if name in constants or name in UNIT_STRIDES:
             signature[name], values[name] = "constexpr", constants.get(name, 1)
-        elif name in ("scale", "rate"):
+        elif name == "scale":
             signature[name] = "fp32"
         elif name in INTEGERS:
             signature[name] = "i32"

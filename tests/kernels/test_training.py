@@ -19,7 +19,8 @@ from textcls_training.config.settings import Device, ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer, ViewLearner
+from textcls_training.fit.trainer import Trainer
+from textcls_training.fit.view_learner import ViewLearner
 from textcls_training.models.classifier import SeedAttention
 from textcls_training.models.hashed_embedding import HashedEmbedding, RowTable
 from textcls_training.models.mixing.metric import MetricAttention

@@ -156,7 +156,8 @@ def test_weights_of_labels_are_those_of_rows_that_have_them(
 def test_the_loss_of_a_dataset_reads_the_rows_of_a_batch() -> None:
     dataset = Dataset(CORPUS, SETS.rarest(), weight_R=np.array([1, 2, 3], np.float32), sets=SETS)
     logits = LOGITS_VBC[:, :2, :2]
-    found = make_loss(dataset, 2, (5.0, 0.5), torch.device("cpu"))(logits, np.array([2, 1]))
+    loss = make_loss(dataset, 2, (5.0, 0.5), torch.device("cpu"))
+    found = loss(logits, *map(torch.from_numpy, loss.targets(np.array([2, 1]))))
     target, weight = torch.tensor([[0.0, 0], [1, 0.5]]), torch.tensor([3.0, 2])
     expected = label_set_loss(logits, target, torch.tensor([5.0, 0.5]), torch.ones(2), weight)
     torch.testing.assert_close(found, expected)

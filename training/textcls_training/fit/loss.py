@@ -14,24 +14,31 @@ Both are summed, not averaged, so that a row of a table learns the same from a t
 and summed over the views, which learn each by itself.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_training.config.resolve import LabelWeights
-from textcls_training.data.arrays import Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
-from textcls_training.models.sending import sent
+
+# What some rows are to answer: the numbers of hard labels [B], or how probable each label is [B, C]; and what each row
+# counts [B], where that is not 1.
+Targets = tuple[NDArray[Any]] | tuple[NDArray[Any], Float32]
 
 
 class Loss(Protocol):
     """What the answers to some rows of a dataset cost."""
 
-    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
-        """Return the loss of the logits of the rows `row_B`, on their device."""
+    def targets(self, row_B: Int64) -> Targets:
+        """Return what the rows `row_B` are to answer."""
+
+    def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
+        """Return the loss of the logits of some rows; their targets are on the same device."""
 
 
 class SoftmaxLoss:
@@ -41,13 +48,15 @@ class SoftmaxLoss:
         self._dataset = dataset
         self._class_weight_C = torch.from_numpy(class_weights(dataset.label_mass(classes), class_weight)).to(device)
 
-    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
-        """Return the loss of the logits of the rows `row_B`."""
+    def targets(self, row_B: Int64) -> Targets:
+        """Return what the rows `row_B` are to answer."""
         dataset = self._dataset
         target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
-        device = logits_VBC.device
-        target_B = sent(target[row_B], device)
-        return label_loss(logits_VBC, target_B, self._class_weight_C, _row_weights(dataset, row_B, device))
+        return _targets(target[row_B], dataset, row_B)
+
+    def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
+        """Return the loss of the logits of some rows."""
+        return label_loss(logits_VBC, target, self._class_weight_C, row_weight_B)
 
 
 class SigmoidLoss:
@@ -58,13 +67,13 @@ class SigmoidLoss:
         present_C, absent_C = label_set_weights(dataset, class_weight)
         self._present_C, self._absent_C = torch.from_numpy(present_C).to(device), torch.from_numpy(absent_C).to(device)
 
-    def __call__(self, logits_VBC: Tensor, row_B: Int64) -> Tensor:
-        """Return the loss of the logits of the rows `row_B`."""
-        dataset, device = self._dataset, logits_VBC.device
-        target_BC = sent(dataset.label_matrix.dense(row_B), device)
-        return label_set_loss(
-            logits_VBC, target_BC, self._present_C, self._absent_C, _row_weights(dataset, row_B, device)
-        )
+    def targets(self, row_B: Int64) -> Targets:
+        """Return what the rows `row_B` are to answer."""
+        return _targets(self._dataset.label_matrix.dense(row_B), self._dataset, row_B)
+
+    def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
+        """Return the loss of the logits of some rows."""
+        return label_set_loss(logits_VBC, target, self._present_C, self._absent_C, row_weight_B)
 
 
 def make_loss(dataset: Dataset, classes: int, class_weight: LabelWeights, device: torch.device) -> Loss:
@@ -74,8 +83,8 @@ def make_loss(dataset: Dataset, classes: int, class_weight: LabelWeights, device
     return SoftmaxLoss(dataset, classes, class_weight, device)
 
 
-def _row_weights(dataset: Dataset, row_B: Int64, device: torch.device) -> Tensor | None:
-    return None if dataset.weight_R is None else sent(dataset.weight_R[row_B], device)
+def _targets(target: NDArray[Any], dataset: Dataset, row_B: Int64) -> Targets:
+    return (target,) if dataset.weight_R is None else (target, dataset.weight_R[row_B])
 
 
 def label_loss(

@@ -38,8 +38,11 @@ class AdamWGroup:
         return {f"{name}.{i}": tensor for name, tensors in lists for i, tensor in enumerate(tensors)}
 
     @torch.no_grad()
-    def step(self, factor: float) -> None:
-        """Move the weights that have a gradient, at `factor` times the full rate, and forget the gradients."""
+    def step(self, factor: float | Tensor) -> None:
+        """Move the weights that have a gradient, at `factor` times the full rate, and forget the gradients.
+
+        A recorded step has the factor in a tensor, which is read anew each time.
+        """
         params, grads, means, squares, steps = [], [], [], [], []
         for i, parameter in enumerate(self.params):
             if parameter.grad is not None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device import resolve_device, runs_kernels
+from textcls_training.fit.device_step import DeviceStep, tables_on_a_device
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
@@ -40,14 +40,11 @@ from textcls_training.fit.shared_gradients import (
     arrays_of,
     checksums,
     gradient_of_shards,
-    padded,
     taken,
 )
-from textcls_training.models import ops
-from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.embedding import Embedding, make_embedding
+from textcls_training.fit.view_learner import ViewBatch, ViewLearner
 from textcls_training.models.ensemble import VECTORS, TrainedModel
-from textcls_training.models.vector_embedding import VectorEmbedding, vector_classifier
+from textcls_training.models.sending import sent
 from textcls_training.state.checkpoints import Learned
 
 # Fresh weights come from PyTorch's one generator: two threads must not draw at once.
@@ -56,88 +53,16 @@ _DRAWING = Lock()
 PREDICTION_BATCH = 256
 
 
-class ViewBatch(NamedTuple):
-    """Texts as one view reads them.
-
-    Attributes:
-        batch: what the embedding makes of them.
-        x_BTD: token vectors.
-        squared_norm_BT1: squared feature norms.
-        mask_BT: True at real tokens.
-    """
-
-    batch: Any
-    x_BTD: Tensor
-    squared_norm_BT1: Tensor
-    mask_BT: Tensor
-
-    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the classifier reads."""
-        return self.x_BTD.to(device), self.squared_norm_BT1.to(device), self.mask_BT.to(device)
-
-
-class ViewLearner:
-    """One view in training: its embedding and its classifier."""
-
-    def __init__(self, embedding: Embedding, classifier: ViewClassifier, device: torch.device) -> None:
-        self.embedding = embedding
-        self.classifier = classifier.to(device)
-        self.device = self.classifier.head.bias.device
-
-    @classmethod
-    def every(cls, corpus: Corpus, classes: int, config: ResolvedConfig) -> list["ViewLearner"]:
-        """Return a fresh learner of each view, in the order of `TrainedModel.views`."""
-        device, learners = resolve_device(config.device), []
-        table_device = device if runs_kernels(config.device) else None
-        for features in config.features.views():
-            embedding = make_embedding(corpus, features, config, table_device)
-            classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
-            learners.append(cls(embedding, classifier, device))
-        if config.vectors is not None:
-            # Made last, so that the other views begin as they do without it.
-            classifier = vector_classifier(config.model, config.vectors, classes)
-            learners.insert(VECTORS, cls(VectorEmbedding(config.vectors), classifier, device))
-        return learners
-
-    def read(self, encoded: Any, text_B: Int64) -> ViewBatch:
-        """Read the texts numbered `text_B` of those that the embedding has encoded."""
-        batch = self.embedding.batch(encoded, text_B)
-        x_BTD, squared_norm_BT1 = self.embedding.read(batch)
-        return ViewBatch(batch, x_BTD, squared_norm_BT1, batch.mask_BT)
-
-    def logits(self, given: ViewBatch) -> Tensor:
-        """Return the logits [B, C] on the classifier's device."""
-        logits_BC: Tensor = self.classifier(*given.tensors(self.device))
-        return logits_BC
-
-    def pooled(self, given: ViewBatch) -> Tensor:
-        """Return what the attention sums up of texts [B, D], where there is one seed."""
-        values = self.classifier.mix(*given.tensors(self.device)[::2])
-        _, squared_norm_BT1, mask_BT = given.tensors(self.device)
-        return self.classifier.attention.pool(*values, squared_norm_BT1, mask_BT).squeeze(1)
-
-    def rationale_loss(self, given: ViewBatch, rationale_BT: Tensor) -> Tensor:
-        """Return how far attention is from human rationales, summed over the texts of a batch."""
-        probability_BTS, _, _ = self.classifier.attend(*given.tensors(self.device))
-        return ops.rationale_loss(probability_BTS, rationale_BT.to(self.device)).sum()
-
-    def update(self, given: ViewBatch, rate: float) -> None:
-        """Let the embedding learn from the gradient of the token vectors."""
-        if given.x_BTD.grad is not None:
-            self.embedding.update(given.batch, given.x_BTD.grad, rate)
-
-    def update_of_tokens(self, encoded: Any, text_B: Int64, grad_ND: Tensor, rate: float) -> None:
-        """Let the embedding learn from the gradient of the vectors of all tokens, text by text."""
-        batch = self.embedding.batch(encoded, text_B)
-        self.embedding.update(batch, padded(grad_ND, batch.mask_BT), rate)
-
-
 class Trainer(AnyTrainer):
     """One fit of any model, in PyTorch: the reference.
 
     Attributes:
         losses_at_once: of how many steps the losses are read together.
+        device_step: what does a step where all of it is done on a device.
     """
+
+    # Whether the loss hangs on nothing but targets, so that a step can be done on a device in one piece.
+    of_targets: ClassVar[bool] = True
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         super().__init__(dataset, classes, config, stop)
@@ -145,7 +70,6 @@ class Trainer(AnyTrainer):
         with _DRAWING:
             torch.manual_seed(config.seed)
             self.learners = ViewLearner.every(dataset.corpus, classes, config)
-        self.encoded = self.encode(dataset.corpus)
         self.device = self.learners[0].device
         self.losses_at_once = STEPS_ON_A_GPU if self.device.type == "cuda" else 1
         embeddings = [weight for learner in self.learners for weight in learner.embedding.dense]
@@ -158,6 +82,20 @@ class Trainer(AnyTrainer):
         self._label_loss = make_loss(dataset, classes, config.class_weight, self.device)
         if dataset.several:
             self._begin_at_log_odds()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Bring the texts to where they are read: for all views at once, if nobody looks into the middle of a step."""
+        whole = self.of_targets and self.dataset.rationale is None
+        alone = self.config.shards == self.processes.number == 1
+        tables = tables_on_a_device(self.learners) if whole and alone else None
+        self.device_step: DeviceStep | None = None
+        self.encoded: list[Any] = []
+        if tables is None:
+            self.encoded = self.encode(self.dataset.corpus)
+        else:
+            given = self.dataset, self._label_loss, self.dense, self.config.optim.table_rate
+            self.device_step = DeviceStep(self.learners, tables, *given)
 
     @torch.no_grad()
     def _begin_at_log_odds(self) -> None:
@@ -171,7 +109,11 @@ class Trainer(AnyTrainer):
 
     def leave_out(self, view: int) -> None:
         """Go on without a view: the others do not know of it."""
-        del self.learners[view], self.encoded[view]
+        del self.learners[view]
+        if self.device_step is None:
+            del self.encoded[view]
+        else:
+            self._prepare()
 
     def encode(self, corpus: Corpus) -> list[Any]:
         """Prepare texts for the embedding of each view."""
@@ -222,11 +164,16 @@ class Trainer(AnyTrainer):
     def _step(self, text_B: Int64) -> Tensor:
         """Learn from a batch; return its loss, summed over texts and views."""
         factor = rate_factor(self.step_number, self.steps, self.config.optim.warmup)
+        loss = self._view_by_view(text_B, factor) if self.device_step is None else self.device_step(text_B, factor)
+        self.step_number += 1
+        return loss
+
+    def _view_by_view(self, text_B: Int64, factor: float) -> Tensor:
+        """Move tables and dense weights; return the loss."""
         move = self._move if self.config.shards == 1 else self._move_in_shards
         loss = move(text_B, self.config.optim.table_rate * factor)
         for group in self.dense:
             group.step(factor)
-        self.step_number += 1
         return loss
 
     def _move(self, text_B: Int64, rate: float) -> Tensor:
@@ -278,7 +225,8 @@ class Trainer(AnyTrainer):
         """Return the loss of the targets and, where there are human rationales, that of the attention."""
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
-        loss = self._label_loss(logits_VBC, text_B)
+        targets = (sent(array, self.device) for array in self._label_loss.targets(text_B))
+        loss = self._label_loss(logits_VBC, *targets)
         if self.dataset.rationale is None:
             return loss
         rationale_BT = self.dataset.rationale_mask(text_B, views[0].mask_BT.cpu().numpy())

@@ -14,3 +14,9 @@ def sent(array: NDArray[Any], device: torch.device) -> Tensor:
     """
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+def send_into(tensor: Tensor, array: NDArray[Any]) -> None:
+    """Exchange what a tensor holds, likewise."""
+    given = torch.from_numpy(array)
+    tensor.copy_(given.pin_memory() if tensor.is_cuda else given, non_blocking=True)

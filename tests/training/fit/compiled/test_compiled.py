@@ -27,7 +27,8 @@ from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
 from textcls_training.fit.cross_fit import ValidatedFit, cross_fit, make_trainer
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer, ViewLearner
+from textcls_training.fit.trainer import Trainer
+from textcls_training.fit.view_learner import ViewLearner
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import HashedView
 from textcls_training.models.hashed_embedding import HashedEmbedding

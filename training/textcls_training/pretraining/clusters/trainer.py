@@ -4,7 +4,7 @@ Shapes: B texts, T tokens of the longest one, V views of the model, C clusters, 
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from textcls_training.data.arrays import Int64
 from textcls_training.data.batches import plain_batches
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.trainer import PREDICTION_BATCH, Trainer, ViewBatch
+from textcls_training.fit.trainer import PREDICTION_BATCH, Trainer
+from textcls_training.fit.view_learner import ViewBatch
 from textcls_training.models.sending import sent
 from textcls_training.pretraining.clusters.objective import Marginal, cross_entropy, information_loss
 
@@ -33,6 +34,8 @@ class ClusterTrainer(Trainer):
         first_epochs: how many of its epochs learn the first clusters.
         stop: where every step looks whether to go on.
     """
+
+    of_targets: ClassVar[bool] = False
 
     def __init__(
         self, dataset: Dataset, clusters: int, config: ResolvedConfig, first_epochs: int, stop: Stop | None = None

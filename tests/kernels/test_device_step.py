@@ -1,0 +1,279 @@
+"""A step in one piece on the device: what is rounded up and what is recorded changes nothing of what is learned.
+
+By the twin on any machine, by the kernels in Triton's interpreter or on the GPU where there is one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from torch import Tensor
+
+pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
+
+from tests.kernels.tape import recorder, taped
+from textcls_kernels.metric_attention import Impl
+from textcls_training.config.resolve import resolve
+from textcls_training.config.settings import Device, ModelConfig, TrainConfig
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_matrix import LabelMatrix
+from textcls_training.fit import view_learner
+from textcls_training.fit.device_step import DeviceStep, rounded_up
+from textcls_training.fit.recorded import MOST, Recorded
+from textcls_training.fit.threads import reproducible
+from textcls_training.fit.trainer import Trainer
+from textcls_training.models.device_table import BatchShape
+from textcls_training.pretraining.clusters.trainer import ClusterTrainer
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs triton: pip install 'textcls[kernels]'")
+every_impl = pytest.mark.parametrize("impl", ["reference", pytest.param("triton", marks=needs_triton)])
+
+TEXTS = ("my card, my card!", "", "Card lost \u6771\u4eac", "aaaaaa refund", "  ", "my", "refund refund refund my card")
+CORPUS = Corpus.of(TEXTS, 64)
+LABELS = np.array([0, 1, 1, 0, 1, 1, 0])
+SETS = LabelMatrix.of([{"a": 1.0}, {}, {"b": 1.0}, {"a": 1.0, "b": 0.5}, {}, {"b": 1.0}, {"a": 1.0}], ["a", "b"])
+DATASETS = {
+    "one label": Dataset(CORPUS, LABELS),
+    "weights": Dataset(CORPUS, LABELS, weight_R=np.linspace(0.5, 2, 7, dtype=np.float32)),
+    "soft targets": Dataset(CORPUS, LABELS, probability_RC=np.full((7, 2), 0.5, np.float32)),
+    "several labels": Dataset(CORPUS, SETS.rarest(), sets=SETS),
+}
+MODELS = {
+    "plain": ModelConfig(dim=8),
+    "two seeds": ModelConfig(dim=8, seeds=2),
+    "metric scores": ModelConfig(dim=8, metric=True),
+    "softmax": ModelConfig(dim=8, attention="softmax"),
+    "scores mixed": ModelConfig(dim=8, mixing="lambda"),
+    "values mixed": ModelConfig(dim=8, mixing="gmlp", values="mixed"),
+}
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings decide as they do on a GPU with Triton; where the CPU is their device, the table is there."""
+    monkeypatch.setattr(view_learner, "runs_kernels", lambda name: True)
+
+
+def trainer_of(dataset: Dataset, model: ModelConfig, impl: Impl, batch_size: int = 3) -> tuple[Trainer, DeviceStep]:
+    place: Device = "cuda" if DEVICE.type == "cuda" else "cpu"
+    settings = TrainConfig(model=model, epochs=2, impl="reference", device=place)
+    resolved = resolve(settings, TEXTS, len(CORPUS.token), 2)
+    optim = replace(resolved.optim, batch_size=batch_size, table_std=0.5, table_rate=0.03, warmup=0.5)
+    with reproducible(0):
+        trainer = Trainer(dataset, 2, replace(resolved, optim=optim))
+    assert trainer.device_step is not None
+    trainer.device_step.table.impl = impl
+    return trainer, trainer.device_step
+
+
+def learned(trainer: Trainer) -> list[Tensor]:
+    """All that steps change, the tensors themselves."""
+    assert trainer.device_step is not None
+    table = trainer.device_step.table
+    dense = [tensor for group in trainer.dense for tensor in group.tensors().values()]
+    return [table.row_VD, table.sum_V, *dense]
+
+
+def losses(trainer: Trainer, steps: int) -> list[float]:
+    """Those of some steps."""
+    for learner in trainer.learners:
+        learner.classifier.train()
+    batches = [text_B for number in (1, 2) for text_B in trainer.batches(number)][:steps]
+    with reproducible(0):
+        return [float(trainer._step(text_B)) for text_B in batches]
+
+
+def by_views(trainer: Trainer) -> Trainer:
+    """Take steps view by view, each with a table of its own."""
+    trainer.encoded, trainer.device_step = trainer.encode(trainer.dataset.corpus), None
+    return trainer
+
+
+# By the kernels, which targets and models do not meet in, each once.
+ONCE = [(kind, "plain") for kind in DATASETS] + [("one label", model) for model in list(MODELS)[1:]]
+EACH = [(kind, model) for kind in DATASETS for model in MODELS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "impl"),
+    [(*case, "reference") for case in EACH] + [pytest.param(*case, "triton", marks=needs_triton) for case in ONCE],
+)
+def test_steps_in_one_piece_go_where_steps_view_by_view_go(kind: str, model: str, impl: Impl) -> None:
+    whole, _ = trainer_of(DATASETS[kind], MODELS[model], impl)
+    apart = by_views(trainer_of(DATASETS[kind], MODELS[model], impl)[0])
+    np.testing.assert_allclose(losses(whole, 5), losses(apart, 5), rtol=1e-5)
+    for ours, theirs in zip(whole.arrays().values(), apart.arrays().values(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-5)
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE.type == "cuda", reason="on a GPU there are graphs")
+@pytest.mark.parametrize(("kind", "model"), ONCE)
+def test_a_step_that_is_recorded_and_replayed_with_other_texts_and_rates_learns_the_same(kind: str, model: str) -> None:
+    """The tape does what a CUDA graph does: whatever came from the host would be that of another step."""
+    plain, _ = trainer_of(DATASETS[kind], MODELS[model], "triton")
+    taped_one, step = trainer_of(DATASETS[kind], MODELS[model], "triton")
+    step.recorded = Recorded(step._step, DEVICE, recorder(learned(taped_one)))
+    assert losses(taped_one, 5) == losses(plain, 5)
+    for ours, theirs in zip(learned(taped_one), learned(plain), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE.type == "cuda", reason="the tape is for the CPU")
+def test_the_tape_refuses_what_waits_for_the_device_and_replays_what_is_left() -> None:
+    numbers = torch.arange(3)
+    with pytest.raises(AssertionError, match="waits for the device"), taped():
+        int(numbers.sum())
+    with pytest.raises(AssertionError, match="waits for the device"), taped():
+        numbers[numbers > 1]
+    with taped() as tape:
+        doubled = numbers * 2
+    numbers += 5
+    tape.replay()
+    assert doubled.tolist() == [10, 12, 14]
+
+
+@every_impl
+def test_a_batch_in_a_larger_shape_reads_and_moves_the_same(impl: Impl) -> None:
+    found = []
+    for more in (0, 5):
+        _, step = trainer_of(DATASETS["one label"], MODELS["plain"], impl)
+        text_B = np.array([3, 1, 0])
+        shape = step._texts.shape(text_B)
+        larger = BatchShape(shape.texts, shape.tokens + more, shape.uses + 3 * more)
+        batch = step.table.batch(step._texts, torch.from_numpy(text_B).to(DEVICE), larger)
+        x_GBTD, squared_norm_GBT1 = step.table.read(batch)
+        assert x_GBTD.shape == (2, 3, larger.tokens, 8)
+        assert not x_GBTD[:, ~batch.mask_BT].any()
+        assert not squared_norm_GBT1[:, ~batch.mask_BT].any()
+        step.table.update(batch, x_GBTD.cos(), torch.tensor(0.3, device=DEVICE))
+        found.append([x_GBTD[:, :, : shape.tokens], squared_norm_GBT1[:, :, : shape.tokens], step.table.row_VD])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_tables_that_are_joined_stay_those_of_their_views() -> None:
+    trainer, step = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    tables = [array for learner in trainer.learners for array in learner.embedding.arrays().values()]
+    step.table.row_VD[step.table.first_G[1] + 1] = 7.0
+    step.table.sum_V[1] = 3.0
+    (_, sums), (rows, _) = ([*learner.embedding.arrays().values()] for learner in trainer.learners)
+    assert (rows[1] == 7.0).all()
+    assert sums[1] == 3.0
+    assert sum(len(array) for array in tables[::2]) == len(step.table.row_VD)
+
+
+def test_a_view_that_is_left_out_is_not_read_any_more() -> None:
+    trainer, before = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    kept_VD = trainer.learners[1].embedding.arrays()["row"].copy()
+    trainer.leave_out(0)
+    assert trainer.device_step is not before
+    assert trainer.device_step is not None
+    np.testing.assert_array_equal(trainer.device_step.table.row_VD.cpu().numpy(), kept_VD)
+    losses(trainer, 1)
+    assert (trainer.learners[0].embedding.arrays()["row"] != kept_VD).any()
+
+
+def test_trainings_that_look_into_the_middle_of_a_step_take_it_view_by_view() -> None:
+    settings = TrainConfig(model=MODELS["plain"], epochs=2, impl="reference", device="cpu")
+    resolved = resolve(settings, TEXTS, len(CORPUS.token), 2)
+    rationale = np.zeros(len(CORPUS.token), np.bool_)
+    assert Trainer(Dataset(CORPUS, LABELS, rationale), 2, resolved).device_step is None
+    assert Trainer(DATASETS["one label"], 2, replace(resolved, shards=2)).device_step is None
+    assert ClusterTrainer(DATASETS["one label"], 2, resolved, 1).device_step is None
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000_000))
+def test_shapes_are_rounded_up_by_a_quarter_and_a_half_at_most(tokens: int, uses: int) -> None:
+    shape = rounded_up(BatchShape(32, tokens, uses))
+    assert shape.texts == 32
+    assert max(tokens, 8) <= shape.tokens <= max(8, 1.25 * tokens + 1)
+    assert max(uses, 256) <= shape.uses <= max(256, 1.5 * uses + 1)
+    assert rounded_up(shape) == shape
+
+
+def test_between_a_power_of_two_and_the_next_there_are_four_sizes_of_tokens_and_two_of_uses() -> None:
+    shapes = [rounded_up(BatchShape(1, size, size)) for size in range(513, 1025)]
+    assert sorted({shape.tokens for shape in shapes}) == [640, 768, 896, 1024]
+    assert sorted({shape.uses for shape in shapes}) == [768, 1024]
+
+
+class Notes:
+    """Records by keeping the work, and says what was done."""
+
+    def __init__(self) -> None:
+        self.recordings = 0
+
+    def __call__(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        self.recordings += 1
+        return work
+
+
+def doubled(shape: int, given: Sequence[Tensor]) -> Tensor:
+    assert given[0].shape == (shape,)
+    return 2 * given[0]
+
+
+def test_work_is_recorded_the_second_time_in_a_shape_and_replayed_with_what_it_is_given_then() -> None:
+    notes = Notes()
+    recorded = Recorded(doubled, torch.device("cpu"), notes)
+    seen: list[tuple[int, Any]] = []
+    for array in ([1], [2], [3, 4], [5], [6], [7, 8]):
+        seen.append((notes.recordings, recorded(len(array), [np.array(array)])))
+    assert [(count, result.tolist()) for count, result in seen] == [
+        (0, [2]),
+        (0, [4]),
+        (1, [6, 8]),
+        (1, [10]),
+        (1, [12]),
+        (1, [14, 16]),
+    ]
+    assert notes.recordings == 2
+
+
+def test_what_comes_of_a_replay_outlasts_the_next_one() -> None:
+    given: list[NDArray[np.int64]] = [np.array([n]) for n in range(4)]
+    result = torch.zeros(1, dtype=torch.int64)
+
+    def record(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        return lambda: result.copy_(work())
+
+    recorded = Recorded(doubled, torch.device("cpu"), record)
+    assert [int(found) for found in [recorded(1, [array]) for array in given]] == [0, 2, 4, 6]
+
+
+def test_of_very_many_shapes_the_later_ones_are_not_recorded() -> None:
+    notes = Notes()
+    recorded = Recorded(doubled, torch.device("cpu"), notes)
+    for _ in range(3):
+        for size in range(1, MOST + 5):
+            assert recorded(size, [np.ones(size)])[0] == 2
+    assert notes.recordings == MOST
+
+
+def test_the_arrays_that_work_is_given_stay_as_they_were() -> None:
+    recorded = Recorded(doubled, torch.device("cpu"), Notes())
+    first, second = np.array([1]), np.array([2])
+    for array in (first, first, second):
+        recorded(1, [array])
+    assert (first[0], second[0]) == (1, 2)
+
+
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
+def test_on_a_gpu_graphs_learn_what_steps_learn_that_come_one_by_one() -> None:
+    graphs, _ = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
+    plain, step = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
+    step.recorded.most = 0
+    assert losses(graphs, 5) == losses(plain, 5)
+    for ours, theirs in zip(learned(graphs), learned(plain), strict=True):
+        assert torch.equal(ours, theirs)
