@@ -16,6 +16,7 @@ from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.device import on_a_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
@@ -171,7 +172,7 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
-        elsewhere = self.config.engine == "ray" or here().number > 1
+        elsewhere = self.config.engine == "ray" or here().number > 1 or on_a_gpu(self.config)
         if self.config.model.draws_while_training or not self.config.refit or elsewhere:
             self._fit_one_after_the_other(callback)
         else:
@@ -210,7 +211,8 @@ class CrossFit:
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
         """Fit each split: two threads would draw dropout from the one generator of both, each fit on a cluster has all
-        its workers, and processes that share steps have to take them in one order.
+        its workers, processes that share steps have to take them in one order, and on a GPU one thread at a time
+        records a step.
         """
         for i in range(len(self.splits)):
             self._fit_split(i, callback)

@@ -9,6 +9,8 @@ from textcls_training.config.settings import Device
 if TYPE_CHECKING:
     import torch
 
+    from textcls_training.config.resolve import ResolvedConfig
+
 
 def resolve_device(name: Device) -> "torch.device":
     """Return the device called `name`; `auto` is a GPU where there is one.
@@ -32,3 +34,12 @@ def runs_kernels(name: Device) -> bool:
         SurroundingsError: a GPU is asked for, and there is none.
     """
     return resolve_device(name).type == "cuda" and find_spec("triton") is not None
+
+
+def on_a_gpu(config: "ResolvedConfig") -> bool:
+    """Whether a training runs on a GPU; the compiled trainer, which knows none, does not ask PyTorch.
+
+    Raises:
+        SurroundingsError: a GPU is asked for, and there is none.
+    """
+    return config.impl == "reference" and resolve_device(config.device).type == "cuda"
