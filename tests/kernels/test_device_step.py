@@ -31,7 +31,9 @@ from textcls_training.fit.recorded import MOST, Recorded
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
 from textcls_training.models.device_table import BatchShape
+from textcls_training.models.ensemble import VECTORS as VECTORS_VIEW
 from textcls_training.pretraining.clusters.trainer import ClusterTrainer
+from textcls_training.vectors.word_vectors import WordVectors
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs triton: pip install 'textcls[kernels]'")
@@ -63,13 +65,19 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_learner, "runs_kernels", lambda name: True)
 
 
-def trainer_of(dataset: Dataset, model: ModelConfig, impl: Impl, batch_size: int = 3) -> tuple[Trainer, DeviceStep]:
+# Of two words of the texts, and of one that is in none.
+VECTORS = WordVectors(["card", "refund", "parcel"], np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]], np.float32), {}, "")
+
+
+def trainer_of(
+    dataset: Dataset, model: ModelConfig, impl: Impl, batch_size: int = 3, vectors: WordVectors | None = None
+) -> tuple[Trainer, DeviceStep]:
     place: Device = "cuda" if DEVICE.type == "cuda" else "cpu"
     settings = TrainConfig(model=model, epochs=2, impl="reference", device=place)
     resolved = resolve(settings, TEXTS, len(CORPUS.token), 2)
     optim = replace(resolved.optim, batch_size=batch_size, table_std=0.5, table_rate=0.03, warmup=0.5)
     with reproducible(0):
-        trainer = Trainer(dataset, 2, replace(resolved, optim=optim))
+        trainer = Trainer(dataset, 2, replace(resolved, optim=optim, vectors=vectors))
     assert trainer.device_step is not None
     trainer.device_step.table.impl = impl
     return trainer, trainer.device_step
@@ -141,6 +149,30 @@ def test_the_tape_refuses_what_waits_for_the_device_and_replays_what_is_left() -
     numbers += 5
     tape.replay()
     assert doubled.tolist() == [10, 12, 14]
+
+
+@pytest.mark.parametrize("left_out", [False, True], ids=["there", "left out"])
+def test_a_view_by_vectors_reads_on_the_device_what_it_reads_elsewhere(left_out: bool) -> None:
+    given = DATASETS["several labels"], MODELS["plain"], "reference", 3, VECTORS
+    whole, apart = (trainer_of(*given)[0] for _ in range(2))  # type: ignore[arg-type]
+    by_views(apart)
+    if left_out:
+        whole.leave_out(VECTORS_VIEW)
+        apart.leave_out(VECTORS_VIEW)
+    np.testing.assert_allclose(losses(whole, 5), losses(apart, 5), rtol=1e-5)
+    for ours, theirs in zip(whole.arrays().values(), apart.arrays().values(), strict=True):
+        # Where a gradient is zero but for rounding, AdamW makes a step of that.
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-3)
+    assert len(whole.learners) == 3 - left_out
+
+
+@needs_triton
+@pytest.mark.skipif(DEVICE.type == "cuda", reason="on a GPU there are graphs")
+def test_a_step_with_a_view_by_vectors_can_be_recorded() -> None:
+    given = DATASETS["one label"], MODELS["plain"], "triton", 3, VECTORS
+    (plain, _), (taped_one, step) = (trainer_of(*given) for _ in range(2))  # type: ignore[arg-type]
+    step.recorded = Recorded(step._step, DEVICE, recorder(learned(taped_one)))
+    assert losses(taped_one, 4) == losses(plain, 4)
 
 
 @every_impl

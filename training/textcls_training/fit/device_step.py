@@ -1,8 +1,9 @@
 """Steps of a training whose tables are on a device: all that a step does is done there, in one piece.
 
-The views are read together and moved together (`JointTable`). Of the host a step takes the numbers of its texts, their
-targets and the factor of the rates, and it returns its loss, which nobody has read yet; so it can be recorded
-(`Recorded`), in shapes that are rounded up, so that there are few of them.
+The views that learn rows are read together and moved together (`JointTable`); one by vectors of a file, if there is
+one, has those of the texts on the device, too. Of the host a step takes the numbers of its texts, their targets and the
+factor of the rates, and it returns its loss, which nobody has read yet; so it can be recorded (`Recorded`), in shapes
+that are rounded up, so that there are few of them.
 
 Shapes: G views, B texts, T tokens, padding counted, D width, C labels.
 """
@@ -16,13 +17,15 @@ from torch import Tensor
 
 from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset
-from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.fit.loss import Loss
 from textcls_training.fit.optim import AdamWGroup
 from textcls_training.fit.recorded import Given, Recorded
 from textcls_training.fit.view_learner import ViewLearner
+from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.device_table import BatchShape, DeviceTable
+from textcls_training.models.device_vectors import DeviceVectors
 from textcls_training.models.hashed_embedding import HashedEmbedding
+from textcls_training.models.vector_embedding import VectorEmbedding
 
 # Sizes to each doubling, and the least one: what is rounded up is computed in vain.
 TOKEN_SIZES: Final = 4
@@ -31,22 +34,28 @@ USE_SIZES: Final = 2
 LEAST_USES: Final = 256
 
 
-class TableOnDevice(NamedTuple):
-    """The table of a view, and the features that its rows are of."""
+class ReadTogether(NamedTuple):
+    """What views of one width read of a batch.
 
-    space: FeatureSpace
-    table: DeviceTable
+    Attributes:
+        classifiers: theirs.
+        x_GBTD: token vectors, zero at padding.
+        squared_norm_GBT1: squared feature norms, likewise.
+    """
+
+    classifiers: Sequence[ViewClassifier]
+    x_GBTD: Tensor
+    squared_norm_GBT1: Tensor
 
 
 class DeviceStep:
     """What a step does, as one function of tensors.
 
     Args:
-        learners: the views.
-        tables: that of each.
+        learners: the views, as `suits` has found them.
         dataset: what is learned.
         loss: what it costs.
-        dense: the other weights.
+        dense: the weights that are no rows.
         rate: the learning rate of the tables at its highest.
 
     Attributes:
@@ -60,16 +69,27 @@ class DeviceStep:
     def __init__(
         self,
         learners: Sequence[ViewLearner],
-        tables: Sequence[TableOnDevice],
         dataset: Dataset,
         loss: Loss,
         dense: Sequence[AdamWGroup],
         rate: float,
     ) -> None:
-        self._learners, self._loss, self._dense, self._rate = learners, loss, dense, rate
-        self.table = DeviceTable.join([each.table for each in tables])
-        self._texts = self.table.encode([each.space.encode(dataset.corpus) for each in tables])
-        self.recorded = Recorded(self._step, self.table.row_VD.device)
+        self._loss, self._dense, self._rate = loss, dense, rate
+        corpus, device = dataset.corpus, learners[0].device
+        spaces, tables = [], []
+        self._with_rows: list[ViewClassifier] = []
+        self._with_vectors: list[tuple[ViewClassifier, DeviceVectors]] = []
+        for learner in learners:
+            embedding, classifier = learner.embedding, learner.classifier
+            if isinstance(embedding, VectorEmbedding):
+                self._with_vectors.append((classifier, DeviceVectors(embedding.space, corpus, device)))
+            elif isinstance(embedding, HashedEmbedding) and isinstance(embedding.table, DeviceTable):
+                spaces.append(embedding.space)
+                tables.append(embedding.table)
+                self._with_rows.append(classifier)
+        self.table = DeviceTable.join(tables)
+        self._texts = self.table.encode([space.encode(corpus) for space in spaces])
+        self.recorded = Recorded(self._step, device)
 
     def __call__(self, text_B: Int64, factor: float) -> Tensor:
         """Learn from the texts numbered `text_B` at `factor` times the full rates; return their loss."""
@@ -81,9 +101,11 @@ class DeviceStep:
         batch = self.table.batch(self._texts, text_B, shape)
         x_GBTD, squared_norm_GBT1 = self.table.read(batch)
         x_GBTD.requires_grad_()
-        each = zip(self._learners, x_GBTD.unbind(), squared_norm_GBT1.unbind(), strict=True)
-        logits_GBC = torch.stack([learner.classifier(*read, batch.mask_BT) for learner, *read in each])
-        loss = self._loss(logits_GBC, *targets)
+        loss = self._loss_of(ReadTogether(self._with_rows, x_GBTD, squared_norm_GBT1), batch.mask_BT, targets)
+        for classifier, vectors in self._with_vectors:
+            x_BTD, squared_norm_BT1 = vectors.read(self._texts.types(batch), batch.mask_BT)
+            read = ReadTogether([classifier], x_BTD[None], squared_norm_BT1[None])
+            loss = loss + self._loss_of(read, batch.mask_BT, targets)
         loss.backward()  # type: ignore[no-untyped-call]
         assert x_GBTD.grad is not None
         self.table.update(batch, x_GBTD.grad, factor * self._rate)
@@ -91,16 +113,18 @@ class DeviceStep:
             group.step(factor)
         return loss.detach()
 
+    def _loss_of(self, read: ReadTogether, mask_BT: Tensor, targets: Sequence[Tensor]) -> Tensor:
+        each = zip(read.classifiers, read.x_GBTD.unbind(), read.squared_norm_GBT1.unbind(), strict=True)
+        logits_GBC = torch.stack([classifier(*of_view, mask_BT) for classifier, *of_view in each])
+        return self._loss(logits_GBC, *targets)
 
-def tables_on_a_device(learners: Sequence[ViewLearner]) -> list[TableOnDevice] | None:
-    """Return the tables of all views; None where some view has none on a device."""
-    found = []
-    for learner in learners:
-        embedding = learner.embedding
-        if not isinstance(embedding, HashedEmbedding) or not isinstance(embedding.table, DeviceTable):
-            return None
-        found.append(TableOnDevice(embedding.space, embedding.table))
-    return found
+
+def suits(learners: Sequence[ViewLearner]) -> bool:
+    """Whether what all views read is on a device: some learn rows there, others read vectors that do not move."""
+    embeddings = [learner.embedding for learner in learners]
+    with_rows = [embedding for embedding in embeddings if not isinstance(embedding, VectorEmbedding)]
+    on_device = [isinstance(each, HashedEmbedding) and isinstance(each.table, DeviceTable) for each in with_rows]
+    return bool(on_device) and all(on_device)
 
 
 def rounded_up(shape: BatchShape) -> BatchShape:

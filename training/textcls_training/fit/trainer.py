@@ -25,7 +25,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device_step import DeviceStep, tables_on_a_device
+from textcls_training.fit.device_step import DeviceStep, suits
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.loss import make_loss
@@ -88,14 +88,13 @@ class Trainer(AnyTrainer):
         """Bring the texts to where they are read: for all views at once, if nobody looks into the middle of a step."""
         whole = self.of_targets and self.dataset.rationale is None
         alone = self.config.shards == self.processes.number == 1
-        tables = tables_on_a_device(self.learners) if whole and alone else None
         self.device_step: DeviceStep | None = None
         self.encoded: list[Any] = []
-        if tables is None:
-            self.encoded = self.encode(self.dataset.corpus)
-        else:
+        if whole and alone and suits(self.learners):
             given = self.dataset, self._label_loss, self.dense, self.config.optim.table_rate
-            self.device_step = DeviceStep(self.learners, tables, *given)
+            self.device_step = DeviceStep(self.learners, *given)
+        else:
+            self.encoded = self.encode(self.dataset.corpus)
 
     @torch.no_grad()
     def _begin_at_log_odds(self) -> None:

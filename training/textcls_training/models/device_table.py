@@ -45,6 +45,20 @@ class BatchShape(NamedTuple):
     uses: int
 
 
+class DeviceBatch(NamedTuple):
+    """Texts as tables read them.
+
+    Attributes:
+        uses: the rows of all views.
+        text_B: the numbers of the texts.
+        mask_BT: True at real tokens.
+    """
+
+    uses: Uses
+    text_B: Tensor
+    mask_BT: Tensor
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceTexts:
     """Texts as rows of all views, on a device.
@@ -74,43 +88,42 @@ class DeviceTexts:
         corpus = encoded_G[0].corpus
         own_GY = np.stack([np.diff(encoded.type_rows.start) for encoded in encoded_G])
         pairs_G = [2 if len(encoded.bigram_row) else 0 for encoded in encoded_G]
-        uses_GN = np.stack(
-            [
-                sums_of_texts(corpus.token, corpus.start, own_Y + pairs)
-                for own_Y, pairs in zip(own_GY, pairs_G, strict=True)
-            ]
-        )
+        each = zip(own_GY, pairs_G, strict=True)
+        uses_GN = np.stack([sums_of_texts(corpus.token, corpus.start, own_Y + pairs) for own_Y, pairs in each])
         rows = [encoded.type_rows.row for encoded in encoded_G] + [encoded.bigram_row for encoded in encoded_G]
         begin = np.cumsum([0, *map(len, rows)])
         first_GY = np.stack([encoded.type_rows.start[:-1] for encoded in encoded_G]) + begin[: len(first_G), None]
-        with _room_for("the texts"):
-            parts = [_shifted(_to(row, device), first) for row, first in zip(rows, [*first_G, *first_G], strict=True)]
+        with room_for("the texts"):
+            parts = [
+                _shifted(brought(row, device), first) for row, first in zip(rows, [*first_G, *first_G], strict=True)
+            ]
             encoded = EncodedTexts(
-                token_P=_to(corpus.token, device),
-                start_N=_to(corpus.start, device),
-                first_VY=_to(first_GY, device),
-                own_VY=_to(own_GY.astype(np.int32), device),
-                pair_V=_to(np.where(pairs_G, begin[len(first_G) : -1], -1), device),
+                token_P=brought(corpus.token, device),
+                start_N=brought(corpus.start, device),
+                first_VY=brought(first_GY, device),
+                own_VY=brought(own_GY.astype(np.int32), device),
+                pair_V=brought(np.where(pairs_G, begin[len(first_G) : -1], -1), device),
                 row=torch.cat(parts),
-                uses_VN=_to(uses_GN, device),
+                uses_VN=brought(uses_GN, device),
             )
         return cls(corpus, uses_GN.sum(0), encoded)
 
     def __len__(self) -> int:
         return len(self.corpus)
 
+    def types(self, batch: DeviceBatch) -> Tensor:
+        """Return the types of the tokens of a batch [B, T], at padding any."""
+        if not len(self.encoded.token_P):
+            return torch.zeros_like(batch.mask_BT, dtype=torch.int32)
+        token_T = torch.arange(batch.mask_BT.shape[1], device=batch.mask_BT.device)
+        place_BT = self.encoded.start_N[batch.text_B][:, None] + token_T
+        return self.encoded.token_P[torch.where(batch.mask_BT, place_BT, 0)]
+
     def shape(self, text_B: Int64) -> BatchShape:
         """Return how large a batch of the texts numbered `text_B` is."""
         start = self.corpus.start
         longest = int((start[text_B + 1] - start[text_B]).max(initial=1))
         return BatchShape(len(text_B), longest, int(self.uses_N[text_B].sum()))
-
-
-class DeviceBatch(NamedTuple):
-    """Texts as tables read them; `mask_BT` is True at real tokens."""
-
-    uses: Uses
-    mask_BT: Tensor
 
 
 class JointTable:
@@ -137,7 +150,8 @@ class JointTable:
         start_N = texts.encoded.start_N
         length_B1 = (start_N[text_B + 1] - start_N[text_B])[:, None]
         mask_BT = torch.arange(shape.tokens, device=text_B.device) < length_B1
-        return DeviceBatch(collect_uses(texts.encoded, text_B, shape.tokens, shape.uses, self.impl), mask_BT)
+        uses = collect_uses(texts.encoded, text_B, shape.tokens, shape.uses, self.impl)
+        return DeviceBatch(uses, text_B, mask_BT)
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [G, B, T, D] and squared feature norms [G, B, T, 1], both zero at padding."""
@@ -160,8 +174,8 @@ class DeviceTable:
         Raises:
             SurroundingsError: it has no room for it.
         """
-        with _room_for("the table"):
-            weight_V, row_VD, sum_V = (_to(array, device) for array in (fresh.weight_V, fresh.row_VD, fresh.sum_V))
+        with room_for("the table"):
+            weight_V, row_VD, sum_V = (brought(array, device) for array in (fresh.weight_V, fresh.row_VD, fresh.sum_V))
         self._part = JointTable(weight_V, row_VD, sum_V, [0])
 
     @classmethod
@@ -172,7 +186,7 @@ class DeviceTable:
             SurroundingsError: the device has no room for it.
         """
         parts = [table._part for table in tables]
-        with _room_for("the tables"):
+        with room_for("the tables"):
             weight_V = torch.cat([part.weight_V for part in parts])
             row_VD = torch.cat([part.row_VD for part in parts])
             sum_V = torch.cat([part.sum_V for part in parts])
@@ -224,12 +238,18 @@ def _shifted(row: Tensor, by: int) -> Tensor:
     return torch.where(row > 0, row + by, 0) if by else row
 
 
-def _to(array: NDArray[Any], device: torch.device) -> Tensor:
+def brought(array: NDArray[Any], device: torch.device) -> Tensor:
+    """Return a copy of an array on a device."""
     return torch.tensor(array, device=device)
 
 
 @contextmanager
-def _room_for(what: str) -> Iterator[None]:
+def room_for(what: str) -> Iterator[None]:
+    """Say what the GPU has no room for.
+
+    Raises:
+        SurroundingsError: it has no room.
+    """
     try:
         yield
     except torch.OutOfMemoryError:
