@@ -1,6 +1,7 @@
 # mypy: disable-error-code="import-not-found, import-untyped"
 # ruff: noqa: T201
-"""Builds every shipped configuration for sm_90 without a GPU, short texts' and the table's for sm_80 and sm_100 too.
+"""Builds every shipped configuration for sm_90 without a GPU; of short texts, the table and the readout for sm_80 and
+sm_100 too.
 
 Not a test: `test_ahead_of_time.py` runs it in a process of its own, for Triton compiles or interprets, never both. It
 prints one JSON object a kernel, or everything as the table that is kept:
@@ -27,7 +28,19 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import _launch, _launch_short, _launch_table, _launch_uses, _shapes, _short, _table, _triton, _uses
+from textcls_kernels import (
+    _launch,
+    _launch_readout,
+    _launch_short,
+    _launch_table,
+    _launch_uses,
+    _readout,
+    _shapes,
+    _short,
+    _table,
+    _triton,
+    _uses,
+)
 
 WIDTHS = (16, 32, 64, 128)
 ARCHITECTURES = (90, 80, 100)
@@ -49,12 +62,16 @@ INTEGERS = (
     "types",
     "first_partial",
     "again",
+    "T",
+    "C",
 )
 # Of the table: pointers to whole numbers, and its widths, one of them no power of two.
-NUMBERS = {"bounds": "*i32", "row_R": "*i32", "place_R": "*i32", "order_R": "*i64", "start_X": "*i64"}
+NUMBERS = {"bounds": "*i32", "row_R": "*i32", "place_R": "*i32", "order_R": "*i64", "start_X": "*i64", "length": "*i32"}
 NUMBERS |= {"token_P": "*i32", "own_VY": "*i32", "row": "*i32"}
 NUMBERS |= dict.fromkeys(("start_N", "first_VY", "pair_V", "text_B", "end_VB"), "*i64")
 TABLE_WIDTHS = (16, 32, 64, 100, 128, 1024)
+# Of the readout: widths and numbers of seeds.
+READOUTS = ((32, 1), (64, 1), (100, 2), (128, 1), (128, 4), (128, 16))
 UNIT_STRIDES = ("p_k", "m_c", "o_k", "d_k", "g_k", "s_k", "y_k", "x_n")
 
 
@@ -66,7 +83,7 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
     for place, name in enumerate(kernel.arg_names):
         if name in constants or name in UNIT_STRIDES:
             signature[name], values[name] = "constexpr", constants.get(name, 1)
-        elif name == "scale":
+        elif name in ("scale", "focus"):
             signature[name] = "fp32"
         elif name in INTEGERS:
             signature[name] = "i32"
@@ -75,12 +92,15 @@ def source(kernel: Any, constants: dict[str, Any], dtype: torch.dtype) -> ASTSou
             signature[name] = "i32" if stride else NUMBERS.get(name, POINTER[dtype])
             if name in FLOAT32:
                 signature[name] = "*fp32"
+            if name == "target" and constants["HARD"]:
+                signature[name] = "*i64"
             attributes[(place,)] = [["tt.divisibility", 16]]
     return ASTSource(fn=kernel, signature=signature, constexprs=values, attrs=attributes)
 
 
 def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype, architecture: int = 90) -> dict[str, Any]:
-    options: dict[str, Any] = {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
+    resources = ("num_warps", "num_stages", "maxnreg")
+    options: dict[str, Any] = {name: constants.pop(name) for name in resources if name in constants}
     log = io.StringIO()
     target = GPUTarget("cuda", architecture, 32)
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
@@ -89,7 +109,7 @@ def build(kernel: Any, constants: dict[str, Any], dtype: torch.dtype, architectu
     spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log.getvalue())
     assert registers is not None
     assert spills is not None
-    told = ("K", "D", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
+    told = ("K", "D", "S", "SETS", "BLOCK_M", "BLOCK_N", "WIDE", "EVEN", "CAUSAL", "PACKED", "LOOP")
     return {
         "kernel": kernel.__name__,
         "architecture": architecture,
@@ -130,6 +150,7 @@ def build_all(dtype: torch.dtype) -> Iterator[dict[str, Any]]:
             yield from build_short(dtype, architecture)
         if dtype == torch.float32:
             yield from build_table(architecture)
+            yield from build_readout(architecture)
 
 
 def build_short(dtype: torch.dtype, architecture: int) -> Iterator[dict[str, Any]]:
@@ -160,6 +181,17 @@ def build_table(architecture: int) -> Iterator[dict[str, Any]]:
         for kernel in (_table.adagrad_kernel, _table.adagrad_pieces_kernel):
             yield build(kernel, dict(adagrad), torch.float32, architecture)
     yield build(_uses.uses_kernel, dict(_launch_uses.CONSTANTS), torch.float32, architecture)
+
+
+def build_readout(architecture: int) -> Iterator[dict[str, Any]]:
+    """The kernels of the readout with all that is optional, of both losses."""
+    options = {"NORM": True, "ADDED": True}
+    for width, seeds in READOUTS:
+        constants = _launch_readout.readout_constants(width, seeds, labels=150) | options
+        for sets in (False, True):
+            loss = {"KEEP": True, "ROWS": True, "SETS": sets, "HARD": not sets}
+            yield build(_readout.readout_forward_kernel, constants | loss, torch.float32, architecture)
+        yield build(_readout.readout_backward_kernel, constants, torch.float32, architecture)
 
 
 def print_table() -> None:
