@@ -160,7 +160,7 @@ def in_one_piece(trainer: Trainer, run: Run, *, recorded: bool) -> None:
     if trainer.device_step is None:
         raise TypeError("all tables are on the device here")
     trainer.device_step.table.impl = _impl(run)
-    trainer.device_step.recorded.most = MOST if recorded else 0
+    trainer.device_step.recorded.after, trainer.device_step.recorded.most = 1, MOST if recorded else 0
 
 
 def _impl(run: Run) -> Impl:

@@ -3,6 +3,7 @@
 By the twin on any machine, by the kernels in Triton's interpreter or on the GPU where there is one.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ pytest.importorskip("numba", reason="training needs its packages: pip install 't
 
 from tests.kernels.tape import recorder, taped
 from textcls_kernels.metric_attention import Impl
+from textcls_kernels.testing import count_launches
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
@@ -27,11 +29,12 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit import view_learner
 from textcls_training.fit.device_step import DeviceStep, rounded_up
-from textcls_training.fit.recorded import MOST, Recorded
+from textcls_training.fit.recorded import AFTER, MOST, Recorded
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
 from textcls_training.models.device_table import BatchShape
 from textcls_training.models.ensemble import VECTORS as VECTORS_VIEW
+from textcls_training.models.fused_readout import fuses
 from textcls_training.pretraining.clusters.trainer import ClusterTrainer
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -130,10 +133,31 @@ def test_a_step_that_is_recorded_and_replayed_with_other_texts_and_rates_learns_
     """The tape does what a CUDA graph does: whatever came from the host would be that of another step."""
     plain, _ = trainer_of(DATASETS[kind], MODELS[model], "triton")
     taped_one, step = trainer_of(DATASETS[kind], MODELS[model], "triton")
-    step.recorded = Recorded(step._step, DEVICE, recorder(learned(taped_one)))
+    step.recorded = recorded_at_once(recorder(learned(taped_one)))
     assert losses(taped_one, 5) == losses(plain, 5)
     for ours, theirs in zip(learned(taped_one), learned(plain), strict=True):
         assert torch.equal(ours, theirs)
+
+
+@needs_triton
+@pytest.mark.parametrize("model", MODELS)
+def test_a_step_of_all_views_is_six_launches_of_kernels(model: str) -> None:
+    trainer, _ = trainer_of(DATASETS["one label"], MODELS[model], "triton")
+    with count_launches() as launches:
+        losses(trainer, 1)
+    rows = {"uses_kernel": 1, "gather_kernel": 1, "adagrad_kernel": 1, "adagrad_pieces_kernel": 1}
+    assert launches == {**rows, "readout_forward_kernel": 1, "readout_backward_kernel": 1}
+
+
+def test_models_that_the_fused_readout_does_not_know_are_read_out_by_their_classifiers() -> None:
+    known, scaled, wide = (
+        trainer_of(DATASETS["one label"], replace(MODELS["plain"], **told), "reference")[0].learners
+        for told in ({}, {"attention": "cosine"}, {"dim": 256})
+    )
+    for learners, fused in ((known, True), (scaled, False), (wide, False)):
+        classifiers = [learner.classifier for learner in learners]
+        assert fuses(classifiers, DEVICE, "triton") == (fused and find_spec("triton") is not None)
+        assert not fuses(classifiers, DEVICE, "reference")
 
 
 @needs_triton
@@ -171,7 +195,7 @@ def test_a_view_by_vectors_reads_on_the_device_what_it_reads_elsewhere(left_out:
 def test_a_step_with_a_view_by_vectors_can_be_recorded() -> None:
     given = DATASETS["one label"], MODELS["plain"], "triton", 3, VECTORS
     (plain, _), (taped_one, step) = (trainer_of(*given) for _ in range(2))  # type: ignore[arg-type]
-    step.recorded = Recorded(step._step, DEVICE, recorder(learned(taped_one)))
+    step.recorded = recorded_at_once(recorder(learned(taped_one)))
     assert losses(taped_one, 4) == losses(plain, 4)
 
 
@@ -240,6 +264,13 @@ def test_between_a_power_of_two_and_the_next_there_are_four_sizes_of_tokens_and_
     assert sorted({shape.uses for shape in shapes}) == [768, 1024]
 
 
+def recorded_at_once(record: Callable[[Callable[[], Tensor]], Callable[[], Tensor]]) -> Recorded[Any]:
+    """Work that is recorded the second time in a shape."""
+    recorded: Recorded[Any] = Recorded(torch.device("cpu"), record)
+    recorded.after = 1
+    return recorded
+
+
 class Notes:
     """Records by keeping the work, and says what was done."""
 
@@ -256,12 +287,12 @@ def doubled(shape: int, given: Sequence[Tensor]) -> Tensor:
     return 2 * given[0]
 
 
-def test_work_is_recorded_the_second_time_in_a_shape_and_replayed_with_what_it_is_given_then() -> None:
+def test_work_that_comes_often_in_a_shape_is_recorded_and_replayed_with_what_it_is_given_then() -> None:
     notes = Notes()
-    recorded = Recorded(doubled, torch.device("cpu"), notes)
+    recorded = recorded_at_once(notes)
     seen: list[tuple[int, Any]] = []
     for array in ([1], [2], [3, 4], [5], [6], [7, 8]):
-        seen.append((notes.recordings, recorded(len(array), [np.array(array)])))
+        seen.append((notes.recordings, recorded(doubled, len(array), [np.array(array)])))
     assert [(count, result.tolist()) for count, result in seen] == [
         (0, [2]),
         (0, [4]),
@@ -280,30 +311,51 @@ def test_what_comes_of_a_replay_outlasts_the_next_one() -> None:
     def record(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
         return lambda: result.copy_(work())
 
-    recorded = Recorded(doubled, torch.device("cpu"), record)
-    assert [int(found) for found in [recorded(1, [array]) for array in given]] == [0, 2, 4, 6]
+    recorded = recorded_at_once(record)
+    assert [int(found) for found in [recorded(doubled, 1, [array]) for array in given]] == [0, 2, 4, 6]
 
 
 def test_of_very_many_shapes_the_later_ones_are_not_recorded() -> None:
     notes = Notes()
-    recorded = Recorded(doubled, torch.device("cpu"), notes)
+    recorded = recorded_at_once(notes)
     for _ in range(3):
         for size in range(1, MOST + 5):
-            assert recorded(size, [np.ones(size)])[0] == 2
+            assert recorded(doubled, size, [np.ones(size)])[0] == 2
     assert notes.recordings == MOST
 
 
 def test_the_arrays_that_work_is_given_stay_as_they_were() -> None:
-    recorded = Recorded(doubled, torch.device("cpu"), Notes())
+    recorded = recorded_at_once(Notes())
     first, second = np.array([1]), np.array([2])
     for array in (first, first, second):
-        recorded(1, [array])
+        recorded(doubled, 1, [array])
     assert (first[0], second[0]) == (1, 2)
+
+
+def test_a_step_that_nobody_needs_any_more_leaves_the_memory_at_once() -> None:
+    """It holds tables, and texts: a circle would keep them until the garbage collector comes."""
+    trainer, step = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    losses(trainer, 2)
+    table, last = weakref.ref(step.table), weakref.ref(step)
+    del trainer, step
+    assert table() is None
+    assert last() is None
+
+
+def test_what_seldom_comes_is_not_recorded() -> None:
+    notes = Notes()
+    recorded: Recorded[int] = Recorded(torch.device("cpu"), notes)
+    for _ in range(AFTER):
+        recorded(doubled, 1, [np.ones(1)])
+    assert notes.recordings == 0
+    recorded(doubled, 1, [np.ones(1)])
+    assert notes.recordings == 1
 
 
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
 def test_on_a_gpu_graphs_learn_what_steps_learn_that_come_one_by_one() -> None:
-    graphs, _ = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
+    graphs, recording = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
+    recording.recorded.after = 1
     plain, step = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
     step.recorded.most = 0
     assert losses(graphs, 5) == losses(plain, 5)

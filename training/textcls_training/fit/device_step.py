@@ -24,6 +24,7 @@ from textcls_training.fit.view_learner import ViewLearner
 from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.device_table import BatchShape, DeviceTable
 from textcls_training.models.device_vectors import DeviceVectors
+from textcls_training.models.fused_readout import fused_loss, fuses
 from textcls_training.models.hashed_embedding import HashedEmbedding
 from textcls_training.models.vector_embedding import VectorEmbedding
 
@@ -89,12 +90,12 @@ class DeviceStep:
                 self._with_rows.append(classifier)
         self.table = DeviceTable.join(tables)
         self._texts = self.table.encode([space.encode(corpus) for space in spaces])
-        self.recorded = Recorded(self._step, device)
+        self.recorded: Recorded[BatchShape] = Recorded(device)
 
     def __call__(self, text_B: Int64, factor: float) -> Tensor:
         """Learn from the texts numbered `text_B` at `factor` times the full rates; return their loss."""
         arrays = text_B, np.array(factor, np.float32), *self._loss.targets(text_B)
-        return self.recorded(rounded_up(self._texts.shape(text_B)), arrays)
+        return self.recorded(self._step, rounded_up(self._texts.shape(text_B)), arrays)
 
     def _step(self, shape: BatchShape, given: Given) -> Tensor:
         text_B, factor, *targets = given
@@ -114,6 +115,8 @@ class DeviceStep:
         return loss.detach()
 
     def _loss_of(self, read: ReadTogether, mask_BT: Tensor, targets: Sequence[Tensor]) -> Tensor:
+        if fuses(read.classifiers, mask_BT.device, self.table.impl):
+            return fused_loss(*read, mask_BT, self._loss.fused(*targets), self.table.impl)
         each = zip(read.classifiers, read.x_GBTD.unbind(), read.squared_norm_GBT1.unbind(), strict=True)
         logits_GBC = torch.stack([classifier(*of_view, mask_BT) for classifier, *of_view in each])
         return self._loss(logits_GBC, *targets)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from textcls_kernels.readout import LabelSetTargets, LabelTargets
 from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.dataset import Dataset
@@ -40,6 +41,9 @@ class Loss(Protocol):
     def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
         """Return the loss of the logits of some rows; their targets are on the same device."""
 
+    def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelTargets | LabelSetTargets:
+        """Return the same loss as the fused readout knows it."""
+
 
 class SoftmaxLoss:
     """The loss of rows with one label each."""
@@ -58,6 +62,10 @@ class SoftmaxLoss:
         """Return the loss of the logits of some rows."""
         return label_loss(logits_VBC, target, self._class_weight_C, row_weight_B)
 
+    def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelTargets:
+        """Return the same loss as the fused readout knows it."""
+        return LabelTargets(target, self._class_weight_C, row_weight_B)
+
 
 class SigmoidLoss:
     """The loss of rows with several labels each."""
@@ -74,6 +82,10 @@ class SigmoidLoss:
     def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
         """Return the loss of the logits of some rows."""
         return label_set_loss(logits_VBC, target, self._present_C, self._absent_C, row_weight_B)
+
+    def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelSetTargets:
+        """Return the same loss as the fused readout knows it."""
+        return LabelSetTargets(target, self._present_C, self._absent_C, FOCUS, row_weight_B)
 
 
 def make_loss(dataset: Dataset, classes: int, class_weight: LabelWeights, device: torch.device) -> Loss:

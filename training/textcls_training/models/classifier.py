@@ -212,11 +212,14 @@ class ViewClassifier(nn.Module):
             mask_BT: True at real tokens, which come first.
         """
         pooled_BSD = self.attention.pool(*self.mix(x_BTD, mask_BT), squared_norm_BT1, mask_BT)
+        logits_BC: Tensor = self.head(self.dropped(pooled_BSD).flatten(1))
+        return logits_BC
+
+    def dropped(self, pooled_BSD: Tensor) -> Tensor:
+        """Return what dropout leaves, in training, of the sums of the seeds."""
         if self.config.seed_dropout:
             pooled_BSD = F.dropout1d(pooled_BSD, self.config.seed_dropout, self.training)
-        pooled_BSD = F.dropout(pooled_BSD, self.config.dropout, self.training)
-        logits_BC: Tensor = self.head(pooled_BSD.flatten(1))
-        return logits_BC
+        return F.dropout(pooled_BSD, self.config.dropout, self.training)
 
     def explain(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor) -> ViewOutputs:
         """Return logits, attention and attributions; the way of the saved model. Arguments as for `forward`."""
