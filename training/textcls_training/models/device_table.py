@@ -19,7 +19,7 @@ from torch import Tensor
 from textcls.errors import SurroundingsError
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.table import Uses, move_rows, read_rows
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.feature_space import EncodedFeatures
 from textcls_training.models.embedding_table import EmbeddingTable
@@ -121,6 +121,14 @@ class DeviceTable:
         start = texts.corpus.start
         longest = max(1, int((start[text_B + 1] - start[text_B]).max(initial=0)))
         return _batch(texts, sent(text_B, texts.start.device), longest, int(texts.uses_N[text_B].sum()))
+
+    def rows(self, row_X: Int32) -> DeviceBatch:
+        """Collect rows as one text, each row a token of it."""
+        row = sent(row_X, self._row_VD.device)
+        start_X = torch.arange(len(row) + 1, device=row.device)
+        return DeviceBatch(
+            Uses(row, start_X[:-1].int(), start_X), torch.ones(1, len(row), dtype=torch.bool, device=row.device)
+        )
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
