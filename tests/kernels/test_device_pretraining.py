@@ -3,7 +3,6 @@
 By the twin on any machine, by the kernels in Triton's interpreter or on the GPU where there is one.
 """
 
-from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,8 @@ def test_rows_are_read_and_moved_as_on_the_cpu(row: list[int], impl: Impl) -> No
     host = EmbeddingTable(np.array([0, 1, 0.5, 2], np.float32), D, 1.0, START)
     device = DeviceTable(host, DEVICE)
     device.impl = impl
-    on_host, on_device = (table.rows(np.array(row, np.int32)) for table in (host, device))
+    row_X = np.array(row, np.int32)
+    on_host, on_device = host.rows(row_X), device.rows(row_X)
     assert torch.equal(on_device.mask_BT.cpu(), on_host.mask_BT)
     for ours, theirs in zip(device.read(on_device), host.read(on_host), strict=True):
         assert ours.shape == theirs.shape
@@ -133,7 +133,7 @@ def test_some_steps_go_where_those_with_tables_on_the_cpu_go(
     assert launches["adagrad_kernel"] == (0 if impl == "reference" else 2 * 2 * STEPS)  # tables, epochs, steps
 
 
-class Unread(TorchDispatchMode):
+class Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses operations that ask a device for a value, or for how many values there are."""
 
     ASKING = ("_local_scalar_dense", "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "equal")
@@ -160,7 +160,7 @@ def steps(trainer: MaskedTrainer) -> None:
 @pytest.mark.usefixtures("small_steps", "on_device")
 def test_a_step_asks_the_device_for_no_value(mixing: str) -> None:
     trainer = trainer_of(mixing, "triton")
-    with Unread():
+    with Unread():  # type: ignore[no-untyped-call]
         steps(trainer)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from tests.training.helpers import Recorder
 from textcls import ConfigError, InputError
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
@@ -147,6 +148,36 @@ def test_a_stop_keeps_what_the_epochs_before_have_learned() -> None:
 
     trainer, _ = train(texts, PretrainConfig(objective="masked", dim=8, epochs=9, device="cpu"), Stopping(), stop)
     assert trainer.epochs == 2
+
+
+def fresh_trainer(texts: list[str]) -> MaskedTrainer:
+    corpus = Corpus.of(texts, 10)
+    config = PretrainConfig(objective="masked", dim=8, device="cpu")
+    with reproducible(0):
+        return MaskedTrainer(corpus, Vocabulary.of(corpus, 100), config, 1)
+
+
+def test_losses_that_are_read_together_are_told_as_those_that_are_read_at_once() -> None:
+    texts = ["a"] * 128 + [f"a b{i % 5} c d{i % 7}" for i in range(128)]  # of one word nothing is to be guessed
+    told = []
+    for at_once in (1, 3, 1000):
+        trainer, callback = fresh_trainer(texts), Recorder()
+        trainer.losses_at_once = at_once
+        trainer.train_epoch(1, callback, Stop())
+        told.append(callback.steps)
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == 4
+    assert 0 < [loss for _, loss in told[0]].count(None) < 4
+    assert sum(tokens for tokens, _ in told[0]) == trainer.tokens
+
+
+def test_a_loss_that_is_not_finite_ends_the_pre_training_and_names_the_step() -> None:
+    trainer, callback = fresh_trainer([f"a b{i % 5} c d{i % 7}" for i in range(128)]), Recorder()
+    trainer.losses_at_once = 2
+    trainer.words.row_VD[1:] = np.nan
+    with pytest.raises(ConfigError, match=r"^Training diverged at step 1: the loss is not finite\.$"):
+        trainer.train_epoch(1, callback, Stop())
+    assert callback.steps == []
 
 
 def test_options_of_another_objective_are_refused() -> None:

@@ -124,11 +124,10 @@ class DeviceTable:
 
     def rows(self, row_X: Int32) -> DeviceBatch:
         """Collect rows as one text, each row a token of it."""
-        row = sent(row_X, self._row_VD.device)
-        start_X = torch.arange(len(row) + 1, device=row.device)
-        return DeviceBatch(
-            Uses(row, start_X[:-1].int(), start_X), torch.ones(1, len(row), dtype=torch.bool, device=row.device)
-        )
+        device = self._row_VD.device
+        start_X = torch.arange(len(row_X) + 1, device=device)
+        mask_BT = torch.ones(1, len(row_X), dtype=torch.bool, device=device)
+        return DeviceBatch(Uses(sent(row_X, device), start_X[:-1].int(), start_X), mask_BT)
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
