@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from tests.training.helpers import Recorder
 from textcls import ConfigError, InputError
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
@@ -48,6 +49,10 @@ def test_as_many_tokens_are_masked_as_the_rate_says() -> None:
     assert masked_N.mean() == pytest.approx(0.3, abs=0.01)
 
 
+def places(masked_BT: torch.Tensor) -> torch.Tensor:
+    return masked_BT.flatten().nonzero().squeeze(1)
+
+
 @pytest.mark.parametrize("mixing", ["none", "lambda", "gmlp", "softmax", "mixer"])
 def test_a_context_knows_nothing_of_masked_words_and_of_padding(mixing: str) -> None:
     torch.manual_seed(0)
@@ -57,19 +62,18 @@ def test_a_context_knows_nothing_of_masked_words_and_of_padding(mixing: str) -> 
     masked_BT[0, 2] = masked_BT[0, 5] = masked_BT[1, 0] = True
     x_BTD[~mask_BT] = 0
     squared_norm_BT1 = torch.rand(2, 6, 1) * mask_BT.unsqueeze(-1)
-    found_MD = model(x_BTD, squared_norm_BT1, mask_BT, masked_BT)
+    found_MD = model(x_BTD, squared_norm_BT1, mask_BT, places(masked_BT))
     others_BTD = x_BTD.where(~masked_BT.unsqueeze(-1), 100 * torch.randn(2, 6, 8))
-    torch.testing.assert_close(model(others_BTD, squared_norm_BT1, mask_BT, masked_BT), found_MD)
+    torch.testing.assert_close(model(others_BTD, squared_norm_BT1, mask_BT, places(masked_BT)), found_MD)
     wider = [F.pad(tensor, (0, 0, 0, 3)) for tensor in (x_BTD, squared_norm_BT1)]
-    masks = [F.pad(tensor, (0, 3)) for tensor in (mask_BT, masked_BT)]
-    torch.testing.assert_close(model(*wider, *masks), found_MD)
+    wider_mask_BT, wider_masked_BT = (F.pad(tensor, (0, 3)) for tensor in (mask_BT, masked_BT))
+    torch.testing.assert_close(model(*wider, wider_mask_BT, places(wider_masked_BT)), found_MD)
 
 
 def test_without_a_mixing_layer_a_context_is_the_bag_of_the_other_words() -> None:
     x_BTD = torch.tensor([[[1.0, 2.0], [5.0, 5.0], [3.0, -1.0]]])
     squared_norm_BT1 = torch.tensor([[[1.0], [7.0], [3.0]]])
-    masked_BT = torch.tensor([[False, True, False]])
-    found_MD = MaskedModel(2, "none")(x_BTD, squared_norm_BT1, torch.ones(1, 3, dtype=torch.bool), masked_BT)
+    found_MD = MaskedModel(2, "none")(x_BTD, squared_norm_BT1, torch.ones(1, 3, dtype=torch.bool), torch.tensor([1]))
     torch.testing.assert_close(found_MD, torch.tensor([[2.0, 0.5]]))
 
 
@@ -144,6 +148,36 @@ def test_a_stop_keeps_what_the_epochs_before_have_learned() -> None:
 
     trainer, _ = train(texts, PretrainConfig(objective="masked", dim=8, epochs=9, device="cpu"), Stopping(), stop)
     assert trainer.epochs == 2
+
+
+def fresh_trainer(texts: list[str]) -> MaskedTrainer:
+    corpus = Corpus.of(texts, 10)
+    config = PretrainConfig(objective="masked", dim=8, device="cpu")
+    with reproducible(0):
+        return MaskedTrainer(corpus, Vocabulary.of(corpus, 100), config, 1)
+
+
+def test_losses_that_are_read_together_are_told_as_those_that_are_read_at_once() -> None:
+    texts = ["a"] * 128 + [f"a b{i % 5} c d{i % 7}" for i in range(128)]  # of one word nothing is to be guessed
+    told = []
+    for at_once in (1, 3, 1000):
+        trainer, callback = fresh_trainer(texts), Recorder()
+        trainer.losses_at_once = at_once
+        trainer.train_epoch(1, callback, Stop())
+        told.append(callback.steps)
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == 4
+    assert 0 < [loss for _, loss in told[0]].count(None) < 4
+    assert sum(tokens for tokens, _ in told[0]) == trainer.tokens
+
+
+def test_a_loss_that_is_not_finite_ends_the_pre_training_and_names_the_step() -> None:
+    trainer, callback = fresh_trainer([f"a b{i % 5} c d{i % 7}" for i in range(128)]), Recorder()
+    trainer.losses_at_once = 2
+    trainer.words.row_VD[1:] = np.nan
+    with pytest.raises(ConfigError, match=r"^Training diverged at step 1: the loss is not finite\.$"):
+        trainer.train_epoch(1, callback, Stop())
+    assert callback.steps == []
 
 
 def test_options_of_another_objective_are_refused() -> None:

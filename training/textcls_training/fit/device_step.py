@@ -104,7 +104,7 @@ class DeviceStep:
         x_GBTD.requires_grad_()
         loss = self._loss_of(ReadTogether(self._with_rows, x_GBTD, squared_norm_GBT1), batch.mask_BT, targets)
         for classifier, vectors in self._with_vectors:
-            x_BTD, squared_norm_BT1 = vectors.read(self._texts.types(batch), batch.mask_BT)
+            x_BTD, squared_norm_BT1 = vectors.read(self._texts.types(text_B, batch.mask_BT), batch.mask_BT)
             read = ReadTogether([classifier], x_BTD[None], squared_norm_BT1[None])
             loss = loss + self._loss_of(read, batch.mask_BT, targets)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -3,7 +3,7 @@ own where there are enough.
 
 Each process holds the whole training and takes the same steps. What a step needs consists of parts, as the gradients of
 shards. Each process computes some parts, all get all of them, and everybody adds them up in one order: so the bytes do
-not hang on how many processes there are. `torch.distributed` carries them (gloo, as tables lie on the CPU).
+not hang on how many processes there are. `torch.distributed` carries them (gloo, as they are added up on the CPU).
 
 The first process alone writes and speaks. If any process ends early, no other one can go on, and all end with an error.
 """

@@ -24,7 +24,7 @@ from textcls.errors import SurroundingsError
 from textcls_kernels.encoded_texts import EncodedTexts, collect_uses
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.table import Uses, move_rows, read_rows
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.feature_space import EncodedFeatures
 from textcls_training.models.embedding_table import EmbeddingTable
@@ -46,16 +46,9 @@ class BatchShape(NamedTuple):
 
 
 class DeviceBatch(NamedTuple):
-    """Texts as tables read them.
-
-    Attributes:
-        uses: the rows of all views.
-        text_B: the numbers of the texts.
-        mask_BT: True at real tokens.
-    """
+    """Texts as tables read them; `mask_BT` is True at real tokens."""
 
     uses: Uses
-    text_B: Tensor
     mask_BT: Tensor
 
 
@@ -111,13 +104,12 @@ class DeviceTexts:
     def __len__(self) -> int:
         return len(self.corpus)
 
-    def types(self, batch: DeviceBatch) -> Tensor:
-        """Return the types of the tokens of a batch [B, T], at padding any."""
+    def types(self, text_B: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return the types of the tokens of a padded batch [B, T], at padding any."""
         if not len(self.encoded.token_P):
-            return torch.zeros_like(batch.mask_BT, dtype=torch.int32)
-        token_T = torch.arange(batch.mask_BT.shape[1], device=batch.mask_BT.device)
-        place_BT = self.encoded.start_N[batch.text_B][:, None] + token_T
-        return self.encoded.token_P[torch.where(batch.mask_BT, place_BT, 0)]
+            return torch.zeros_like(mask_BT, dtype=torch.int32)
+        place_BT = self.encoded.start_N[text_B][:, None] + torch.arange(mask_BT.shape[1], device=mask_BT.device)
+        return self.encoded.token_P[torch.where(mask_BT, place_BT, 0)]
 
     def shape(self, text_B: Int64) -> BatchShape:
         """Return how large a batch of the texts numbered `text_B` is."""
@@ -151,7 +143,7 @@ class JointTable:
         length_B1 = (start_N[text_B + 1] - start_N[text_B])[:, None]
         mask_BT = torch.arange(shape.tokens, device=text_B.device) < length_B1
         uses = collect_uses(texts.encoded, text_B, shape.tokens, shape.uses, self.impl)
-        return DeviceBatch(uses, text_B, mask_BT)
+        return DeviceBatch(uses, mask_BT)
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [G, B, T, D] and squared feature norms [G, B, T, 1], both zero at padding."""
@@ -222,6 +214,13 @@ class DeviceTable:
         """Collect the texts numbered `text_B`, in that order."""
         number_B = sent(text_B, self._part.row_VD.device)
         return self._part.batch(texts, number_B, texts.shape(text_B))
+
+    def rows(self, row_X: Int32) -> DeviceBatch:
+        """Collect rows as one text, each row a token of it."""
+        device = self._part.row_VD.device
+        start_X = torch.arange(len(row_X) + 1, device=device)
+        mask_BT = torch.ones(1, len(row_X), dtype=torch.bool, device=device)
+        return DeviceBatch(Uses(sent(row_X, device), start_X[:-1].int(), start_X), mask_BT)
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""

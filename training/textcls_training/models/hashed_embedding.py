@@ -1,6 +1,6 @@
 """The hashed embedding: a token's vector from rows of a table, which learn; and where that table lies.
 
-Shapes: B texts, T tokens of the longest one, D width, V rows of the table.
+Shapes: B texts, T tokens of the longest one, D width, V rows of the table, X some of these.
 """
 
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
 from textcls_training.models.classifier import ViewClassifier
@@ -37,6 +37,9 @@ class RowTable(Protocol):
 
     def batch(self, encoded: Any, text_B: Int64) -> Any:
         """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
+
+    def rows(self, row_X: Int32) -> Any:
+        """Collect rows as one text, each row a token of it."""
 
     def read(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""

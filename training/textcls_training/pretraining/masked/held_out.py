@@ -1,6 +1,6 @@
 """What held-out texts say of a model of masked words: its perplexity, and its guesses to look at.
 
-Shapes: M masked tokens, V words.
+Shapes: B texts, M masked tokens, K of these known, V words.
 """
 
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ class _Asked:
             h_KD = self._trainer.contexts(given)[torch.from_numpy(known).to(self._trainer.device)]
             log_probability_KV = word_log_probabilities(h_KD, self._word_VD, self._frequency_V)
             self._add(log_probability_KV, number_M[known])
-            self._look(given.masked_BT.nonzero().numpy()[known], text_B, given.masked_BT, log_probability_KV)
+            self._look(given.places(), known, text_B, log_probability_KV)
         self._trainer.model.train()
 
     def _add(self, log_probability_KV: Tensor, number_K: Int32) -> None:
@@ -133,18 +133,16 @@ class _Asked:
         self.frequency_loss -= float(self._frequency_V[right_K].double().sum())
         self.right += int((log_probability_KV.argmax(1) == right_K).sum())
 
-    def _look(self, place_K2: Int64, text_B: Int64, masked_BT: Tensor, log_probability_KV: Tensor) -> None:
-        """Keep a guess of each text that is to be looked at: that of its first masked word."""
-        for k, (b, place) in enumerate(place_K2.tolist()):
+    def _look(self, place_M2: Int64, known_K: Int64, text_B: Int64, log_probability_KV: Tensor) -> None:
+        """Keep a guess of each text that is to be looked at: that of its first masked word that is known."""
+        for k, (b, place) in enumerate(place_M2[known_K].tolist()):
             text = int(text_B[b])
             if text not in self._to_look_at or len(self.guesses) == EXAMPLES:
                 continue
             self._to_look_at.remove(text)
             types = self._corpus.token[self._corpus.places(text_B[b : b + 1])]
-            hidden = masked_BT[b].tolist()
-            tokens = [
-                "..." if hidden[t] and t != place else self._corpus.types[number] for t, number in enumerate(types)
-            ]
+            hidden = {*place_M2[place_M2[:, 0] == b, 1].tolist()} - {place}
+            tokens = ["..." if t in hidden else self._corpus.types[number] for t, number in enumerate(types)]
             best = log_probability_KV[k].topk(min(BEST, len(self._word_VD)))
             words = [self._trainer.vocabulary.words[i] for i in best.indices.tolist()]
             self.guesses.append(Guess(tokens, place, list(zip(words, best.values.exp().tolist(), strict=True))))

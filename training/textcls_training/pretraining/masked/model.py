@@ -37,21 +37,22 @@ class MaskedModel(nn.Module):
         self.mixing = MixingLayer(dim, dim, mixer, GATE, teaches_vectors=True) if mixer else None
         init_weights(self)
 
-    def forward(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor, masked_BT: Tensor) -> Tensor:
-        """Return the contexts [M, D].
+    def forward(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor, place_M: Tensor) -> Tensor:
+        """Return the contexts [M, D]. Nothing here waits for a GPU: where masked tokens stand is told, not looked for.
 
         Args:
             x_BTD: token vectors, zero at padding; those of masked tokens are not looked at.
             squared_norm_BT1: squared feature norms.
             mask_BT: True at real tokens, which come first.
-            masked_BT: True at masked ones.
+            place_M: where masked ones stand, counted through the padded batch: b * T + t.
         """
+        masked_BT = torch.zeros_like(mask_BT).flatten().index_fill(0, place_M, True).view_as(mask_BT)
         seen_BT1 = (mask_BT & ~masked_BT).unsqueeze(-1)
         norm_B11 = (squared_norm_BT1 * seen_BT1).sum(1, keepdim=True).clamp_min(TINY).sqrt()
         bag_B1D = (x_BTD * seen_BT1).sum(1, keepdim=True) / norm_B11
         begun_BTD = torch.where(masked_BT.unsqueeze(-1), bag_B1D, x_BTD)
-        h_MD = begun_BTD[masked_BT]
-        return h_MD if self.mixing is None else h_MD + self.mixing(begun_BTD, mask_BT)[masked_BT]
+        h_MD = begun_BTD.flatten(0, 1)[place_M]
+        return h_MD if self.mixing is None else h_MD + self.mixing(begun_BTD, mask_BT).flatten(0, 1)[place_M]
 
     @property
     def gate(self) -> float | None:
