@@ -99,7 +99,7 @@ def backward(
     kept: Kept,
     added: bool,
     norm: bool,
-) -> tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the gradients of x, query, head, bias, and of what was added to the scores, else an empty tensor."""
     views, texts, tokens, width = x_VBTD.shape
     seeds, labels = query_VSD.shape[1], kept.dlogits_VBC.shape[2]

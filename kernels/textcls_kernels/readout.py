@@ -24,6 +24,9 @@ from textcls_kernels.validation import INTEGERS, MAX_SEEDS
 MAX_WIDTH = 128
 MAX_HEAD = 2**16
 
+# Tensors by name, each with the shape that it is to have.
+Shapes = dict[str, tuple[torch.Tensor | None, tuple[int, ...]]]
+
 
 class LabelTargets(NamedTuple):
     """One label a text: the cross-entropy of a softmax, -sum_c weight_c p_c log q_c times the weight of the row.
@@ -104,19 +107,23 @@ def read_out_loss(
         ModuleNotFoundError: `impl` needs Triton, which is not installed.
     """
     _check(x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, targets, added_VBTS, keep_VBX)
-    sets = isinstance(targets, LabelSetTargets)
+    given = (
+        *(x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, added_VBTS, keep_VBX),
+        *(*_flat(targets), norm),
+    )
     if _resolve(x_VBTD, query_VSD.shape[1], head_VCX.shape[1], impl) == "triton":
-        weights = (targets.present_C, targets.absent_C) if sets else (targets.class_weight_C, None)
-        loss: torch.Tensor = _ops_readout.read_out_loss(
-            *(x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, added_VBTS, keep_VBX),
-            *(targets[0], *weights, targets.row_weight_B, targets.focus if sets else 0.0, norm),
-        )[0]
+        loss: torch.Tensor = _ops_readout.read_out_loss(*given)[0]
         return loss
-    pooled_VBSD = readout_reference.pooled(x_VBTD, squared_norm_VBT, length_B, query_VSD, added_VBTS, norm)
-    logit_VBC = readout_reference.logits(pooled_VBSD, head_VCX, bias_VC, keep_VBX)
-    costs = readout_reference.label_set_cost if sets else readout_reference.label_cost
-    cost_VB = costs(logit_VBC, *targets[:-1])
-    return cost_VB.sum() if targets.row_weight_B is None else (cost_VB * targets.row_weight_B).sum()
+    return readout_reference.read_out_loss(*given)
+
+
+def _flat(
+    targets: LabelTargets | LabelSetTargets,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None, float]:
+    """Targets as both implementations take them: what they are, weights, those of absent labels and of rows, focus."""
+    if isinstance(targets, LabelSetTargets):
+        return targets.target_BC, targets.present_C, targets.absent_C, targets.row_weight_B, targets.focus
+    return targets.target, targets.class_weight_C, None, targets.row_weight_B, 0.0
 
 
 def _resolve(x_VBTD: torch.Tensor, seeds: int, labels: int, impl: Impl) -> Chosen:
@@ -146,19 +153,23 @@ def _check(
     keep_VBX: torch.Tensor | None,
 ) -> None:
     """Check shapes, types and devices."""
-    for name, tensor, dimensions in (("x_VBTD", x_VBTD, 4), ("query_VSD", query_VSD, 3), ("bias_VC", bias_VC, 2)):
-        if tensor.dim() != dimensions:
-            raise ValueError(f"{name} has {dimensions} dimensions; got shape {list(tensor.shape)}")
+    for name, sizes, dimensions in (
+        ("x_VBTD", x_VBTD.shape, 4),
+        ("query_VSD", query_VSD.shape, 3),
+        ("bias_VC", bias_VC.shape, 2),
+    ):
+        if len(sizes) != dimensions:
+            raise ValueError(f"{name} has {dimensions} dimensions; got shape {list(sizes)}")
     if not x_VBTD.is_floating_point():
         raise TypeError(f"x_VBTD is floating; got {x_VBTD.dtype}")
     (views, texts, tokens, width), seeds, labels = x_VBTD.shape, query_VSD.shape[1], bias_VC.shape[1]
-    learned = {
+    learned: Shapes = {
         "query_VSD": (query_VSD, (views, seeds, width)),
         "head_VCX": (head_VCX, (views, labels, seeds * width)),
         "bias_VC": (bias_VC, (views, labels)),
         "added_VBTS": (added_VBTS, (views, texts, tokens, seeds)),
     }
-    given = {
+    given: Shapes = {
         "squared_norm_VBT": (squared_norm_VBT, (views, texts, tokens)),
         "keep_VBX": (keep_VBX, (views, texts, seeds * width)),
         **_target_shapes(targets, texts, labels),
@@ -167,22 +178,20 @@ def _check(
         if tensor is not None:
             _check_one(name, tensor, shape, x_VBTD.device, (x_VBTD.dtype,))
     _check_one("length_B", length_B, (texts,), x_VBTD.device, INTEGERS)
-    if targets[0].dim() == 1:
-        _check_one("target", targets[0], (texts,), x_VBTD.device, (torch.int64,))
+    if isinstance(targets, LabelTargets) and targets.target.dim() == 1:
+        _check_one("target", targets.target, (texts,), x_VBTD.device, (torch.int64,))
     for name, (tensor, _) in given.items():
         if tensor is not None and tensor.requires_grad:
             raise ValueError(f"{name} has no gradient here, and one was asked for; pass {name}.detach()")
 
 
-def _target_shapes(
-    targets: LabelTargets | LabelSetTargets, texts: int, labels: int
-) -> dict[str, tuple[torch.Tensor | None, tuple[int, ...]]]:
-    """The floats of the targets by name, each with the shape that it is to have."""
-    row = {"row_weight_B": (targets.row_weight_B, (texts,))}
+def _target_shapes(targets: LabelTargets | LabelSetTargets, texts: int, labels: int) -> Shapes:
+    """The floats of the targets."""
+    row: Shapes = {"row_weight_B": (targets.row_weight_B, (texts,))}
     if isinstance(targets, LabelSetTargets):
-        named = {"present_C": targets.present_C, "absent_C": targets.absent_C}
-        return {"target_BC": (targets.target_BC, (texts, labels))} | {n: (t, (labels,)) for n, t in named.items()} | row
-    soft = targets.target if targets.target.dim() != 1 else None
+        absent, present = (targets.absent_C, (labels,)), (targets.present_C, (labels,))
+        return {"target_BC": (targets.target_BC, (texts, labels)), "present_C": present, "absent_C": absent} | row
+    soft = None if targets.target.dim() == 1 else targets.target
     return {"target": (soft, (texts, labels)), "class_weight_C": (targets.class_weight_C, (labels,))} | row
 
 

@@ -20,6 +20,33 @@ from torch.nn import functional as F
 LEAST_SQUARE = 1e-30
 
 
+def read_out_loss(
+    x_VBTD: torch.Tensor,
+    squared_norm_VBT: torch.Tensor,
+    length_B: torch.Tensor,
+    query_VSD: torch.Tensor,
+    head_VCX: torch.Tensor,
+    bias_VC: torch.Tensor,
+    added_VBTS: torch.Tensor | None,
+    keep_VBX: torch.Tensor | None,
+    target: torch.Tensor,
+    weight_C: torch.Tensor,
+    absent_C: torch.Tensor | None,
+    row_weight_B: torch.Tensor | None,
+    focus: float,
+    norm: bool,
+) -> torch.Tensor:
+    """Return the loss of one label a text, or with `absent_C` of several; see `readout.read_out_loss`."""
+    y_VBX = pooled(x_VBTD, squared_norm_VBT, length_B, query_VSD, added_VBTS, norm).flatten(2)
+    y_VBX = y_VBX if keep_VBX is None else y_VBX * keep_VBX
+    logit_VBC = bias_VC[:, None] + y_VBX @ head_VCX.mT
+    if absent_C is None:
+        cost_VB = label_cost(logit_VBC, target, weight_C)
+    else:
+        cost_VB = label_set_cost(logit_VBC, target, weight_C, absent_C, focus)
+    return cost_VB.sum() if row_weight_B is None else (cost_VB * row_weight_B).sum()
+
+
 def pooled(
     x_VBTD: torch.Tensor,
     squared_norm_VBT: torch.Tensor,
@@ -71,11 +98,3 @@ def label_set_cost(
     present_VBC = present_C * target_BC * missed_VBC
     absent_VBC = absent_C * (1 - target_BC) * torch.exp(-focus * missed_VBC) * (logit_VBC + missed_VBC)
     return (present_VBC + absent_VBC).sum(2)
-
-
-def logits(
-    pooled_VBSD: torch.Tensor, head_VCX: torch.Tensor, bias_VC: torch.Tensor, keep_VBX: torch.Tensor | None
-) -> torch.Tensor:
-    """Return what each view answers [V, B, C]."""
-    y_VBX = pooled_VBSD.flatten(2)
-    return bias_VC[:, None] + (y_VBX if keep_VBX is None else y_VBX * keep_VBX) @ head_VCX.mT

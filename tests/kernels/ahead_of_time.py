@@ -197,17 +197,17 @@ def build_readout(architecture: int) -> Iterator[dict[str, Any]]:
 def print_table() -> None:
     """Every build, a line each."""
     print(f"Builds of every kernel, Triton {triton.__version__}, by `tests/kernels/ahead_of_time.py table`, no GPU.")
-    print("D is the width of a table's rows, EVEN the variant without masks, LOOP a program that goes through several")
-    print(
-        "texts; registers are a thread's, shared memory a block's, in bytes; the last three columns count products in"
-    )
-    print("the program text.\n")
+    print("D is the width of a table's rows and of the readout's vectors, S its seeds, SETS the loss of several labels")
+    print("a text; EVEN is the variant without masks, LOOP a program that goes through several texts; registers are a")
+    print("thread's, shared memory a block's, in bytes; the last three columns count products in the program text.\n")
     columns = [
         "kernel",
         "architecture",
         "type",
         "K",
         "D",
+        "S",
+        "SETS",
         "BLOCK_M",
         "BLOCK_N",
         "WIDE",

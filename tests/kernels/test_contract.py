@@ -164,8 +164,8 @@ def test_public_names_are_those_of_the_readme() -> None:
 
 def test_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "kernels" / "README.md").read_text()
-    first, by_sdpa, table, encoded = (block.split("```")[0] for block in text.split("```python\n")[1:])
-    names, rows = dict[str, Any](), dict[str, Any]()
+    first, by_sdpa, table, encoded, readout = (block.split("```")[0] for block in text.split("```python\n")[1:])
+    names, rows, read = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     exec(first, names)
     exec(by_sdpa.replace("@torch.compile\n", ""), names)
     exec(table, rows)
@@ -182,3 +182,6 @@ def test_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
         (2, 4, 1, 10),
     )
     assert capsys.readouterr().out == "reference\n"
+    exec(readout, read)
+    assert read["x"].grad.shape == read["x"].shape
+    assert capsys.readouterr().out == "True\n"
