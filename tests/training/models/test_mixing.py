@@ -171,6 +171,21 @@ def test_no_gradient_goes_through_mixing_into_the_token_vectors(make: Make) -> N
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
 
 
+@every_mixer
+def test_products_in_bfloat16_are_near_those_in_float32_and_there_while_a_layer_learns_alone(make: Make) -> None:
+    x_BTD, mask_BT = inputs()
+    layer = shaken(MixingLayer(D, OUT, make(D, OUT), gate=1.0)).float()
+    assert isinstance(layer, MixingLayer)
+    exact = layer(x_BTD.float(), mask_BT)[mask_BT]
+    layer.half = True
+    near = layer.train()(x_BTD.float(), mask_BT)[mask_BT]
+    assert near.dtype == torch.float32
+    torch.testing.assert_close(near, exact, rtol=0.05, atol=0.1)
+    near.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+    assert torch.equal(layer.eval()(x_BTD.float(), mask_BT)[mask_BT], exact)
+
+
 def test_softmax_mixing_equals_pytorchs_own_attention_of_one_head() -> None:
     x_BTD, mask_BT = inputs()
     mixer: Any = started(DotProductAttention(D, D)).double()

@@ -36,6 +36,13 @@ def runs_kernels(name: Device) -> bool:
     return resolve_device(name).type == "cuda" and find_spec("triton") is not None
 
 
+def multiplies_halves(device: "torch.device") -> bool:
+    """Whether products in bfloat16 are quick on a device: on GPUs that have them in hardware."""
+    import torch
+
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def on_a_gpu(config: "ResolvedConfig") -> bool:
     """Whether a training runs on a GPU; the compiled trainer, which knows none, does not ask PyTorch.
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.fit.device import resolve_device, runs_kernels
+from textcls_training.fit.device import multiplies_halves, resolve_device, runs_kernels
 from textcls_training.fit.shared_gradients import padded
 from textcls_training.models import ops
 from textcls_training.models.classifier import ViewClassifier
@@ -56,6 +56,8 @@ class ViewLearner:
         for features in config.features.views():
             embedding = make_embedding(corpus, features, config, table_device)
             classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
+            if classifier.mixing is not None:
+                classifier.mixing.half = multiplies_halves(device)
             learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
             # Made last, so that the other views begin as they do without it.

@@ -15,6 +15,7 @@ table, X columns of the mixing layer's result: D where values are mixed, else S.
 come first.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -148,7 +149,10 @@ class MixingLayer(nn.Module):
     Attributes:
         start: what the gate begins as.
         teaches_vectors: whether the gradient goes back into the token vectors.
+        half: whether its products are in bfloat16 while it learns, as PyTorch's autocast chooses them.
     """
+
+    half = False
 
     def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float, *, teaches_vectors: bool = False) -> None:
         super().__init__()
@@ -160,8 +164,16 @@ class MixingLayer(nn.Module):
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
         read_BTD = x_BTD if self.teaches_vectors else x_BTD.detach()
-        mixed_BTX: Tensor = self.gate_X * self.mixer(self.norm(read_BTD), mask_BT)
-        return mixed_BTX
+        with self._precision(x_BTD.device):
+            mixed_BTX = self.mixer(self.norm(read_BTD), mask_BT)
+        gated_BTX: Tensor = self.gate_X * mixed_BTX
+        return gated_BTX
+
+    def _precision(self, device: torch.device) -> AbstractContextManager[object]:
+        if not (self.half and self.training):
+            return nullcontext()
+        # Without a cache of weights, which would be that of one step in a CUDA graph.
+        return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 class ViewClassifier(nn.Module):
