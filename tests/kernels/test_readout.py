@@ -195,6 +195,15 @@ def test_scores_of_thousands_cost_no_more_than_they_do_in_pytorch(norm: bool) ->
         assert off <= 3 * allowed + 1e-5 * wanted.norm(), (name, off, allowed, wanted.norm())
 
 
+@needs_triton
+@every_loss
+def test_answers_that_are_nearly_sure_cost_what_they_do_in_float64(loss: str) -> None:
+    arguments = replace(SMALL, labels=5, loss=loss, options="").arguments()
+    arguments["bias_VC"] *= 20
+    assert arguments["bias_VC"].abs().max() > 30
+    assert_near(run(arguments, "triton"), run(arguments, "reference", torch.float64))
+
+
 @every_impl
 @either_norm
 def test_one_token_alone_teaches_scores_nothing_to_the_bit(norm: bool, impl: Impl) -> None:
