@@ -23,6 +23,15 @@ def resolve_device(name: Device) -> "torch.device":
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
+def on_gpu(name: Device) -> bool:
+    """Whether the device called `name` is a GPU.
+
+    Raises:
+        SurroundingsError: a GPU is asked for, and there is none.
+    """
+    return resolve_device(name).type == "cuda"
+
+
 def runs_kernels(name: Device) -> bool:
     """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
 
@@ -31,4 +40,4 @@ def runs_kernels(name: Device) -> bool:
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    return resolve_device(name).type == "cuda" and find_spec("triton") is not None
+    return on_gpu(name) and find_spec("triton") is not None

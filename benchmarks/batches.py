@@ -1,0 +1,214 @@
+"""Larger batches: what accuracy is left of that of the usual ones, with which rates.
+
+    python benchmarks/batches.py DATA/ag_news DATA/banking77 --rows 10000 --several DATA/goemotions_multi
+
+Each DATA is a folder with train.csv; `--several` is one whose cells hold labels with ";" between them. `--rows` adds so
+many rows of the first set as a set of its own. On a GPU a step takes about as long for many texts as for few, so there
+larger batches are the default. What they learn is the same sums on any device; here they are the compiled trainer's.
+Each choice is fitted on four fifths of train.csv and asked the others, as many times as there are seeds, each with
+other rows held out; views count alike. No test file is asked. Written are benchmarks/batches.json and .md; a second run
+goes on where the first one stopped, if it measures the same code.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Final, NamedTuple
+
+import click
+import numpy as np
+from common import ROOT, about, headline
+from sklearn.metrics import average_precision_score
+
+from textcls.data import read_labelled
+from textcls_training.config.resolve import ResolvedConfig, gpu_batch_size, resolve, with_head_decay, with_large_batch
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.compiled.trainer import CompiledTrainer
+
+OUTPUT: Final = ROOT / "benchmarks" / "batches"
+PACKAGES: Final = ("textcls", "numba", "numpy")
+SEPARATOR: Final = ";"
+PARTS: Final = 5
+
+
+class Choice(NamedTuple):
+    """How steps are larger.
+
+    Attributes:
+        steps: how many are left, as of `gpu_batch_size`.
+        table: by which power of the growth of the batch the rate of the table grows; that of attention and head by 1/2.
+        warmup: share of the steps in which rates rise.
+    """
+
+    steps: int
+    table: float
+    warmup: float
+
+    def __str__(self) -> str:
+        return f"{self.steps} steps, power {self.table}, {self.warmup:.0%}"
+
+
+CHOICES: Final = (
+    Choice(256, 0.5, 0.02),
+    Choice(256, 0.25, 0.1),
+    Choice(128, 0.5, 0.02),
+    Choice(128, 0.0, 0.1),
+    Choice(128, 0.125, 0.1),
+    Choice(128, 0.25, 0.02),
+    Choice(128, 0.25, 0.1),
+    Choice(64, 0.25, 0.1),
+    Choice(32, 0.5, 0.02),
+    Choice(32, 0.0, 0.02),
+)
+USUAL: Final = "usual"
+
+
+class Rows(NamedTuple):
+    """Rows of a set, their texts, and how many labels there are."""
+
+    dataset: Dataset
+    texts: Sequence[str]
+    labels: int
+
+
+def rows_of(folder: Path, several: bool) -> Rows:
+    """Read and count the rows of train.csv."""
+    found = read_labelled(folder / "train.csv", ["text"], "label")
+    given = LabelledTexts(texts=found.texts, labels=found.labels)
+    if several:
+        sets = [dict.fromkeys(cell.split(SEPARATOR), 1.0) for cell in found.labels]
+        given = LabelledTexts(texts=found.texts, label_sets=sets)
+    names = given.label_names()
+    return Rows(Dataset.of(given, names, TrainConfig().max_tokens), found.texts, len(names))
+
+
+def split_of(rows: Rows, seed: int, most: int | None) -> Split:
+    """Return rows to learn from, `most` of them, and a fifth to be asked."""
+    order = np.random.default_rng(0).permutation(len(rows.dataset.labels))
+    held = np.zeros(len(order), bool)
+    held[order[seed % PARTS :: PARTS]] = True
+    train = np.random.default_rng(seed).permutation(np.flatnonzero(~held))[:most]
+    return Split(rows.dataset.select(np.sort(train)), rows.dataset.select(np.flatnonzero(held)))
+
+
+def chosen(rows: Rows, train: Dataset, seed: int, choice: Choice | None) -> ResolvedConfig:
+    """Return the training of some rows with the batch and the rates of a choice; the usual one for None."""
+    config = TrainConfig(vectors="none", seed=seed, device="cpu")
+    texts, tokens = rows.texts[: len(train.labels)], len(train.corpus.token)
+    label_rows = float(np.median(train.label_mass(rows.labels))) if train.several else None
+    usual = resolve(config, texts, tokens, rows.labels, label_rows=label_rows, impl="compiled")
+    if choice is None:
+        return usual
+    read = usual.epochs * len(texts)
+    size = gpu_batch_size(read, tokens / len(texts), usual.optim.batch_size, choice.steps)
+    if size == usual.optim.batch_size:
+        return usual
+    optim = with_large_batch(usual.optim, size, choice.table, choice.warmup)
+    few = usual.epochs <= 2 and not train.several
+    return replace(usual, optim=with_head_decay(optim, read) if few else optim)
+
+
+def measure(rows: Rows, split: Split, config: ResolvedConfig) -> dict[str, Any]:
+    """Fit once and ask the held-out rows; several labels have the mean of their average precision."""
+    trainer = CompiledTrainer(split.train, rows.labels, config)
+    trainer.train(config.epochs)
+    logits_RC = trainer.predict(trainer.encode(split.valid.corpus)).sum(0)
+    if split.valid.sets is None:
+        score = float((logits_RC.argmax(1) == split.valid.labels).mean())
+    else:
+        score = float(average_precision_score(split.valid.sets.gold(), logits_RC, average="macro"))
+    return {
+        "score": 100 * score,
+        "batch": config.optim.batch_size,
+        "steps": trainer.steps,
+        "rows": len(split.train.labels),
+        "epochs": config.epochs,
+    }
+
+
+def runs(
+    name: str, rows: Rows, most: int | None, seeds: Sequence[int], done: Sequence[dict[str, Any]]
+) -> Iterator[Any]:
+    """Yield what is not yet measured of a set."""
+    known = {(run["set"], run["choice"], run["seed"]) for run in done}
+    wanted = {USUAL: None} | {str(choice): choice for choice in CHOICES}
+    for seed in seeds:
+        left = {text: choice for text, choice in wanted.items() if (name, text, seed) not in known}
+        if not left:
+            continue
+        split = split_of(rows, seed, most)
+        for text, choice in left.items():
+            config = chosen(rows, split.train, seed, choice)
+            yield {"set": name, "choice": text, "seed": seed, **measure(rows, split, config)}
+
+
+def tables(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the lines of a table of the sets, and of the differences to the usual batch."""
+    sets = list(dict.fromkeys(run["set"] for run in found))
+    cell = {(run["set"], run["choice"], run["seed"]): run for run in found}
+    seeds = range(1 + max(run["seed"] for run in found))
+    lines = ["| set | rows | epochs | batch, steps | score |", "|---|---|---|---|---|"]
+    for name in sets:
+        one, score = cell[name, USUAL, 0], mean(cell[name, USUAL, seed]["score"] for seed in seeds)
+        lines.append(f"| {name} | {one['rows']:,} | {one['epochs']} | {_size(one)} | {score:.2f} |")
+    lines += ["", "| steps left, power of the table's rate, rise | mean | " + " | ".join(sets) + " |"]
+    lines.append("|---" * (2 + len(sets)) + "|")
+    for text in map(str, CHOICES):
+        gaps = [[cell[name, text, seed]["score"] - cell[name, USUAL, seed]["score"] for seed in seeds] for name in sets]
+        cells = [f"{_gap(of_set)}; {_size(cell[name, text, 0])}" for name, of_set in zip(sets, gaps, strict=True)]
+        lines.append(
+            "| " + " | ".join([text, _gap([mean(column) for column in zip(*gaps, strict=True)]), *cells]) + " |"
+        )
+    return lines
+
+
+def _size(run: dict[str, Any]) -> str:
+    return f"{run['batch']:,}, {run['steps']:,}"
+
+
+def _gap(gaps: Sequence[float]) -> str:
+    error = f" ± {stdev(gaps) / len(gaps) ** 0.5:.2f}" if len(gaps) > 1 else ""
+    return f"{mean(gaps):+.2f}{error}"
+
+
+def report(facts: dict[str, Any], found: Sequence[dict[str, Any]]) -> str:
+    """Return the report as Markdown."""
+    notes = (
+        "The score is the share of right answers in percent; of several labels a text, the mean average precision of "
+        "the labels. Below, paired differences to the usual batch in points, mean ± standard error of the fits, each "
+        "with another fifth of train.csv held out, then texts of a step and steps. The batch is the largest power of "
+        "two that leaves so many steps (`gpu_batch_size`). With its growth, attention and head learn faster by the "
+        "square root, the table by the power that is told; rates rise for the share of the steps that is told."
+    )
+    return "\n".join(["# Larger batches", "", *tables(found), "", notes, "", headline(facts), ""])
+
+
+@click.command(help=__doc__)
+@click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--several", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--rows", "parts", multiple=True, type=int, help="So many rows of the first set, as another one.")
+@click.option("--seeds", type=click.IntRange(1, PARTS), default=PARTS, show_default=True)
+@click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
+def main(data: tuple[Path, ...], several: tuple[Path, ...], parts: tuple[int, ...], seeds: int, restart: bool) -> None:
+    """Fit all choices on all sets."""
+    facts, path = about(packages=PACKAGES), OUTPUT.with_suffix(".json")
+    kept = json.loads(path.read_text()) if path.exists() and not restart else {}
+    found: list[dict[str, Any]] = kept["runs"] if kept.get("about") == facts else []
+    for folder in (*data, *several):
+        rows = rows_of(folder, folder in several)
+        for most in (*(parts if folder == data[0] else ()), None):
+            name = folder.name if most is None else f"{folder.name}, {most:,}"
+            for run in runs(name, rows, most, range(seeds), tuple(found)):
+                found.append(run)
+                click.echo(json.dumps(run))
+                path.write_text(json.dumps({"about": facts, "runs": found}, indent=1) + "\n")
+    OUTPUT.with_suffix(".md").write_text(report(facts, found))
+    click.echo(report(facts, found))
+
+
+if __name__ == "__main__":
+    main()
