@@ -11,7 +11,7 @@ goes on where the first one stopped, if it measures the same code.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -23,7 +23,17 @@ from common import ROOT, about, headline
 from sklearn.metrics import average_precision_score
 
 from textcls.data import read_labelled
-from textcls_training.config.resolve import ResolvedConfig, gpu_batch_size, resolve, with_head_decay, with_large_batch
+from textcls_training.config.resolve import (
+    LARGE_TABLE_POWER,
+    LARGE_WARMUP,
+    LEAST_GPU_STEPS,
+    LEAST_GPU_STEPS_OF_SEVERAL,
+    ResolvedConfig,
+    gpu_batch_size,
+    resolve,
+    with_head_decay,
+    with_large_batch,
+)
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -53,16 +63,19 @@ class Choice(NamedTuple):
 
 
 CHOICES: Final = (
-    Choice(256, 0.5, 0.02),
-    Choice(256, 0.25, 0.1),
-    Choice(128, 0.5, 0.02),
-    Choice(128, 0.0, 0.1),
     Choice(128, 0.125, 0.1),
-    Choice(128, 0.25, 0.02),
+    Choice(256, 0.125, 0.1),
+    Choice(256, 0.25, 0.1),
     Choice(128, 0.25, 0.1),
+    Choice(128, 0.0, 0.1),
+    Choice(128, 0.5, 0.02),
     Choice(64, 0.25, 0.1),
-    Choice(32, 0.5, 0.02),
     Choice(32, 0.0, 0.02),
+    Choice(32, 0.5, 0.02),
+)
+# What a GPU has, of one label a text and of several.
+RULES: Final = tuple(
+    str(Choice(steps, LARGE_TABLE_POWER, LARGE_WARMUP)) for steps in (LEAST_GPU_STEPS, LEAST_GPU_STEPS_OF_SEVERAL)
 )
 USUAL: Final = "usual"
 
@@ -146,36 +159,50 @@ def runs(
             yield {"set": name, "choice": text, "seed": seed, **measure(rows, split, config)}
 
 
-def tables(found: Sequence[dict[str, Any]]) -> list[str]:
+def tables(found: Sequence[dict[str, Any]], several: Container[str]) -> list[str]:
     """Return the lines of a table of the sets, and of the differences to the usual batch."""
     sets = list(dict.fromkeys(run["set"] for run in found))
-    cell = {(run["set"], run["choice"], run["seed"]): run for run in found}
-    seeds = range(1 + max(run["seed"] for run in found))
-    lines = ["| set | rows | epochs | batch, steps | score |", "|---|---|---|---|---|"]
+    lines = ["| set | rows | epochs | fits | batch; steps | score |", "|---|---|---|---|---|---|"]
     for name in sets:
-        one, score = cell[name, USUAL, 0], mean(cell[name, USUAL, seed]["score"] for seed in seeds)
-        lines.append(f"| {name} | {one['rows']:,} | {one['epochs']} | {_size(one)} | {score:.2f} |")
-    lines += ["", "| steps left, power of the table's rate, rise | mean | " + " | ".join(sets) + " |"]
+        usual = [run for run in found if of(run) == (name, USUAL)]
+        facts = f"{usual[0]['rows']:,} | {usual[0]['epochs']} | {len(usual)} | {_size(usual[0])}"
+        lines.append(f"| {name} | {facts} | {mean(run['score'] for run in usual):.2f} |")
+    lines += ["", f"| steps left, power of the table's rate, rise | mean | {' | '.join(sets)} |"]
     lines.append("|---" * (2 + len(sets)) + "|")
-    for text in map(str, CHOICES):
-        gaps = [[cell[name, text, seed]["score"] - cell[name, USUAL, seed]["score"] for seed in seeds] for name in sets]
-        cells = [f"{_gap(of_set)}; {_size(cell[name, text, 0])}" for name, of_set in zip(sets, gaps, strict=True)]
-        lines.append(
-            "| " + " | ".join([text, _gap([mean(column) for column in zip(*gaps, strict=True)]), *cells]) + " |"
-        )
-    return lines
+    lines.append(_row("**the rule**", found, {name: RULES[name in several] for name in sets}))
+    return lines + [_row(text, found, dict.fromkeys(sets, text)) for text in map(str, CHOICES)]
+
+
+def _row(title: str, found: Sequence[dict[str, Any]], choices: Mapping[str, str]) -> str:
+    """Return the line of a choice, or of one a set."""
+    usual = {(run["set"], run["seed"]): run["score"] for run in found if run["choice"] == USUAL}
+    gaps_N, cells = [], []
+    for name, text in choices.items():
+        runs_S = [run for run in found if of(run) == (name, text)]
+        gaps_N.append([run["score"] - usual[name, run["seed"]] for run in runs_S])
+        cells.append(f"{_gap(mean(gaps_N[-1]), _error(gaps_N[-1]))}; {_size(runs_S[0])}")
+    error = sum(_error(gaps) ** 2 for gaps in gaps_N) ** 0.5 / len(gaps_N)
+    return "| " + " | ".join([title, _gap(mean(map(mean, gaps_N)), error), *cells]) + " |"
+
+
+def of(run: dict[str, Any]) -> tuple[str, str]:
+    """Return the set of a run, and how its steps are larger."""
+    return run["set"], run["choice"]
 
 
 def _size(run: dict[str, Any]) -> str:
-    return f"{run['batch']:,}, {run['steps']:,}"
+    return f"{run['batch']:,}; {run['steps']:,}"
 
 
-def _gap(gaps: Sequence[float]) -> str:
-    error = f" ± {stdev(gaps) / len(gaps) ** 0.5:.2f}" if len(gaps) > 1 else ""
-    return f"{mean(gaps):+.2f}{error}"
+def _error(gaps: Sequence[float]) -> float:
+    return float(stdev(gaps) / len(gaps) ** 0.5) if len(gaps) > 1 else 0.0
 
 
-def report(facts: dict[str, Any], found: Sequence[dict[str, Any]]) -> str:
+def _gap(difference: float, error: float) -> str:
+    return f"{difference:+.2f} ± {error:.2f}"
+
+
+def report(facts: dict[str, Any], found: Sequence[dict[str, Any]], several: Container[str]) -> str:
     """Return the report as Markdown."""
     notes = (
         "The score is the share of right answers in percent; of several labels a text, the mean average precision of "
@@ -184,7 +211,7 @@ def report(facts: dict[str, Any], found: Sequence[dict[str, Any]]) -> str:
         "two that leaves so many steps (`gpu_batch_size`). With its growth, attention and head learn faster by the "
         "square root, the table by the power that is told; rates rise for the share of the steps that is told."
     )
-    return "\n".join(["# Larger batches", "", *tables(found), "", notes, "", headline(facts), ""])
+    return "\n".join(["# Larger batches", "", *tables(found, several), "", notes, "", headline(facts), ""])
 
 
 @click.command(help=__doc__)
@@ -206,8 +233,9 @@ def main(data: tuple[Path, ...], several: tuple[Path, ...], parts: tuple[int, ..
                 found.append(run)
                 click.echo(json.dumps(run))
                 path.write_text(json.dumps({"about": facts, "runs": found}, indent=1) + "\n")
-    OUTPUT.with_suffix(".md").write_text(report(facts, found))
-    click.echo(report(facts, found))
+    text = report(facts, found, {folder.name for folder in several})
+    OUTPUT.with_suffix(".md").write_text(text)
+    click.echo(text)
 
 
 if __name__ == "__main__":

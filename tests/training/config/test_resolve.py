@@ -196,11 +196,18 @@ def on_gpu(rows: int, tokens: int = 20, epochs: int = 1, **more: bool) -> OptimC
     return rules.default_optim(rows, tokens, epochs, on_gpu=True, **more)
 
 
+@pytest.mark.parametrize(
+    ("several", "least"),
+    [(False, rules.LEAST_GPU_STEPS), (True, rules.LEAST_GPU_STEPS_OF_SEVERAL)],
+    ids=["one label", "several labels"],
+)
 @pytest.mark.parametrize(("rows", "epochs"), [(2000, 10), (10_000, 3), (30_000, 2), (100_000, 1)])
-def test_batches_of_a_gpu_are_the_largest_power_of_two_that_leaves_enough_steps(rows: int, epochs: int) -> None:
-    size = on_gpu(rows, epochs=epochs).batch_size
+def test_batches_of_a_gpu_are_the_largest_power_of_two_that_leaves_enough_steps(
+    rows: int, epochs: int, several: bool, least: int
+) -> None:
+    size = on_gpu(rows, epochs=epochs, several=several).batch_size
     assert size & (size - 1) == 0
-    assert epochs * rows / (2 * size) < rules.LEAST_GPU_STEPS <= epochs * rows / size
+    assert epochs * rows / (2 * size) < least <= epochs * rows / size
 
 
 def test_batches_of_a_gpu_are_never_below_the_usual_ones_and_bounded_in_texts_and_tokens() -> None:

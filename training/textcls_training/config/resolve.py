@@ -45,7 +45,7 @@ MOST_GPU_BATCH: Final = 1024
 MOST_GPU_TOKENS: Final = 2**16
 # Of large batches: the power of their growth by which the table's rate grows, and the share of the steps in which rates
 # rise. Measured: benchmarks/batches.md.
-LARGE_TABLE_POWER: Final = 0.25
+LARGE_TABLE_POWER: Final = 0.125
 LARGE_WARMUP: Final = 0.1
 
 
@@ -307,13 +307,11 @@ def default_optim(
         rate=EVEN_ATTENTION_RATE if faster else OptimConfig().rate,
     )
     optim = _with_batch(rates, max(rates.batch_size, SEVERAL_BATCH)) if several else rates
-    if on_gpu:
-        least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS
-        batch_size = batch_size or gpu_batch_size(epochs * rows, tokens_a_text, optim.batch_size, least)
-    if on_gpu and batch_size is not None and batch_size > optim.batch_size:
-        optim = with_large_batch(optim, batch_size)
-    elif batch_size is not None:
-        optim = _with_batch(rates, batch_size)
+    least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS
+    of_gpu = gpu_batch_size(epochs * rows, tokens_a_text, optim.batch_size, least)
+    batch_size = batch_size or (of_gpu if on_gpu else optim.batch_size)
+    large = on_gpu and batch_size > optim.batch_size
+    optim = with_large_batch(optim, batch_size) if large else _with_batch(rates, batch_size)
     return with_head_decay(optim, epochs * rows) if epochs <= 2 and not several else optim
 
 
