@@ -3,16 +3,17 @@
     python benchmarks/batches.py DATA/ag_news DATA/banking77 --rows 10000 --several DATA/goemotions_multi
 
 Each DATA is a folder with train.csv; `--several` is one whose cells hold labels with ";" between them. `--rows` adds so
-many rows of the first set as a set of its own. On a GPU a step takes about as long for many texts as for few, so there
-larger batches are the default. What they learn is the same sums on any device; here they are the compiled trainer's.
-Each choice is fitted on four fifths of train.csv and asked the others, as many times as there are seeds, each with
-other rows held out; views count alike. No test file is asked. Written are benchmarks/batches.json and .md; a second run
-goes on where the first one stopped, if it measures the same code.
+many rows of the first set as a set of its own, `--made` so many short ones made of it (`scale_rows.py`). On a GPU a
+step of few texts is launches more than sums, so there larger batches are the default. What they learn is the same on
+any device; here the compiled trainer learns. Each choice is fitted on four fifths of train.csv and asked the others, as
+many times as there are seeds, each with other rows held out; views count alike. No test file is asked. Written are
+benchmarks/batches.json and .md; a second run goes on where the first one stopped, if it measures the same code.
 """
 
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final, NamedTuple
@@ -20,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import click
 import numpy as np
 from common import ROOT, about, headline
+from scale_rows import held_out_rows, made_rows
 from sklearn.metrics import average_precision_score
 
 from textcls.data import read_labelled
@@ -108,6 +110,21 @@ def split_of(rows: Rows, seed: int, most: int | None) -> Split:
     return Split(rows.dataset.select(np.sort(train)), rows.dataset.select(np.flatnonzero(held)))
 
 
+def made_of(folder: Path, number: int, seed: int) -> tuple[Rows, Split]:
+    """Make short rows of four fifths of train.csv to learn from, and shorten the others to be asked."""
+    found = read_labelled(folder / "train.csv", ["text"], "label")
+    held = np.random.default_rng(0).permutation(len(found.texts)) % PARTS == seed % PARTS
+    taught, asked = (
+        [(text, label) for text, label, there in zip(found.texts, found.labels, held, strict=True) if there == which]
+        for which in (False, True)
+    )
+    pairs = [made_rows(*zip(*taught, strict=True), number, seed), held_out_rows(*zip(*asked, strict=True), seed)]
+    given = [LabelledTexts(texts=texts, labels=labels) for texts, labels in (zip(*each, strict=True) for each in pairs)]
+    names = given[0].label_names()
+    train, valid = (Dataset.of(each, names, TrainConfig().max_tokens) for each in given)
+    return Rows(train, given[0].texts, len(names)), Split(train, valid)
+
+
 def chosen(rows: Rows, train: Dataset, seed: int, choice: Choice | None) -> ResolvedConfig:
     """Return the training of some rows with the batch and the rates of a choice; the usual one for None."""
     config = TrainConfig(vectors="none", seed=seed, device="cpu")
@@ -144,16 +161,16 @@ def measure(rows: Rows, split: Split, config: ResolvedConfig) -> dict[str, Any]:
 
 
 def runs(
-    name: str, rows: Rows, most: int | None, seeds: Sequence[int], done: Sequence[dict[str, Any]]
-) -> Iterator[Any]:
-    """Yield what is not yet measured of a set."""
+    name: str, parts: Callable[[int], tuple[Rows, Split]], seeds: int, done: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is not yet measured of a set; `parts` gives its rows and their split by the seed."""
     known = {(run["set"], run["choice"], run["seed"]) for run in done}
     wanted = {USUAL: None} | {str(choice): choice for choice in CHOICES}
-    for seed in seeds:
+    for seed in range(seeds):
         left = {text: choice for text, choice in wanted.items() if (name, text, seed) not in known}
         if not left:
             continue
-        split = split_of(rows, seed, most)
+        rows, split = parts(seed)
         for text, choice in left.items():
             config = chosen(rows, split.train, seed, choice)
             yield {"set": name, "choice": text, "seed": seed, **measure(rows, split, config)}
@@ -214,25 +231,47 @@ def report(facts: dict[str, Any], found: Sequence[dict[str, Any]], several: Cont
     return "\n".join(["# Larger batches", "", *tables(found, several), "", notes, "", headline(facts), ""])
 
 
+def sets_of(
+    data: Sequence[Path], several: Sequence[Path], subsets: Sequence[int], made: int | None
+) -> Iterator[tuple[str, Callable[[int], tuple[Rows, Split]]]]:
+    """Yield the name of each set, and what gives its rows and their split by a seed."""
+    for folder in (*data, *several):
+        rows = rows_of(folder, folder in several)
+        for most in (*(subsets if folder == data[0] else ()), None):
+            name = folder.name if most is None else f"{folder.name}, {most:,}"
+            yield name, partial(_split_rows, rows, most)
+    if made:
+        yield f"{data[0].name}, {made:,} made", partial(made_of, data[0], made)
+
+
+def _split_rows(rows: Rows, most: int | None, seed: int) -> tuple[Rows, Split]:
+    return rows, split_of(rows, seed, most)
+
+
 @click.command(help=__doc__)
 @click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--several", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--rows", "parts", multiple=True, type=int, help="So many rows of the first set, as another one.")
+@click.option("--rows", "subsets", multiple=True, type=int, help="So many rows of the first set, as another one.")
+@click.option("--made", type=int, help="So many short rows made of the first set, as another one.")
 @click.option("--seeds", type=click.IntRange(1, PARTS), default=PARTS, show_default=True)
 @click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
-def main(data: tuple[Path, ...], several: tuple[Path, ...], parts: tuple[int, ...], seeds: int, restart: bool) -> None:
+def main(
+    data: tuple[Path, ...],
+    several: tuple[Path, ...],
+    subsets: tuple[int, ...],
+    made: int | None,
+    seeds: int,
+    restart: bool,
+) -> None:
     """Fit all choices on all sets."""
     facts, path = about(packages=PACKAGES), OUTPUT.with_suffix(".json")
     kept = json.loads(path.read_text()) if path.exists() and not restart else {}
     found: list[dict[str, Any]] = kept["runs"] if kept.get("about") == facts else []
-    for folder in (*data, *several):
-        rows = rows_of(folder, folder in several)
-        for most in (*(parts if folder == data[0] else ()), None):
-            name = folder.name if most is None else f"{folder.name}, {most:,}"
-            for run in runs(name, rows, most, range(seeds), tuple(found)):
-                found.append(run)
-                click.echo(json.dumps(run))
-                path.write_text(json.dumps({"about": facts, "runs": found}, indent=1) + "\n")
+    for name, parts in sets_of(data, several, subsets, made):
+        for run in runs(name, parts, seeds, tuple(found)):
+            found.append(run)
+            click.echo(json.dumps(run))
+            path.write_text(json.dumps({"about": facts, "runs": found}, indent=1) + "\n")
     text = report(facts, found, {folder.name for folder in several})
     OUTPUT.with_suffix(".md").write_text(text)
     click.echo(text)
