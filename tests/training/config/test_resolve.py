@@ -8,7 +8,7 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
-from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig
+from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig, from_options
 from textcls_training.vectors.word_vectors import WordVectors
 
 
@@ -242,6 +242,14 @@ def test_a_batch_that_is_told_is_kept_on_a_gpu_and_has_its_rates() -> None:
     larger, smaller = (rules.default_optim(10_000, 20, 3, batch_size=size, on_gpu=True) for size in (512, 8))
     assert larger == rules.with_large_batch(usual, 512)
     assert smaller == rules.default_optim(10_000, 20, 3, batch_size=8)
+
+
+@pytest.mark.parametrize("told", [{"mixing": "lambda"}, {"embedding": "bits"}], ids=["mixing", "bits"])
+def test_models_whose_large_batches_were_not_shown_to_bring_as_much_keep_the_usual_ones(told: dict[str, str]) -> None:
+    cpu, gpu = (
+        resolve(from_options(told), ["text"] * 10_000, 200_000, 2, on_gpu=where).optim for where in (False, True)
+    )
+    assert cpu == gpu
 
 
 def test_a_gpu_has_larger_batches_and_no_other_device_and_rates_that_are_told_are_kept_there() -> None:

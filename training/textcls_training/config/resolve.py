@@ -115,7 +115,8 @@ def resolve(
         label_rows: how many rows a label has, in the median, where a text may have several; None where it has one.
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
-        on_gpu: whether steps are on a GPU, and so larger, with rates to match.
+        on_gpu: whether steps are on a GPU, and so larger, with rates to match, where that is known not to cost accuracy
+            (`large_batches`).
         vectors: what the file `config.vectors` holds.
         names: the labels, which weights of labels need.
         impl: who trains.
@@ -150,7 +151,7 @@ def resolve(
         several=several,
         faster=even and not several,
         batch_size=config.batch_size,
-        on_gpu=on_gpu,
+        on_gpu=on_gpu and large_batches(model),
     )
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
@@ -279,6 +280,11 @@ def even_attention(model: ModelConfig, rows: int) -> bool:
     """
     usual = model.attention == "norm" and model.mixing == "none" and model.embedding == "rows" and model.seeds == 1
     return usual and rows < FEW_ROWS
+
+
+def large_batches(model: ModelConfig) -> bool:
+    """Return whether large batches were measured to bring as much as the usual ones: of rows that nothing mixes."""
+    return model.mixing == "none" and model.embedding == "rows"
 
 
 def default_optim(
