@@ -45,6 +45,8 @@ OUTPUT: Final = ROOT / "benchmarks" / "batches"
 PACKAGES: Final = ("textcls", "numba", "numpy")
 SEPARATOR: Final = ";"
 PARTS: Final = 5
+# More than a GPU has, which these runs are the reason for.
+MOST_TEXTS: Final = 1024
 
 
 class Choice(NamedTuple):
@@ -134,7 +136,7 @@ def chosen(rows: Rows, train: Dataset, seed: int, choice: Choice | None) -> Reso
     if choice is None:
         return usual
     read = usual.epochs * len(texts)
-    size = gpu_batch_size(read, tokens / len(texts), usual.optim.batch_size, choice.steps)
+    size = gpu_batch_size(read, tokens / len(texts), usual.optim.batch_size, choice.steps, MOST_TEXTS)
     if size == usual.optim.batch_size:
         return usual
     optim = with_large_batch(usual.optim, size, choice.table, choice.warmup)

@@ -41,7 +41,7 @@ SEVERAL_BATCH: Final = 32
 # for memory: of so many tokens in the mean.
 LEAST_GPU_STEPS: Final = 128
 LEAST_GPU_STEPS_OF_SEVERAL: Final = 256
-MOST_GPU_BATCH: Final = 1024
+MOST_GPU_BATCH: Final = 512
 MOST_GPU_TOKENS: Final = 2**16
 # Of large batches: the power of their growth by which the table's rate grows, and the share of the steps in which rates
 # rise. Measured: benchmarks/batches.md.
@@ -333,17 +333,18 @@ def _with_batch(optim: OptimConfig, batch_size: int) -> OptimConfig:
     return replace(optim, batch_size=batch_size, table_rate=factor * optim.table_rate, rate=factor * optim.rate)
 
 
-def gpu_batch_size(texts: int, tokens_a_text: float, usual: int, least_steps: int) -> int:
-    """Return the largest power of two that leaves so many steps, of at most 1,024 texts and 2^16 tokens.
+def gpu_batch_size(texts: int, tokens_a_text: float, usual: int, least_steps: int, most: int = MOST_GPU_BATCH) -> int:
+    """Return the largest power of two that leaves so many steps, and is of at most 2^16 tokens.
 
     Args:
         texts: how many are read in all epochs together.
         tokens_a_text: how many a text has in the mean.
         usual: the batch elsewhere, below which this one is not.
         least_steps: how many are left.
+        most: texts of a batch.
     """
-    most = min(MOST_GPU_BATCH, MOST_GPU_TOKENS / max(1.0, tokens_a_text), texts / least_steps)
-    return max(usual, 1 << math.floor(math.log2(max(1.0, most))))
+    fitting = min(most, MOST_GPU_TOKENS / max(1.0, tokens_a_text), texts / least_steps)
+    return max(usual, 1 << math.floor(math.log2(max(1.0, fitting))))
 
 
 def with_large_batch(
