@@ -25,7 +25,7 @@ from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
-from textcls_training.fit.device import on_a_gpu
+from textcls_training.fit.device import trains_on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult
@@ -293,7 +293,7 @@ def _check_alike(task: Task, resolved: ResolvedConfig) -> None:
 
 def _check_keepable(resolved: ResolvedConfig) -> None:
     """Refuse to keep the state of a training whose later steps hang on more than its arrays."""
-    if on_a_gpu(resolved):
+    if trains_on_gpu(resolved):
         raise ConfigError("The state of a training on a GPU cannot be kept; choose device cpu, or leave the state out.")
     if resolved.model.draws_while_training:
         raise ConfigError("The state of a training with dropout cannot be kept; leave one of the two out.")

@@ -22,7 +22,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import runs_kernels
+from textcls_training.fit.device import on_gpu, runs_kernels
 from textcls_training.fit.interrupt import Stop
 from textcls_training.state.rehearsal import NO_PART
 from textcls_training.training_report import DroppedSuspects
@@ -145,6 +145,7 @@ def _resolved(
         len(names),
         label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
         fused_metric=impl == "reference" and runs_kernels(config.device),
+        on_gpu=impl == "reference" and on_gpu(config.device),
         vectors=vectors,
         names=names,
         impl=impl,

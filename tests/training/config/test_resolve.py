@@ -8,7 +8,7 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
-from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig
+from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig, from_options
 from textcls_training.vectors.word_vectors import WordVectors
 
 
@@ -189,3 +189,72 @@ def test_thresholds_are_chosen_for_several_labels_alone() -> None:
     assert resolve(TrainConfig(), ["text"], 1, 2, label_rows=1.0).goal is None
     with pytest.raises(ConfigError, match="A target precision needs rows with several labels"):
         resolve(TrainConfig(target_precision=0.9), ["text"], 1, 2)
+
+
+def on_gpu(rows: int, tokens: int = 20, epochs: int = 1, **more: bool) -> OptimConfig:
+    """What is resolved for a GPU."""
+    return rules.default_optim(rows, tokens, epochs, on_gpu=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("several", "least"),
+    [(False, rules.LEAST_GPU_STEPS), (True, rules.LEAST_GPU_STEPS_OF_SEVERAL)],
+    ids=["one label", "several labels"],
+)
+@pytest.mark.parametrize(("rows", "epochs"), [(2000, 10), (10_000, 3), (30_000, 2), (100_000, 1)])
+def test_batches_of_a_gpu_are_the_largest_power_of_two_that_leaves_enough_steps(
+    rows: int, epochs: int, several: bool, least: int
+) -> None:
+    size = on_gpu(rows, epochs=epochs, several=several).batch_size
+    assert size & (size - 1) == 0
+    assert epochs * rows / (2 * size) < least <= epochs * rows / size
+
+
+def test_batches_of_a_gpu_are_never_below_the_usual_ones_and_bounded_in_texts_and_tokens() -> None:
+    for rows, several in ((100, False), (100, True), (10_000, False)):
+        few = rules.default_optim(rows, 20, 1, several=several)
+        assert on_gpu(rows, several=several).batch_size >= few.batch_size
+    assert on_gpu(100) == rules.default_optim(100, 20, 1)
+    assert on_gpu(10**8).batch_size == rules.MOST_GPU_BATCH
+    assert on_gpu(10**8, tokens=1000).batch_size * 1000 <= rules.MOST_GPU_TOKENS
+    assert on_gpu(10**8, tokens=10**6).batch_size == rules.default_batch_size(10**8)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_in_the_larger_batches_of_a_gpu_the_head_learns_faster_and_the_table_hardly(several: bool) -> None:
+    usual, larger = rules.default_optim(10**6, 20, 1, several=several), on_gpu(10**6, several=several)
+    growth = larger.batch_size / usual.batch_size
+    assert growth > 1
+    assert larger.rate == pytest.approx(growth**0.5 * usual.rate)
+    assert usual.table_rate < larger.table_rate < growth**0.25 * usual.table_rate
+    assert larger.warmup > usual.warmup
+
+
+def test_few_passes_shrink_the_head_as_much_in_the_larger_batches_of_a_gpu() -> None:
+    usual, larger = rules.default_optim(10**5, 20, 1), on_gpu(10**5)
+    assert larger.batch_size > usual.batch_size
+    shrinking = [one.head_decay * one.rate / one.batch_size for one in (usual, larger)]
+    assert shrinking[0] == pytest.approx(shrinking[1])
+
+
+def test_a_batch_that_is_told_is_kept_on_a_gpu_and_has_its_rates() -> None:
+    usual = rules.default_optim(10_000, 20, 3)
+    larger, smaller = (rules.default_optim(10_000, 20, 3, batch_size=size, on_gpu=True) for size in (512, 8))
+    assert larger == rules.with_large_batch(usual, 512)
+    assert smaller == rules.default_optim(10_000, 20, 3, batch_size=8)
+
+
+@pytest.mark.parametrize("told", [{"mixing": "lambda"}, {"embedding": "bits"}], ids=["mixing", "bits"])
+def test_models_whose_large_batches_were_not_shown_to_bring_as_much_keep_the_usual_ones(told: dict[str, str]) -> None:
+    cpu, gpu = (
+        resolve(from_options(told), ["text"] * 10_000, 200_000, 2, on_gpu=where).optim for where in (False, True)
+    )
+    assert cpu == gpu
+
+
+def test_a_gpu_has_larger_batches_and_no_other_device_and_rates_that_are_told_are_kept_there() -> None:
+    texts, told = ["text"] * 10_000, OptimConfig(rate=0.5)
+    cpu, gpu = (resolve(TrainConfig(), texts, 200_000, 2, on_gpu=where).optim for where in (False, True))
+    assert cpu == rules.default_optim(10_000, 20, 2)
+    assert gpu.batch_size > cpu.batch_size
+    assert resolve(TrainConfig(optim=told), texts, 200_000, 2, on_gpu=True).optim == told

@@ -37,6 +37,16 @@ LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
 # Where a text may have several labels.
 SEVERAL_BATCH: Final = 32
+# On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
+# for memory: of so many tokens in the mean.
+LEAST_GPU_STEPS: Final = 128
+LEAST_GPU_STEPS_OF_SEVERAL: Final = 256
+MOST_GPU_BATCH: Final = 512
+MOST_GPU_TOKENS: Final = 2**16
+# Of large batches: the power of their growth by which the table's rate grows, and the share of the steps in which rates
+# rise. Measured: benchmarks/batches.md.
+LARGE_TABLE_POWER: Final = 0.125
+LARGE_WARMUP: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +100,7 @@ def resolve(
     *,
     label_rows: float | None = None,
     fused_metric: bool = False,
+    on_gpu: bool = False,
     vectors: WordVectors | None = None,
     names: Sequence[str] = (),
     impl: Trainers = "reference",
@@ -104,6 +115,8 @@ def resolve(
         label_rows: how many rows a label has, in the median, where a text may have several; None where it has one.
         fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
             elsewhere would cost a product more a step, if they are linear at all.
+        on_gpu: whether steps are on a GPU, and so larger, with rates to match, where that is known not to cost accuracy
+            (`large_batches`).
         vectors: what the file `config.vectors` holds.
         names: the labels, which weights of labels need.
         impl: who trains.
@@ -132,7 +145,13 @@ def resolve(
     even = even_attention(model, len(texts))
     tokens_a_text = tokens / max(1, len(texts))
     optim = config.optim or default_optim(
-        len(texts), tokens_a_text, epochs, several=several, faster=even and not several, batch_size=config.batch_size
+        len(texts),
+        tokens_a_text,
+        epochs,
+        several=several,
+        faster=even and not several,
+        batch_size=config.batch_size,
+        on_gpu=on_gpu and large_batches(model),
     )
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
@@ -263,6 +282,11 @@ def even_attention(model: ModelConfig, rows: int) -> bool:
     return usual and rows < FEW_ROWS
 
 
+def large_batches(model: ModelConfig) -> bool:
+    """Return whether large batches were measured to bring as much as the usual ones: of rows that nothing mixes."""
+    return model.mixing == "none" and model.embedding == "rows"
+
+
 def default_optim(
     rows: int,
     tokens_a_text: float,
@@ -271,6 +295,7 @@ def default_optim(
     several: bool = False,
     faster: bool = False,
     batch_size: int | None = None,
+    on_gpu: bool = False,
 ) -> OptimConfig:
     """Return rates for so many rows of so many tokens in the mean.
 
@@ -278,28 +303,67 @@ def default_optim(
     at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
     is a question of its own, most answers being no: there batches are larger, too. In larger batches, there and where
-    `batch_size` says so, the rates grow with the square root. Attention that begins even and has few steps learns
-    `faster`, and the head with it.
+    `batch_size` says so, the rates grow with the square root; on a GPU, where batches are larger still, as
+    `with_large_batch` has it. Attention that begins even and has few steps learns `faster`, and the head with it.
     """
-    usual = default_batch_size(rows)
-    optim = OptimConfig(
-        batch_size=usual,
+    rates = OptimConfig(
+        batch_size=default_batch_size(rows),
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
+        rate=EVEN_ATTENTION_RATE if faster else OptimConfig().rate,
     )
-    if faster:
-        optim = replace(optim, rate=EVEN_ATTENTION_RATE)
-    batch_size = batch_size or (max(usual, SEVERAL_BATCH) if several else usual)
-    if batch_size != usual:
-        factor = math.sqrt(batch_size / usual)
-        optim = replace(
-            optim,
-            batch_size=batch_size,
-            table_rate=factor * optim.table_rate,
-            rate=factor * optim.rate,
-        )
-    steps = max(1.0, epochs * rows / batch_size)
-    return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps))) if epochs <= 2 and not several else optim
+    optim = _with_batch(rates, max(rates.batch_size, SEVERAL_BATCH)) if several else rates
+    least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS
+    of_gpu = gpu_batch_size(epochs * rows, tokens_a_text, optim.batch_size, least)
+    batch_size = batch_size or (of_gpu if on_gpu else optim.batch_size)
+    large = on_gpu and batch_size > optim.batch_size
+    optim = with_large_batch(optim, batch_size) if large else _with_batch(rates, batch_size)
+    return with_head_decay(optim, epochs * rows) if epochs <= 2 and not several else optim
+
+
+def with_head_decay(optim: OptimConfig, texts: int) -> OptimConfig:
+    """Return rates by which the head shrinks by e^2 in all, of so many texts in all epochs together."""
+    steps = max(1.0, texts / optim.batch_size)
+    return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps)))
+
+
+def _with_batch(optim: OptimConfig, batch_size: int) -> OptimConfig:
+    """Return rates that have grown with the square root of the batch."""
+    factor = math.sqrt(batch_size / optim.batch_size)
+    return replace(optim, batch_size=batch_size, table_rate=factor * optim.table_rate, rate=factor * optim.rate)
+
+
+def gpu_batch_size(texts: int, tokens_a_text: float, usual: int, least_steps: int, most: int = MOST_GPU_BATCH) -> int:
+    """Return the largest power of two that leaves so many steps, and is of at most 2^16 tokens.
+
+    Args:
+        texts: how many are read in all epochs together.
+        tokens_a_text: how many a text has in the mean.
+        usual: the batch elsewhere, below which this one is not.
+        least_steps: how many are left.
+        most: texts of a batch.
+    """
+    fitting = min(most, MOST_GPU_TOKENS / max(1.0, tokens_a_text), texts / least_steps)
+    return max(usual, 1 << math.floor(math.log2(max(1.0, fitting))))
+
+
+def with_large_batch(
+    optim: OptimConfig, batch_size: int, table_power: float = LARGE_TABLE_POWER, warmup: float = LARGE_WARMUP
+) -> OptimConfig:
+    """Return rates for a batch that is several times larger, of few steps.
+
+    The rate of attention and head grows with the square root. That of the table grows less: most rows are in one or two
+    texts of a batch, however large it is, so their gradients are those of a small one. The rates rise for longer, since
+    at first all rows are fresh.
+    """
+    growth = batch_size / optim.batch_size
+    return replace(
+        optim,
+        batch_size=batch_size,
+        table_rate=growth**table_power * optim.table_rate,
+        rate=math.sqrt(growth) * optim.rate,
+        warmup=warmup,
+    )
 
 
 def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:

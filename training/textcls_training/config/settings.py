@@ -183,8 +183,8 @@ class TrainConfig:
     batch_size: int | None = option(
         Integer(1),
         None,
-        "Texts of a step; in larger steps the learning rates grow with the square root.",
-        unset="32; 16 for less than 8,000 rows",
+        "Texts of a step; in larger steps the learning rates grow with the square root, on a GPU that of rows less.",
+        unset="32; 16 for less than 8,000 rows; on a GPU up to 512",
     )
     shards: int | None = option(
         Integer(1),

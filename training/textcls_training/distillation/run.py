@@ -20,7 +20,7 @@ from textcls_training.distillation.distil import Fitted, Fold, Pool
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import resolve_device, runs_kernels
+from textcls_training.fit.device import on_gpu, resolve_device, runs_kernels
 from textcls_training.fit.interrupt import Stop
 from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
@@ -190,9 +190,10 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         impl = alone.config.impl
-        fused = impl == "reference" and runs_kernels(config.device)
         more: Any = {"vectors": alone.config.vectors, "names": given.label_names(), "impl": impl}
-        return replace(resolve(config, texts, tokens, pool.classes, fused_metric=fused, **more), refit=True)
+        if impl == "reference":
+            more |= {"fused_metric": runs_kernels(config.device), "on_gpu": on_gpu(config.device)}
+        return replace(resolve(config, texts, tokens, pool.classes, **more), refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

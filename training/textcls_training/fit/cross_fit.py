@@ -16,7 +16,7 @@ from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device import on_a_gpu
+from textcls_training.fit.device import trains_on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
@@ -172,7 +172,7 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
-        elsewhere = self.config.engine == "ray" or here().number > 1 or on_a_gpu(self.config)
+        elsewhere = self.config.engine == "ray" or here().number > 1 or trains_on_gpu(self.config)
         if self.config.model.draws_while_training or not self.config.refit or elsewhere:
             self._fit_one_after_the_other(callback)
         else:

@@ -25,6 +25,15 @@ def resolve_device(name: Device) -> "torch.device":
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
+def on_gpu(name: Device) -> bool:
+    """Whether the device called `name` is a GPU.
+
+    Raises:
+        SurroundingsError: a GPU is asked for, and there is none.
+    """
+    return resolve_device(name).type == "cuda"
+
+
 def runs_kernels(name: Device) -> bool:
     """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
 
@@ -33,7 +42,7 @@ def runs_kernels(name: Device) -> bool:
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    return resolve_device(name).type == "cuda" and find_spec("triton") is not None
+    return on_gpu(name) and find_spec("triton") is not None
 
 
 def multiplies_halves(device: "torch.device") -> bool:
@@ -43,10 +52,10 @@ def multiplies_halves(device: "torch.device") -> bool:
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def on_a_gpu(config: "ResolvedConfig") -> bool:
+def trains_on_gpu(config: "ResolvedConfig") -> bool:
     """Whether a training runs on a GPU; the compiled trainer, which knows none, does not ask PyTorch.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    return config.impl == "reference" and resolve_device(config.device).type == "cuda"
+    return config.impl == "reference" and on_gpu(config.device)
