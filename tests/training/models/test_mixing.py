@@ -177,7 +177,7 @@ def test_products_in_bfloat16_are_near_those_in_float32_and_there_while_a_layer_
     layer = shaken(MixingLayer(D, OUT, make(D, OUT), gate=1.0)).float()
     assert isinstance(layer, MixingLayer)
     exact = layer(x_BTD.float(), mask_BT)[mask_BT]
-    layer.half = True
+    layer.in_bfloat16 = True
     near = layer.train()(x_BTD.float(), mask_BT)[mask_BT]
     assert near.dtype == torch.float32
     torch.testing.assert_close(near, exact, rtol=0.05, atol=0.1)

@@ -57,7 +57,7 @@ class ViewLearner:
             embedding = make_embedding(corpus, features, config, table_device)
             classifier = ViewClassifier(config.model, classes, even_attention=config.even_attention)
             if classifier.mixing is not None:
-                classifier.mixing.half = multiplies_halves(device)
+                classifier.mixing.in_bfloat16 = multiplies_halves(device)
             learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
             # Made last, so that the other views begin as they do without it.

@@ -149,10 +149,10 @@ class MixingLayer(nn.Module):
     Attributes:
         start: what the gate begins as.
         teaches_vectors: whether the gradient goes back into the token vectors.
-        half: whether its products are in bfloat16 while it learns, as PyTorch's autocast chooses them.
+        in_bfloat16: whether its products are in that type while it learns, as PyTorch's autocast chooses them.
     """
 
-    half = False
+    in_bfloat16 = False
 
     def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float, *, teaches_vectors: bool = False) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class MixingLayer(nn.Module):
         return gated_BTX
 
     def _precision(self, device: torch.device) -> AbstractContextManager[object]:
-        if not (self.half and self.training):
+        if not (self.in_bfloat16 and self.training):
             return nullcontext()
         # Without a cache of weights, which would be that of one step in a CUDA graph.
         return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
