@@ -41,7 +41,7 @@ from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
-from textcls_training.fit.device import runs_kernels
+from textcls_training.fit.device import on_gpu, runs_kernels
 from textcls_training.fit.recorded import MOST
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.trainer import Trainer
@@ -133,8 +133,8 @@ def trainer_of(rows: Labelled, run: Run) -> Trainer:
     names = sorted(set(labels))
     dataset = Dataset(Corpus.of(texts, run.tokens), np.array([names.index(label) for label in labels], np.int64))
     config = TrainConfig(epochs=2, device=run.device, impl="reference")
-    fused = runs_kernels(run.device)
-    resolved = resolve(config, texts, len(dataset.corpus.token), len(names), fused_metric=fused)
+    fused, larger = runs_kernels(run.device), on_gpu(run.device)
+    resolved = resolve(config, texts, len(dataset.corpus.token), len(names), fused_metric=fused, on_gpu=larger)
     if run.batch_size is not None:
         resolved = replace(resolved, optim=replace(resolved.optim, batch_size=run.batch_size))
     return Trainer(dataset, len(names), resolved)
