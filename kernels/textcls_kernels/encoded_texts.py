@@ -74,7 +74,8 @@ def collect_uses(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: i
         return _collect(texts, text_B, tokens, uses)
     from textcls_kernels import _launch_uses
 
-    return _launch_uses.collect(texts[:-1], texts.uses_VN, texts.own_VY.shape[1], text_B, tokens, uses)
+    read = texts.token_P, texts.start_N, texts.first_VY, texts.own_VY, texts.pair_V, texts.row
+    return _launch_uses.collect(read, texts.uses_VN, texts.own_VY.shape[1], text_B, tokens, uses)
 
 
 def _collect(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: int) -> Uses:

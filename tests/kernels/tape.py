@@ -1,7 +1,8 @@
-"""What a CUDA graph does, without a GPU: what has been done to tensors is written down and done again to the same ones.
+"""What a CUDA graph does, imitated without a GPU: what is done to tensors is written down, and done again to the same.
 
-Numbers that came from the host, shapes and rates that were not given in a tensor, are those of the recording, as in a
-graph; and whatever would ask the device for a value is refused. Triton's launches run in its interpreter.
+Numbers that come from the host, shapes and rates that are not given in a tensor, are those of the recording, as in a
+graph, and what waits for the device is refused (`unwaiting`). Launches of Triton run in its interpreter. Not imitated
+are streams, memory that graphs share and use again, and random numbers.
 """
 
 import sys
@@ -12,13 +13,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-WAITS = ("_local_scalar_dense", "nonzero", "unique", "masked_select", "repeat_interleave.Tensor", "equal", "is_nonzero")
+from tests.kernels.unwaiting import Unwaiting, unwaiting
 
 
-class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Tape(Unwaiting):
     """What is done to tensors while it is on."""
 
     def __init__(self) -> None:
@@ -26,14 +27,9 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.done: list[Callable[[], None]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.name().removeprefix("aten::")
-        asks = name.startswith(WAITS) and not (name.startswith("repeat_") and (kwargs or {}).get("output_size"))
-        by_mask = name.startswith("index") and any(
-            isinstance(leaf, Tensor) and leaf.dtype == torch.bool for leaf in tree_leaves(args[1:2])
-        )
-        if asks or by_mask:
-            raise AssertionError(f"{name} waits for the device")
-        found = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ == "lift_fresh":
+            raise AssertionError("numbers of the host become a tensor, by a copy that waits for the device")
+        found = super().__torch_dispatch__(func, types, args, kwargs)
         given = {leaf.untyped_storage().data_ptr() for leaf in _tensors((args, kwargs))}
         fresh = [leaf.untyped_storage().data_ptr() not in given for leaf in _tensors(found)]
         if any(fresh) or func._schema.is_mutable:
@@ -66,7 +62,7 @@ def taped() -> Iterator[Tape]:
         for name, module in list(sys.modules.items()):
             if name.startswith("textcls_kernels._launch") and hasattr(module, "launch"):
                 patch.setattr(module, "launch", _written_down(tape, module.launch))
-        with tape:
+        with unwaiting(tape):
             yield tape
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
+from tests.kernels.unwaiting import unwaiting
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.testing import count_launches
 from textcls_training.config.pretraining import PretrainConfig
@@ -133,21 +133,6 @@ def test_some_steps_go_where_those_with_tables_on_the_cpu_go(
     assert launches["adagrad_kernel"] == (0 if impl == "reference" else 2 * 2 * STEPS)  # tables, epochs, steps
 
 
-class Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses operations that ask a device for a value, or for how many values there are."""
-
-    ASKING = ("_local_scalar_dense", "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "equal")
-    INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put")
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        assert name not in self.ASKING, f"{name} waits for the device"
-        if name in self.INDEXING:
-            masks = [index for index in args[1] if index is not None and index.dtype in (torch.bool, torch.uint8)]
-            assert not masks, f"{name} with a mask waits for the device"
-        return func(*args, **(kwargs or {}))
-
-
 def steps(trainer: MaskedTrainer) -> None:
     rng = np.random.default_rng(1)
     for text_B in epoch_batches(trainer.corpus.lengths(), masked_trainer.BATCH, rng):
@@ -160,7 +145,7 @@ def steps(trainer: MaskedTrainer) -> None:
 @pytest.mark.usefixtures("small_steps", "on_device")
 def test_a_step_asks_the_device_for_no_value(mixing: str) -> None:
     trainer = trainer_of(mixing, "triton")
-    with Unread():  # type: ignore[no-untyped-call]
+    with unwaiting():
         steps(trainer)
 
 

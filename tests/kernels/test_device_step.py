@@ -3,6 +3,7 @@
 By the twin on any machine, by the kernels in Triton's interpreter or on the GPU where there is one.
 """
 
+import gc
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ from textcls_training.fit.trainer import Trainer
 from textcls_training.models.device_table import BatchShape
 from textcls_training.models.ensemble import VECTORS as VECTORS_VIEW
 from textcls_training.models.fused_readout import fuses
+from textcls_training.models.mixing import MIXERS
 from textcls_training.pretraining.clusters.trainer import ClusterTrainer
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -52,6 +54,9 @@ DATASETS = {
     "soft targets": Dataset(CORPUS, LABELS, probability_RC=np.full((7, 2), 0.5, np.float32)),
     "several labels": Dataset(CORPUS, SETS.rarest(), sets=SETS),
 }
+# Of 1 to 42 tokens: batches of several shapes.
+LONGER_CORPUS = Corpus.of([f"{text} x " * (1 + 3 * i) for i, text in enumerate(TEXTS)], 64)
+LONGER = {kind: dataset._replace(corpus=LONGER_CORPUS) for kind, dataset in DATASETS.items()}
 MODELS = {
     "plain": ModelConfig(dim=8),
     "two seeds": ModelConfig(dim=8, seeds=2),
@@ -81,9 +86,10 @@ def trainer_of(
     optim = replace(resolved.optim, batch_size=batch_size, table_std=0.5, table_rate=0.03, warmup=0.5)
     with reproducible(0):
         trainer = Trainer(dataset, 2, replace(resolved, optim=optim, vectors=vectors))
-    assert trainer.device_step is not None
-    trainer.device_step.table.impl = impl
-    return trainer, trainer.device_step
+    step = trainer.device_step = trainer.whole_step()
+    assert step is not None
+    step.table.impl = impl
+    return trainer, step
 
 
 def learned(trainer: Trainer) -> list[Tensor]:
@@ -104,8 +110,8 @@ def losses(trainer: Trainer, steps: int) -> list[float]:
 
 
 def by_views(trainer: Trainer) -> Trainer:
-    """Take steps view by view, each with a table of its own."""
-    trainer.encoded, trainer.device_step = trainer.encode(trainer.dataset.corpus), None
+    """Take steps view by view."""
+    trainer.device_step = None
     return trainer
 
 
@@ -160,14 +166,33 @@ def test_models_that_the_fused_readout_does_not_know_are_read_out_by_their_class
         assert not fuses(classifiers, DEVICE, "reference")
 
 
-@needs_triton
+WAITING: dict[str, Callable[[Tensor], object]] = {
+    "a number": lambda x: int(x.sum()),
+    "a list": lambda x: x.tolist(),
+    "an array": lambda x: x.numpy(),
+    "a copy on the host": lambda x: x.cpu(),
+    "a tensor of a number": lambda x: torch.tensor(2.0),
+    "places": lambda x: x.nonzero(),
+    "different ones": lambda x: x.unique(),  # type: ignore[no-untyped-call]
+    "counts": lambda x: x.bincount(),
+    "those of a mask": lambda x: x[x > 1],
+    "those of a mask, exchanged": lambda x: x.index_put_([x > 1], torch.zeros((), dtype=torch.int64)),
+    "a comparison": lambda x: torch.equal(x, x),
+    "repetitions": lambda x: x.repeat_interleave(x),
+}
+
+
 @pytest.mark.skipif(DEVICE.type == "cuda", reason="the tape is for the CPU")
-def test_the_tape_refuses_what_waits_for_the_device_and_replays_what_is_left() -> None:
+@pytest.mark.parametrize("asked", WAITING)
+def test_the_tape_refuses_what_waits_for_the_device(asked: str) -> None:
     numbers = torch.arange(3)
     with pytest.raises(AssertionError, match="waits for the device"), taped():
-        int(numbers.sum())
-    with pytest.raises(AssertionError, match="waits for the device"), taped():
-        numbers[numbers > 1]
+        WAITING[asked](numbers)
+
+
+@pytest.mark.skipif(DEVICE.type == "cuda", reason="the tape is for the CPU")
+def test_the_tape_does_again_what_was_done_with_what_is_there_then() -> None:
+    numbers = torch.arange(3)
     with taped() as tape:
         doubled = numbers * 2
     numbers += 5
@@ -183,6 +208,7 @@ def test_a_view_by_vectors_reads_on_the_device_what_it_reads_elsewhere(left_out:
     if left_out:
         whole.leave_out(VECTORS_VIEW)
         apart.leave_out(VECTORS_VIEW)
+        whole.device_step = whole.whole_step()
     np.testing.assert_allclose(losses(whole, 5), losses(apart, 5), rtol=1e-5)
     for ours, theirs in zip(whole.arrays().values(), apart.arrays().values(), strict=True):
         # Where a gradient is zero but for rounding, AdamW makes a step of that.
@@ -230,23 +256,35 @@ def test_tables_that_are_joined_stay_those_of_their_views() -> None:
 
 
 def test_a_view_that_is_left_out_is_not_read_any_more() -> None:
-    trainer, before = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    trainer, _ = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
     kept_VD = trainer.learners[1].embedding.arrays()["row"].copy()
     trainer.leave_out(0)
-    assert trainer.device_step is not before
-    assert trainer.device_step is not None
-    np.testing.assert_array_equal(trainer.device_step.table.row_VD.cpu().numpy(), kept_VD)
+    step = trainer.device_step = trainer.whole_step()
+    assert step is not None
+    np.testing.assert_array_equal(step.table.row_VD.cpu().numpy(), kept_VD)
     losses(trainer, 1)
     assert (trainer.learners[0].embedding.arrays()["row"] != kept_VD).any()
+
+
+def test_steps_are_in_one_piece_while_epochs_run_and_leave_their_memory_then() -> None:
+    trainer, _ = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    trainer.device_step = None
+    with trainer.at_work():
+        assert trainer.device_step is not None
+        step = weakref.ref(trainer.device_step)
+        trainer.train_epoch(1)
+        assert "encoded" not in vars(trainer)
+    assert trainer.device_step is None
+    assert step() is None
 
 
 def test_trainings_that_look_into_the_middle_of_a_step_take_it_view_by_view() -> None:
     settings = TrainConfig(model=MODELS["plain"], epochs=2, impl="reference", device="cpu")
     resolved = resolve(settings, TEXTS, len(CORPUS.token), 2)
     rationale = np.zeros(len(CORPUS.token), np.bool_)
-    assert Trainer(Dataset(CORPUS, LABELS, rationale), 2, resolved).device_step is None
-    assert Trainer(DATASETS["one label"], 2, replace(resolved, shards=2)).device_step is None
-    assert ClusterTrainer(DATASETS["one label"], 2, resolved, 1).device_step is None
+    assert Trainer(Dataset(CORPUS, LABELS, rationale), 2, resolved).whole_step() is None
+    assert Trainer(DATASETS["one label"], 2, replace(resolved, shards=2)).whole_step() is None
+    assert ClusterTrainer(DATASETS["one label"], 2, resolved, 1).whole_step() is None
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000_000))
@@ -332,14 +370,37 @@ def test_the_arrays_that_work_is_given_stay_as_they_were() -> None:
     assert (first[0], second[0]) == (1, 2)
 
 
-def test_a_step_that_nobody_needs_any_more_leaves_the_memory_at_once() -> None:
-    """It holds tables, and texts: a circle would keep them until the garbage collector comes."""
-    trainer, step = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
-    losses(trainer, 2)
-    table, last = weakref.ref(step.table), weakref.ref(step)
-    del trainer, step
-    assert table() is None
-    assert last() is None
+def test_no_gradients_and_no_nodes_of_autograd_are_left_of_a_step_without_the_garbage_collector() -> None:
+    """What is left belongs to the stream of that step, and a recording on another one would meet it."""
+    trainer, step = trainer_of(DATASETS["one label"], MODELS["scores mixed"], "reference")
+    losses(trainer, 1)  # of what is imported for the first time something may stay
+    gc.collect()
+    weights = [weight for group in trainer.dense for weight in group.params]
+    original, marked = step._loss_of, list[Any]()
+
+    def loss_of(*given: Any) -> Tensor:
+        found = original(*given)
+        marked.extend(_node(weight) for weight in weights)
+        for node in marked:
+            node.metadata["of the step"] = True
+        return found
+
+    step._loss_of = loss_of  # type: ignore[method-assign, assignment]
+    gc.disable()
+    try:
+        losses(trainer, 1)
+        marked.clear()
+        assert not any("of the step" in _node(weight).metadata for weight in weights)
+        assert all(weight.grad is None for weight in weights)
+    finally:
+        gc.enable()
+        del step._loss_of
+
+
+def _node(weight: Tensor) -> Any:
+    """What adds up the gradient of a weight."""
+    made: Any = weight.expand_as(weight).grad_fn
+    return made.next_functions[0][0]
 
 
 def test_what_seldom_comes_is_not_recorded() -> None:
@@ -352,12 +413,44 @@ def test_what_seldom_comes_is_not_recorded() -> None:
     assert notes.recordings == 1
 
 
+def test_where_there_is_no_room_for_a_recording_work_is_done_as_it_comes() -> None:
+    trainer, step = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+    plain, _ = trainer_of(DATASETS["one label"], MODELS["plain"], "reference")
+
+    def record(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """What a recording that fails leaves: nothing is done, but there are gradients."""
+        for group in trainer.dense:
+            for weight in group.params:
+                weight.grad = torch.ones_like(weight)
+        raise torch.OutOfMemoryError("no room")
+
+    step.recorded = recorded_at_once(record)
+    assert losses(trainer, 5) == losses(plain, 5)
+    assert step.recorded.most == 0
+    for ours, theirs in zip(learned(trainer), learned(plain), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+GPU_MODELS = MODELS | {
+    "dropout": ModelConfig(dim=8, seeds=2, dropout=0.2, seed_dropout=0.2),
+    **{name: ModelConfig(dim=8, mixing=name) for name in MIXERS if name not in ("none", "lambda")},
+}
+
+
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
-def test_on_a_gpu_graphs_learn_what_steps_learn_that_come_one_by_one() -> None:
-    graphs, recording = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
-    recording.recorded.after = 1
-    plain, step = trainer_of(DATASETS["one label"], MODELS["plain"], "triton")
-    step.recorded.most = 0
-    assert losses(graphs, 5) == losses(plain, 5)
-    for ours, theirs in zip(learned(graphs), learned(plain), strict=True):
+@pytest.mark.parametrize(("kind", "model"), [*ONCE, *(("one label", model) for model in GPU_MODELS)])
+def test_on_a_gpu_graphs_learn_what_steps_learn_that_come_one_by_one(kind: str, model: str) -> None:
+    """Graphs of several shapes in turn, with predictions between them."""
+    found = []
+    for most in (MOST, 0):
+        trainer, step = trainer_of(LONGER[kind], GPU_MODELS[model], "triton", vectors=VECTORS)
+        step.recorded.after, step.recorded.most = 1, most
+        told = []
+        for _ in range(4):
+            told += losses(trainer, 5)
+            told.append(float(trainer.predict(trainer.encode(CORPUS)).sum()))
+        assert bool(step.recorded.recordings) == bool(most)
+        found.append((told, learned(trainer)))
+    assert found[0][0] == found[1][0]
+    for ours, theirs in zip(found[0][1], found[1][1], strict=True):
         assert torch.equal(ours, theirs)

@@ -132,10 +132,9 @@ def trained(impl: Impl | None, epochs: int, shards: int) -> tuple[list[NDArray[n
             assert isinstance(learner.embedding.table, EmbeddingTable if impl is None else DeviceTable)
             if isinstance(learner.embedding.table, DeviceTable) and impl is not None:
                 learner.embedding.table.impl = impl
-        if trainer.device_step is not None and impl is not None:
-            trainer.device_step.table.impl = impl
-        for number in range(1, epochs + 1):
-            trainer.train_epoch(number)
+        with trainer.at_work():
+            for number in range(1, epochs + 1):
+                trainer.train_epoch(number)
         answers = trainer.predict(trainer.encode(Corpus.of(NEW_TEXTS, 64)))
     assert trainer.step_number == 3 * epochs
     return [array for learner in trainer.learners for array in learner.embedding.arrays().values()], answers

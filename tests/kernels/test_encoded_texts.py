@@ -11,8 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.kernels.unwaiting import unwaiting
 from textcls_kernels.encoded_texts import EncodedTexts, collect_uses
 from textcls_kernels.metric_attention import Impl
 from textcls_kernels.table import Uses, read_rows
@@ -186,26 +186,13 @@ def test_the_uses_of_all_views_are_one_launch() -> None:
     assert launches == Counter(uses_kernel=1)
 
 
-class Unwaiting(TorchDispatchMode):
-    """Refuses what makes the host wait for a GPU: values brought there, and shapes that hang on values."""
-
-    WAIT = ("_local_scalar_dense", "nonzero", "unique", "masked_select", "repeat_interleave", "is_nonzero", "equal")
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func._schema.name
-        assert not any(word in name for word in self.WAIT), f"{name} waits for the GPU"
-        if name == "aten::index":
-            assert all(index is None or index.dtype != torch.bool for index in args[1]), "a mask waits for the GPU"
-        return func(*args, **(kwargs or {}))
-
-
 @every_impl
 def test_nothing_waits_for_the_gpu(impl: Impl) -> None:
     texts, text_B = encoded(made(LENGTHS, (True, False))), batch_of([0, 1, 3])
-    with Unwaiting():
+    with unwaiting():
         uses = collect_uses(texts, text_B, 160, 9999, impl)
     assert isinstance(uses, Uses)
-    with Unwaiting(), pytest.raises(AssertionError, match="waits for the GPU"):
+    with unwaiting(), pytest.raises(AssertionError, match="waits for the device"):
         uses.row_R[uses.row_R > 0]
 
 

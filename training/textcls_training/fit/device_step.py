@@ -1,7 +1,7 @@
 """Steps of a training whose tables are on a device: all that a step does is done there, in one piece.
 
-The views that learn rows are read together and moved together (`JointTable`); one by vectors of a file, if there is
-one, has those of the texts on the device, too. Of the host a step takes the numbers of its texts, their targets and the
+The views that learn rows are read together and moved together (`JointTable`); a view by vectors of a file has the
+vectors of its texts on the device, too. Of the host a step takes the numbers of its texts, their targets and the
 factor of the rates, and it returns its loss, which nobody has read yet; so it can be recorded (`Recorded`), in shapes
 that are rounded up, so that there are few of them.
 
@@ -88,6 +88,8 @@ class DeviceStep:
                 spaces.append(embedding.space)
                 tables.append(embedding.table)
                 self._with_rows.append(classifier)
+            else:
+                raise TypeError(f"{type(embedding).__name__} is not on a device")
         self.table = DeviceTable.join(tables)
         self._texts = self.table.encode([space.encode(corpus) for space in spaces])
         self.recorded: Recorded[BatchShape] = Recorded(device)
@@ -99,6 +101,8 @@ class DeviceStep:
 
     def _step(self, shape: BatchShape, given: Given) -> Tensor:
         text_B, factor, *targets = given
+        for group in self._dense:
+            group.forget()  # what a recording that failed has left
         batch = self.table.batch(self._texts, text_B, shape)
         x_GBTD, squared_norm_GBT1 = self.table.read(batch)
         x_GBTD.requires_grad_()

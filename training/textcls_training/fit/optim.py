@@ -69,6 +69,10 @@ class AdamWGroup:
             eps=EPSILON,
             maximize=False,
         )
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the gradients."""
         for parameter in self.params:
             parameter.grad = None
 

@@ -1,13 +1,15 @@
 """Work on a GPU that is recorded and replayed: CUDA graphs.
 
-A step of a small model is some dozens of launches, each over before Python has asked for the next one. Recorded, they
-go off by themselves. A recording has fixed shapes and reads its arrays where it did the first time, so that there is
-one for each shape, with memory of its own for what it is given.
+A step of a small model is some dozens of launches, each finished before Python has launched the next. Recorded, they go
+off by themselves. A recording has fixed shapes and reads its arrays where it did the first time, so that there is one
+for each shape, with memory of its own for what it is given.
 """
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 
 import torch
@@ -18,9 +20,11 @@ from textcls_training.models.sending import send_into, sent
 
 # Recordings at most: each keeps some megabytes on the GPU.
 MOST: Final = 64
-# To record takes about as long as so much work as it comes. Whoever records after so much of it in a shape never takes
-# much more than twice the time of one who knows how often the shape will come.
+# Recording takes about as long as doing the work this many times, which is a guess. Waiting this long never costs much
+# more than twice what foresight would.
 AFTER: Final = 8
+# CUDA records for one thread at a time.
+_RECORDING = Lock()
 
 Shape = TypeVar("Shape")
 Given = Sequence[Tensor]
@@ -51,11 +55,22 @@ class Recorded(Generic[Shape]):
             if self._record is None or not self._may_record(shape):
                 return work(shape, [sent(array, self._device) for array in arrays])
             own = [torch.from_numpy(array).to(self._device, copy=True) for array in arrays]
-            self._kept[shape] = own, self._record(partial(work, shape, own))
+            try:
+                self._kept[shape] = own, self._record(partial(work, shape, own))
+            except torch.OutOfMemoryError:
+                # Graphs have memory apart from that of work as it comes, for which there was room until now.
+                self._kept.clear()
+                self.most = 0
+                return work(shape, own)
         given, replay = self._kept[shape]
         for tensor, array in zip(given, arrays, strict=True):
             send_into(tensor, array)
         return replay().clone()  # the next replay writes there again
+
+    @property
+    def recordings(self) -> int:
+        """How many are kept."""
+        return len(self._kept)
 
     def _may_record(self, shape: Shape) -> bool:
         self._met[shape] += 1
@@ -64,12 +79,22 @@ class Recorded(Generic[Shape]):
 
 def cuda_graph() -> Callable[[Replay], Replay]:
     """Return what records work as a CUDA graph, without doing it; all graphs share their memory, one runs at a time."""
+    import torch._dynamo  # a first custom operator would import it within work, and what imports then holds its frames
+
     pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    first = True
 
     def record(work: Replay) -> Replay:
+        nonlocal first
+        if first:
+            gc.collect()  # nodes of autograd that are left of work as it came belong to another stream
+            first = False
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool, stream=stream):
-            result = work()
+        recording = torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local")
+        with _RECORDING, recording:
+            result = _unless_full(work)
+        if isinstance(result, torch.OutOfMemoryError):
+            raise result
 
         def replay() -> Tensor:
             graph.replay()
@@ -78,3 +103,11 @@ def cuda_graph() -> Callable[[Replay], Replay]:
         return replay
 
     return record
+
+
+def _unless_full(work: Replay) -> Tensor | torch.OutOfMemoryError:
+    """Return the error that there is no room, so that the recording ends as it should before it is raised."""
+    try:
+        return work()
+    except torch.OutOfMemoryError as error:
+        return error

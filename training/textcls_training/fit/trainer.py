@@ -7,9 +7,11 @@ Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V view
 of a prediction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -58,7 +60,7 @@ class Trainer(AnyTrainer):
 
     Attributes:
         losses_at_once: of how many steps the losses are read together.
-        device_step: what does a step where all of it is done on a device.
+        device_step: what takes a step in one piece, while epochs run on a device.
     """
 
     # Whether the loss hangs on nothing but targets, so that a step can be done on a device in one piece.
@@ -80,21 +82,9 @@ class Trainer(AnyTrainer):
             self.dense += dense_groups([classifiers.pop(VECTORS)], [], slower)
         self.dense += dense_groups(classifiers, embeddings, config.optim)
         self._label_loss = make_loss(dataset, classes, config.class_weight, self.device)
+        self.device_step: DeviceStep | None = None
         if dataset.several:
             self._begin_at_log_odds()
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Bring the texts to where they are read: for all views at once, if nobody looks into the middle of a step."""
-        whole = self.of_targets and self.dataset.rationale is None
-        alone = self.config.shards == self.processes.number == 1
-        self.device_step: DeviceStep | None = None
-        self.encoded: list[Any] = []
-        if whole and alone and suits(self.learners):
-            given = self.dataset, self._label_loss, self.dense, self.config.optim.table_rate
-            self.device_step = DeviceStep(self.learners, *given)
-        else:
-            self.encoded = self.encode(self.dataset.corpus)
 
     @torch.no_grad()
     def _begin_at_log_odds(self) -> None:
@@ -109,10 +99,34 @@ class Trainer(AnyTrainer):
     def leave_out(self, view: int) -> None:
         """Go on without a view: the others do not know of it."""
         del self.learners[view]
-        if self.device_step is None:
+        if "encoded" in vars(self):
             del self.encoded[view]
-        else:
-            self._prepare()
+
+    @cached_property
+    def encoded(self) -> list[Any]:
+        """The training texts as each view has encoded them, for steps that are taken view by view."""
+        return self.encode(self.dataset.corpus)
+
+    @contextmanager
+    def at_work(self, callback: Callback = NOBODY) -> Iterator[None]:
+        """Take steps in one piece while a block lasts, where that can be."""
+        self.device_step = self.whole_step()
+        try:
+            yield
+        finally:
+            self.device_step = None
+
+    def whole_step(self) -> DeviceStep | None:
+        """Return what takes a step of all views in one piece, if nobody looks into the middle of it.
+
+        Raises:
+            SurroundingsError: the device has no room for it.
+        """
+        whole = self.of_targets and self.dataset.rationale is None
+        alone = self.config.shards == self.processes.number == 1
+        if not (whole and alone and suits(self.learners)):
+            return None
+        return DeviceStep(self.learners, self.dataset, self._label_loss, self.dense, self.config.optim.table_rate)
 
     def encode(self, corpus: Corpus) -> list[Any]:
         """Prepare texts for the embedding of each view."""
@@ -149,7 +163,7 @@ class Trainer(AnyTrainer):
         for i, learner in enumerate(self.learners):
             found |= {f"{i}.{name}": array for name, array in learner.embedding.arrays().items()}
         for i, group in enumerate(self.dense):
-            found |= {f"dense.{i}.{name}": tensor.detach().numpy() for name, tensor in group.tensors().items()}
+            found |= {f"dense.{i}.{name}": tensor.detach().cpu().numpy() for name, tensor in group.tensors().items()}
         return found
 
     def spaces(self) -> dict[str, NDArray[Any]]:
@@ -274,5 +288,5 @@ class Trainer(AnyTrainer):
 
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
         """Return what has been learned, with the weights that validation rows gave to the views."""
-        views = [learner.embedding.view(learner.classifier.cpu().eval()) for learner in self.learners]
+        views = [learner.embedding.view(deepcopy(learner.classifier).cpu().eval()) for learner in self.learners]
         return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)

@@ -123,7 +123,7 @@ class JointTable:
 
     Attributes:
         weight_V: what each row counts.
-        row_VD: the rows; the first one of each view is nothing, and no text uses but that of the first view.
+        row_VD: the rows; row 0 of each view stands for nothing, and texts use that of the first view alone.
         sum_V: their accumulators.
         first_G: where the rows of each view begin.
         impl: what computes, as `textcls_kernels.table` has it.
@@ -184,8 +184,12 @@ class DeviceTable:
             sum_V = torch.cat([part.sum_V for part in parts])
         begin = np.cumsum([0, *(len(part.weight_V) for part in parts)]).tolist()
         for table, (first, last) in zip(tables, pairwise(begin), strict=True):
+            impl = table.impl
             table._part = JointTable(weight_V[first:last], row_VD[first:last], sum_V[first:last], [0])
-        return JointTable(weight_V, row_VD, sum_V, begin[:-1])
+            table.impl = impl
+        whole = JointTable(weight_V, row_VD, sum_V, begin[:-1])
+        whole.impl = parts[0].impl
+        return whole
 
     @property
     def impl(self) -> Impl:
