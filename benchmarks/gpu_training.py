@@ -156,7 +156,7 @@ def put_tables(trainer: Trainer, where: str, run: Run) -> None:
 
 def in_one_piece(trainer: Trainer, run: Run, *, recorded: bool) -> None:
     """Let a trainer whose tables are on a device take its steps in one piece."""
-    trainer._prepare()
+    trainer.device_step = trainer.whole_step()
     if trainer.device_step is None:
         raise TypeError("all tables are on the device here")
     trainer.device_step.table.impl = _impl(run)
@@ -199,15 +199,20 @@ def steps(rows: Labelled, where: str, run: Run) -> tuple[dict[str, Any], list[An
         for way in WAYS:
             if way != VIEW_BY_VIEW and where == ON_DEVICE:
                 in_one_piece(trainer, run, recorded=way == RECORDED)
-            for _ in range(2 if way == RECORDED else 0):
-                trainer.train_epoch(2)  # meets all shapes, then records them
-            epoch = partial(trainer.train_epoch, 2)
-            found[way] = _seconds(epoch, trainer.device) / len(batches)
+            for _ in range(2):  # meets all shapes, which compiles what they run, then records them
+                _epoch(trainer)
+            found[way] = _seconds(partial(_epoch, trainer), trainer.device) / len(batches)
         tables = [array.copy() for learner in trainer.learners for array in learner.embedding.arrays().values()]
     told = {name: None if run.dry else 1000 * seconds for name, seconds in found.items()}
     if where == ON_CPU:
         told |= {IN_ONE_PIECE: None, RECORDED: None}
     return {"table": where, **told}, tables
+
+
+def _epoch(trainer: Trainer) -> None:
+    """Train for an epoch as the second and last one, whatever there was before."""
+    trainer.step_number = trainer.steps_an_epoch
+    trainer.train_epoch(2)
 
 
 def _take(trainer: Trainer, batches: Sequence[Any], clock: Clock) -> int:
@@ -229,20 +234,23 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
 def markdown(report: dict[str, Any]) -> str:
     """Return the report as Markdown."""
     lines = [headline(report["about"]), "", *report["notes"], ""]
-    header = ("rows", "where", "accuracy", "seconds")
-    cells = [
-        [each["rows"], each["side"], "failed", each["failed"]]
-        if "failed" in each
-        else [each["rows"], each["side"], f"{each['accuracy']:.2f}", _number(each["seconds"])]
-        for each in report["whole"]
-    ]
-    lines += [*markdown_table(header, cells), "", "Milliseconds of a step:", ""]
+    lines += [*_table_of_wholes(report["whole"]), "", "Milliseconds of a step:", ""]
     names = ("table", *PHASES, *WAYS)
     lines += markdown_table(
         names, [[row["table"], *(_number(row[name]) for name in names[1:])] for row in report["steps"]]
     )
     lines += ["", f"Largest difference between the rows of both tables: {report['difference']:.1e}."]
     return "\n".join(lines) + "\n"
+
+
+def _table_of_wholes(found: Sequence[dict[str, Any]]) -> list[str]:
+    cells = [
+        [each["rows"], each["side"], "failed", each["failed"]]
+        if "failed" in each
+        else [each["rows"], each["side"], f"{each['accuracy']:.2f}", _number(each["seconds"])]
+        for each in found
+    ]
+    return markdown_table(("rows", "where", "accuracy", "seconds"), cells)
 
 
 def _number(value: float | None) -> str:
@@ -259,6 +267,7 @@ def measured(real: Labelled, test: Labelled, made: int, run: Run, place: Path) -
         whole("compiling", rows, test, run, place)
     found = whole(f"{len(real.texts):,} real", rows, test, run, place)
     found += whole(f"{made:,} made", pieces, read(held_out), run, place)
+    click.echo("\n".join(_table_of_wholes(found)))  # should the steps fail, this is not lost
     (device, learned), (cpu, wanted) = (steps(real, where, run) for where in (ON_DEVICE, ON_CPU))
     difference = max(float(np.abs(ours - theirs).max()) for ours, theirs in zip(learned, wanted, strict=True))
     return {"about": about(), "whole": found, "steps": [device, cpu], "difference": difference}
