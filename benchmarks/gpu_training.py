@@ -36,7 +36,7 @@ from common import ROOT, about, headline, load_ours, read, train_ours, write
 from scale_rows import held_out_rows, made_rows, write_rows
 
 from textcls.data import Labelled
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, TrainConfig
 from textcls_training.data.corpus import Corpus

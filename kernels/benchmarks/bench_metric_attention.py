@@ -46,7 +46,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from textcls_kernels import PackedTexts, metric_attention, packed_texts, seed_metric_attention
-from textcls_kernels.packing import full_metric, symmetric
+from textcls_kernels.attention.packing import full_metric, symmetric
 from textcls_kernels.testing import make_inputs
 
 ROOT = Path(__file__).parents[2]

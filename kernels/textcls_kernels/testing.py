@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from textcls_kernels.metric_attention import seed_metric_attention
-from textcls_kernels.packing import full_metric, pack_metric, symmetric
+from textcls_kernels.attention.metric_attention import seed_metric_attention
+from textcls_kernels.attention.packing import full_metric, pack_metric, symmetric
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -160,5 +160,5 @@ def count_launches() -> Iterator[Counter[str]]:
 
 
 def _launches() -> Counter[str]:
-    launch = sys.modules.get("textcls_kernels._launch_common")  # not loaded, then nothing was launched
-    return Counter() if launch is None else Counter(launch.LAUNCHES)
+    launching = sys.modules.get("textcls_kernels.launching")  # not loaded, then nothing was launched
+    return Counter() if launching is None else Counter(launching.LAUNCHES)

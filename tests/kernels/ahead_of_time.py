@@ -28,19 +28,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from textcls_kernels import (
-    _launch,
-    _launch_readout,
-    _launch_short,
-    _launch_table,
-    _launch_uses,
-    _readout,
-    _shapes,
-    _short,
-    _table,
-    _triton,
-    _uses,
-)
+from textcls_kernels.attention import _launch, _launch_short, _shapes, _short, _triton
+from textcls_kernels.readout import _kernels as _readout
+from textcls_kernels.readout import _launch as _launch_readout
+from textcls_kernels.rows import _launch_table, _launch_uses, _table, _uses
 
 WIDTHS = (16, 32, 64, 128)
 ARCHITECTURES = (90, 80, 100)

@@ -20,7 +20,7 @@ from textcls_kernels import (
     seed_metric_attention,
     unpack_metric,
 )
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 
 ROOT = Path(__file__).parents[2]
 NEEDS_TRITON = pytest.mark.skipif(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
 from tests.kernels.unwaiting import unwaiting
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import Device

@@ -21,7 +21,7 @@ from torch import Tensor
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
 from tests.kernels.tape import recorder, taped
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig

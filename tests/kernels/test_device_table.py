@@ -19,7 +19,7 @@ pytest.importorskip("numba", reason="training needs its packages: pip install 't
 
 import textcls
 from textcls.features import FeatureConfig
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig

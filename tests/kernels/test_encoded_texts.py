@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.unwaiting import unwaiting
-from textcls_kernels.encoded_texts import EncodedTexts, collect_uses
-from textcls_kernels.metric_attention import Impl
-from textcls_kernels.table import Uses, read_rows
+from textcls_kernels.impl import Impl
+from textcls_kernels.rows import EncodedTexts, collect_uses
+from textcls_kernels.rows.table import Uses, read_rows
 from textcls_kernels.testing import count_launches
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from textcls_kernels import metric_attention, packed_texts, seed_metric_attention, unpack_metric
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.testing import (
     Tensors,
     count_launches,
@@ -261,7 +261,7 @@ def test_same_bits_on_every_run_and_in_every_batch() -> None:
 
 
 def test_tiles_of_one_program_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from textcls_kernels import _launch
+    from textcls_kernels.attention import _launch
 
     p, metric = on_device(*make_inputs((2, 2, 193, 8)))
     kernel = partial(metric_attention, impl="triton")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.readout import LabelSetTargets, LabelTargets, fits, read_out_loss
 from textcls_kernels.testing import count_launches
 

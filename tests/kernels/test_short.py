@@ -19,7 +19,7 @@ from textcls_kernels.testing import (
 
 pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")
 
-from textcls_kernels import _launch_short, _short
+from textcls_kernels.attention import _launch_short, _short
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["fp32", "fp16"])

@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from textcls_kernels.metric_attention import Impl
-from textcls_kernels.table import Uses, move_rows, read_rows
+from textcls_kernels.impl import Impl
+from textcls_kernels.rows import Uses, move_rows, read_rows
 from textcls_kernels.testing import count_launches
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

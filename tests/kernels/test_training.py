@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
 
 pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from textcls_kernels import resolve_impl
-from textcls_kernels.metric_attention import Impl
-from textcls_kernels.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
+from textcls_kernels.attention.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
+from textcls_kernels.impl import Impl
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.models import ops

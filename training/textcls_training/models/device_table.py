@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.errors import SurroundingsError
-from textcls_kernels.encoded_texts import EncodedTexts, collect_uses
-from textcls_kernels.metric_attention import Impl
-from textcls_kernels.table import Uses, move_rows, read_rows
+from textcls_kernels.impl import Impl
+from textcls_kernels.rows import EncodedTexts, Uses, collect_uses, move_rows, read_rows
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.feature_space import EncodedFeatures
@@ -126,7 +125,7 @@ class JointTable:
         row_VD: the rows; row 0 of each view stands for nothing, and texts use that of the first view alone.
         sum_V: their accumulators.
         first_G: where the rows of each view begin.
-        impl: what computes, as `textcls_kernels.table` has it.
+        impl: what computes, as `textcls_kernels.rows` has it.
     """
 
     def __init__(self, weight_V: Tensor, row_VD: Tensor, sum_V: Tensor, first_G: Sequence[int]) -> None:
@@ -193,7 +192,7 @@ class DeviceTable:
 
     @property
     def impl(self) -> Impl:
-        """What computes, as `textcls_kernels.table` has it."""
+        """What computes, as `textcls_kernels.rows` has it."""
         return self._part.impl
 
     @impl.setter

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from textcls_kernels.metric_attention import Impl, resolve_impl
+from textcls_kernels.impl import Impl, resolve_impl
 from textcls_kernels.readout import LabelSetTargets, LabelTargets, fits, read_out_loss
 from textcls_training.models.classifier import ViewClassifier
 

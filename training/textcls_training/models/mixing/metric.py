@@ -6,8 +6,8 @@ Shapes: see `textcls_training.models.ops.mixing`.
 import torch
 from torch import Tensor, nn
 
-from textcls_kernels.metric_attention import Impl
-from textcls_kernels.validation import MIN_WIDTH
+from textcls_kernels.attention.validation import MIN_WIDTH
+from textcls_kernels.impl import Impl
 from textcls_training.models.layers import Linear
 from textcls_training.models.ops import metric_mix
 

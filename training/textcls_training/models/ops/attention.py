@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_kernels import seed_metric_attention
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_training.models.constants import LEAST_SQUARE, TINY
 
 

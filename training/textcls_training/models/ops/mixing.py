@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from textcls_kernels import metric_attention
-from textcls_kernels.metric_attention import Impl
+from textcls_kernels.impl import Impl
 from textcls_training.models.constants import TINY
 from textcls_training.models.ops.attention import kernel_features, masked_softmax
 

@@ -7,10 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-
-def block_width(width: int) -> int:
-    """Return BLOCK_K: K rounded up to a power of two, and no less than the tensor cores' 16."""
-    return max(16, 1 << (width - 1).bit_length())
+from textcls_kernels.launching import block_width
 
 
 class ShortConfig(NamedTuple):

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 from torch.nn.functional import pad
 
-from textcls_kernels.metric_attention import Impl, resolve_impl
-from textcls_kernels.table import Uses
+from textcls_kernels.impl import Impl, resolve_impl
+from textcls_kernels.rows.table import Uses
 
 
 class EncodedTexts(NamedTuple):
@@ -72,7 +72,7 @@ def collect_uses(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: i
         return Uses(nothing_R, nothing_R.clone(), text_B.new_zeros(places + 1))
     if chosen == "reference":
         return _collect(texts, text_B, tokens, uses)
-    from textcls_kernels import _launch_uses
+    from textcls_kernels.rows import _launch_uses
 
     read = texts.token_P, texts.start_N, texts.first_VY, texts.own_VY, texts.pair_V, texts.row
     return _launch_uses.collect(read, texts.uses_VN, texts.own_VY.shape[1], text_B, tokens, uses)

@@ -1,6 +1,6 @@
 """The kernels of the readout as custom operators of PyTorch, as `_ops.py` has those of the attention.
 
-    textcls_kernels::read_out_loss            -> (loss, and what the backward needs: `_launch_readout.Kept`)
+    textcls_kernels::read_out_loss            -> (loss, and what the backward needs: `_launch.Kept`)
     textcls_kernels::read_out_loss_backward   -> (dx, dquery, dhead, dbias, dadded)
 
 dadded is an empty tensor where nothing was added to the scores. The loss alone is differentiable, once.
@@ -29,9 +29,9 @@ def read_out_loss(
     norm: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """The loss of one label a text, or with `absent_C` of several; scores at padding are not written."""
-    from textcls_kernels import _launch_readout  # Triton is imported here and not before: it may not be installed
+    from textcls_kernels.readout import _launch  # Triton is imported here and not before: it may not be installed
 
-    loss, kept = _launch_readout.forward(
+    loss, kept = _launch.forward(
         *(x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, added_VBTS, keep_VBX),
         *(target, weight_C, absent_C, row_weight_B, focus, norm),
     )
@@ -79,10 +79,10 @@ def read_out_loss_backward(
     norm: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of x, query, head, bias, and of what was added to the scores."""
-    from textcls_kernels import _launch_readout
+    from textcls_kernels.readout import _launch
 
-    kept = _launch_readout.Kept(dlogits_VBC, y_VBX, g_VBX, score_VBTS, seen_VB3S)
-    return _launch_readout.backward(dloss, x_VBTD, squared_norm_VBT, length_B, query_VSD, kept, added, norm)
+    kept = _launch.Kept(dlogits_VBC, y_VBX, g_VBX, score_VBTS, seen_VB3S)
+    return _launch.backward(dloss, x_VBTD, squared_norm_VBT, length_B, query_VSD, kept, added, norm)
 
 
 @read_out_loss_backward.register_fake

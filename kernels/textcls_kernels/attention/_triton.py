@@ -55,7 +55,7 @@ m the metric, s seeds, w weights, x dweights, y dpooled; b text, h head, n posit
 import triton
 import triton.language as tl
 
-from textcls_kernels.texts import TILE
+from textcls_kernels.attention.texts import TILE
 
 LOG2E = tl.constexpr(1.4426950408889634)
 TABLE_TILE = tl.constexpr(TILE)

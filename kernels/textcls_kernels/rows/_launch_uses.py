@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from textcls_kernels import _uses
-from textcls_kernels._launch_common import launch
-from textcls_kernels.table import Uses
+from textcls_kernels.launching import launch
+from textcls_kernels.rows import _uses
+from textcls_kernels.rows.table import Uses
 
 # A short text is one block, a tile a few numbers a thread. Not tuned on a GPU.
 CONSTANTS: dict[str, Any] = {"BLOCK_T": 64, "BLOCK_U": 4, "num_warps": 2, "num_stages": 1}

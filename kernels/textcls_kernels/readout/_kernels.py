@@ -31,7 +31,7 @@ import math
 import triton
 import triton.language as tl
 
-from textcls_kernels.readout_reference import LEAST_SQUARE
+from textcls_kernels.readout.reference import LEAST_SQUARE
 
 LEAST_NORM = tl.constexpr(math.sqrt(LEAST_SQUARE))
 INF = tl.constexpr(float("inf"))

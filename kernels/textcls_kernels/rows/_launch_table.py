@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from textcls_kernels import _table
-from textcls_kernels._launch_common import launch
-from textcls_kernels._shapes import block_width
+from textcls_kernels.launching import block_width, launch
+from textcls_kernels.rows import _table
 
 # Uses that one program adds up at most: a row that each of 10,000 tokens uses has 157 pieces.
 WINDOW = 64

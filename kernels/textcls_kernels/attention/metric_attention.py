@@ -13,44 +13,15 @@ All d of a text are valid for each of its c, or with `causal` those that are not
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.
 """
 
-import importlib.util
-import os
-from typing import Literal, get_args
-
 import torch
 
-from textcls_kernels import _ops, reference
-from textcls_kernels.packing import full_metric, unpack_metric
-from textcls_kernels.texts import PackedTexts, packed_texts
-from textcls_kernels.validation import check_arguments, check_rows
-
-Impl = Literal["auto", "reference", "triton"]
-Chosen = Literal["reference", "triton"]
+from textcls_kernels.attention import _ops, reference
+from textcls_kernels.attention.packing import full_metric, unpack_metric
+from textcls_kernels.attention.texts import PackedTexts, packed_texts
+from textcls_kernels.attention.validation import check_arguments, check_rows
+from textcls_kernels.impl import Chosen, Impl, resolve_impl
 
 TRITON_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-
-
-def resolve_impl(device: torch.device | str, impl: Impl = "auto") -> Chosen:
-    """Return the implementation that `impl` means for tensors on `device`: the device alone decides "auto".
-
-    Raises:
-        ValueError: `impl` is none of the three, or "triton" cannot run on the device.
-        ModuleNotFoundError: the answer is "triton", which is not installed; the text holds the command to type.
-    """
-    kind = torch.device(device).type
-    if impl not in get_args(Impl):
-        raise ValueError(f"impl chooses the implementation; expected one of {list(get_args(Impl))}, got {impl!r}")
-    if impl == "reference" or (impl == "auto" and kind != "cuda"):
-        return "reference"
-    if importlib.util.find_spec("triton") is None:
-        raise ModuleNotFoundError(
-            "impl 'triton' needs the package triton, which is not installed; type: pip install 'textcls[kernels]'"
-            " or pass impl='reference'"
-        )
-    # Triton's interpreter, a tool of the tests, runs the same kernels on CPU tensors.
-    if kind != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
-        raise ValueError(f"impl 'triton' runs on a GPU; expected tensors on a cuda device, got {kind}")
-    return "triton"
 
 
 def _resolve(p: torch.Tensor, impl: Impl) -> Chosen:

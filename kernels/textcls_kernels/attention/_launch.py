@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from textcls_kernels import _triton
-from textcls_kernels._launch_common import Config, bounds_of, launch, prepared_metric, strides, variant
-from textcls_kernels._launch_short import short_backward, short_forward, short_programs, short_work
-from textcls_kernels._shapes import block_width
-from textcls_kernels.texts import LIMITS, TILE
+from textcls_kernels.attention import _triton
+from textcls_kernels.attention._launch_common import Config, bounds_of, prepared_metric, strides, variant
+from textcls_kernels.attention._launch_short import short_backward, short_forward, short_programs, short_work
+from textcls_kernels.attention.texts import LIMITS, TILE
+from textcls_kernels.launching import block_width, launch
 
 # Programs that one backward is cut into: enough to fill the largest GPU several times (132 processors on an H200), few
 # enough that their K x K sums of dM stay small beside p.

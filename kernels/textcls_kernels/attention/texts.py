@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import torch
 
-from textcls_kernels.validation import check_cu_lengths, check_ends
+from textcls_kernels.attention.validation import check_cu_lengths, check_ends
 
 TILE = 64  # rows of a tile in the table; a kernel with smaller tiles cuts these
 LIMITS = (-1, 0, 32, 64, 128)  # counts tells how many texts are longer than each: all B, those that are not empty...

@@ -5,7 +5,7 @@
     l_c = b_c + sum_s head_cs . y_s                                         loss = sum over views and texts of cost(l)
 
 The cost is that of one label a text (`LabelTargets`) or of several (`LabelSetTargets`). `impl` is that of
-`metric_attention`: the twin (`readout_reference.py`), or the kernels (`_readout.py`): float32 alone, one launch forward
+`metric_attention`: the twin (`reference.py`), or the kernels (`_kernels.py`): float32 alone, one launch forward
 and one backward, the same bits on every run. Nothing waits for the GPU, and no number comes from the host that changes
 step by step, so that a step can be recorded as a CUDA graph.
 
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import torch
 
-from textcls_kernels import _ops_readout, readout_reference
-from textcls_kernels.metric_attention import Chosen, Impl, resolve_impl
-from textcls_kernels.validation import INTEGERS, MAX_SEEDS
+from textcls_kernels.attention.validation import INTEGERS, MAX_SEEDS
+from textcls_kernels.impl import Chosen, Impl, resolve_impl
+from textcls_kernels.readout import _ops, reference
 
 # One program holds the query, what is pooled and its gradient, and reads the whole head of a view, twice.
 MAX_WIDTH = 128
@@ -112,9 +112,9 @@ def read_out_loss(
         *(*_flat(targets), norm),
     )
     if _resolve(x_VBTD, query_VSD.shape[1], head_VCX.shape[1], impl) == "triton":
-        loss: torch.Tensor = _ops_readout.read_out_loss(*given)[0]
+        loss: torch.Tensor = _ops.read_out_loss(*given)[0]
         return loss
-    return readout_reference.read_out_loss(*given)
+    return reference.read_out_loss(*given)
 
 
 def _flat(

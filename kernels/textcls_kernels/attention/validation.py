@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import torch
 
-from textcls_kernels.packing import packed_width
+from textcls_kernels.attention.packing import packed_width
 
 MIN_WIDTH, MAX_WIDTH = 8, 128
 MAX_SEEDS = 16

@@ -32,7 +32,7 @@ the texts' part of the table of `texts.py`, and slots are its rows: a launch may
 import triton
 import triton.language as tl
 
-from textcls_kernels._triton import LOG2E, _dot, _exp, _load, _scale, _store, _two_terms
+from textcls_kernels.attention._triton import LOG2E, _dot, _exp, _load, _scale, _store, _two_terms
 
 # Beyond this |r| one term of q is not enough; one term keeps r to 2^-9 of it, 0.06 in bfloat16.
 LOUD = tl.constexpr(32.0)

@@ -22,7 +22,7 @@ import math
 
 import torch
 
-from textcls_kernels.packing import symmetric
+from textcls_kernels.attention.packing import symmetric
 
 
 def _masked_softmax(r: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:

@@ -4,16 +4,12 @@ Letters: B texts, H heads, N positions, T positions of all texts together, K wid
 """
 
 import os
-from collections import Counter
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
 
-from textcls_kernels import _triton
-from textcls_kernels._shapes import block_width
-
-LAUNCHES: Counter[str] = Counter()
+from textcls_kernels.attention import _triton
+from textcls_kernels.launching import block_width, launch
 
 
 class Config(NamedTuple):
@@ -63,12 +59,6 @@ def variant(
 def bounds_of(packed: torch.Tensor | None, lengths: torch.Tensor | None, unread: torch.Tensor) -> torch.Tensor:
     """What tells a kernel where texts lie: `packed`, a table or ends, or lengths; any tensor where nothing has to."""
     return packed if packed is not None else lengths if lengths is not None else unread
-
-
-def launch(kernel: Any, grid: tuple[int, ...], p: torch.Tensor, *arguments: Any, **constants: Any) -> None:
-    LAUNCHES[kernel.__name__] += 1
-    with torch.cuda.device(p.device) if p.is_cuda else nullcontext():
-        kernel[grid](*arguments, **constants)
 
 
 def prepared_metric(p: torch.Tensor, metric: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from textcls_kernels.packing import full_metric, pack_metric, symmetric
+from textcls_kernels.attention.packing import full_metric, pack_metric, symmetric
 
 
 def _lse_shape(p: torch.Tensor) -> list[int]:
@@ -41,7 +41,7 @@ def metric_attention(
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The attended vectors t in p's shape and type; lse float32, +inf at padding, not written for short texts."""
-    from textcls_kernels import _launch  # Triton is imported here and not before: it may not be installed
+    from textcls_kernels.attention import _launch  # Triton is imported here and not before: it may not be installed
 
     out, lse = torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
     if p.numel():
@@ -74,7 +74,7 @@ def metric_attention_backward(
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of p and of the metric, in its own shape."""
-    from textcls_kernels import _launch
+    from textcls_kernels.attention import _launch
 
     dp = torch.empty_like(p)
     if not p.numel():
@@ -128,7 +128,7 @@ def seed_metric_attention(
     cu_lengths: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Pooled vectors in p's type; weights in float32, whatever p's type: the backward reads them."""
-    from textcls_kernels import _launch
+    from textcls_kernels.attention import _launch
 
     pooled_shape, weight_shape = _seed_shapes(seeds, p, cu_lengths)
     pooled = torch.zeros(pooled_shape, dtype=p.dtype, device=p.device)
@@ -162,7 +162,7 @@ def seed_metric_attention_backward(
     weight: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of seeds, of p and of the metric, in its own shape."""
-    from textcls_kernels import _launch
+    from textcls_kernels.attention import _launch
 
     dp = torch.empty_like(p)
     dq_BHSK = torch.zeros(dpooled.shape, device=p.device)

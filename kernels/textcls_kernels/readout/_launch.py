@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from textcls_kernels import _readout
-from textcls_kernels._launch_common import launch
-from textcls_kernels._shapes import block_width
+from textcls_kernels.launching import block_width, launch
+from textcls_kernels.readout import _kernels
 
 # Numbers that a program holds of a block of tokens or of labels, for all seeds: 32 a thread, chosen to build without
 # spills; not tuned on a GPU.
@@ -20,7 +19,7 @@ REGISTERS = 255
 
 
 class Kept(NamedTuple):
-    """What a forward keeps for its backward; `_readout.py` says what each is."""
+    """What a forward keeps for its backward; `_kernels.py` says what each is."""
 
     dlogits_VBC: torch.Tensor
     y_VBX: torch.Tensor
@@ -74,7 +73,7 @@ def forward(
     given = x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, added_VBTS, keep_VBX, target, weight_C
     if loss_VB.numel():
         launch(
-            _readout.readout_forward_kernel,
+            _kernels.readout_forward_kernel,
             (texts, views),
             x_VBTD,
             *(_readable(tensor, x_VBTD) for tensor in (*given, absent_C, row_weight_B)),
@@ -108,7 +107,7 @@ def backward(
     dlogits_VBC = torch.empty_like(kept.dlogits_VBC)
     if views * texts:
         launch(
-            _readout.readout_backward_kernel,
+            _kernels.readout_backward_kernel,
             (texts, views),
             x_VBTD,
             *(dloss, *(_readable(tensor, x_VBTD) for tensor in (x_VBTD, squared_norm_VBT, length_B, query_VSD))),

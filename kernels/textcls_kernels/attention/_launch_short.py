@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from textcls_kernels import _short
-from textcls_kernels._launch_common import Config, bounds_of, launch, prepared_metric, strides, variant
-from textcls_kernels._shapes import ShortConfig, block_width, short_block, short_configs
-from textcls_kernels.texts import LIMITS
+from textcls_kernels.attention import _short
+from textcls_kernels.attention._launch_common import Config, bounds_of, prepared_metric, strides, variant
+from textcls_kernels.attention._shapes import ShortConfig, short_block, short_configs
+from textcls_kernels.attention.texts import LIMITS
+from textcls_kernels.launching import block_width, launch
 
 # Programs of a looping kernel, all heads together: some for every processor, and few sums of dM.
 SHORT_PROGRAMS = 1024

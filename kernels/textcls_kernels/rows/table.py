@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import torch
 
-from textcls_kernels import table_reference
-from textcls_kernels.metric_attention import Impl, resolve_impl
+from textcls_kernels.impl import Impl, resolve_impl
+from textcls_kernels.rows import table_reference
 
 # One program holds a row.
 MAX_WIDTH = 1024
@@ -67,7 +67,7 @@ def read_rows(
     chosen = _checked(uses, row_VD, {"weight_V": weight_V}, impl)
     if chosen == "reference":
         return table_reference.gather(uses.row_R, uses.place_R, weight_V, row_VD, uses.places)
-    from textcls_kernels import _launch_table
+    from textcls_kernels.rows import _launch_table
 
     x_XD, norm_X = row_VD.new_empty(uses.places, row_VD.shape[1]), row_VD.new_empty(uses.places)
     if uses.places:
@@ -110,7 +110,7 @@ def move_rows(
     if chosen == "reference":
         table_reference.adagrad(uses.row_R, uses.place_R, weight_V, row_VD, sum_V, grad_XD, rate)
         return
-    from textcls_kernels import _launch_table
+    from textcls_kernels.rows import _launch_table
 
     rate = rate if isinstance(rate, torch.Tensor) else torch.full((), rate, device=row_VD.device)
     sorted_R, order_R = uses.row_R.sort(stable=True)

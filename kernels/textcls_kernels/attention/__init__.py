@@ -1,0 +1,1 @@
+"""Metric tensor attention; `textcls_kernels` has what is public of it."""
