@@ -8,18 +8,25 @@ import torch
 
 Impl = Literal["auto", "reference", "triton"]
 Chosen = Literal["reference", "triton"]
+# Of `metric_attention` alone.
+AttentionImpl = Literal["auto", "reference", "triton", "sdpa"]
 
 
-def resolve_impl(device: torch.device | str, impl: Impl = "auto") -> Chosen:
+def resolve_impl(device: torch.device | str, impl: Impl = "auto", names: tuple[str, ...] = get_args(Impl)) -> Chosen:
     """Return the implementation that `impl` means for tensors on `device`: the device alone decides "auto".
 
+    Args:
+        device: where they are.
+        impl: what is asked for.
+        names: what may be asked for, as an error tells it.
+
     Raises:
-        ValueError: `impl` is none of the three, or "triton" cannot run on the device.
+        ValueError: `impl` is none of "auto", "reference" and "triton", or "triton" cannot run on the device.
         ModuleNotFoundError: the answer is "triton", which is not installed; the text holds the command to type.
     """
     kind = torch.device(device).type
     if impl not in get_args(Impl):
-        raise ValueError(f"impl chooses the implementation; expected one of {list(get_args(Impl))}, got {impl!r}")
+        raise ValueError(f"impl chooses the implementation; expected one of {list(names)}, got {impl!r}")
     if impl == "reference" or (impl == "auto" and kind != "cuda"):
         return "reference"
     if importlib.util.find_spec("triton") is None:

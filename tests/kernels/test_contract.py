@@ -42,7 +42,7 @@ REFUSED: list[tuple[type[Exception], dict[str, Any], str]] = [
     (TypeError, {"metric": METRIC.half()}, "metric has p's type or float32; expected torch.float32 or float32, got"),
     (TypeError, {"lengths": torch.ones(2)}, "expected int32 or int64, got torch.float32"),
     (ValueError, {"metric": METRIC.to("meta")}, "metric lies where p lies; expected cpu, got meta"),
-    (ValueError, {"impl": "cuda"}, "expected one of ['auto', 'reference', 'triton'], got 'cuda'"),
+    (ValueError, {"impl": "cuda"}, "expected one of ['auto', 'reference', 'triton'"),
 ]
 
 
@@ -164,18 +164,15 @@ def test_public_names_are_those_of_the_readme() -> None:
 
 def test_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "kernels" / "README.md").read_text()
-    first, by_sdpa, table, encoded, readout = (block.split("```")[0] for block in text.split("```python\n")[1:])
+    first, table, encoded, readout = (block.split("```")[0] for block in text.split("```python\n")[1:])
     names, rows, read = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     exec(first, names)
-    exec(by_sdpa.replace("@torch.compile\n", ""), names)
     exec(table, rows)
     exec(encoded, rows)
     assert (rows["x"].shape, rows["squared_norm"].shape) == ((3, 32), (3,))
     assert (rows["total"] > 0.01).nonzero().flatten().tolist() == [3, 7, 9]
     assert rows["uses"].row_R.tolist() == [3, 4, 23, 24, 3, 4, 20, 21, 9, 21, 22, 50, 50, 51, 0, 0]
     assert rows["uses"].start_X.tolist() == [0, 4, 4, 8, 11, 12, 12, 13, 14]
-    whole = metric_attention(names["p"], names["metric"])
-    torch.testing.assert_close(names["by_sdpa"](names["p"], names["metric"]), whole)
     assert (names["t"].shape, names["pooled"].shape, names["weight"].shape) == (
         (2, 4, 10, 32),
         (2, 4, 1, 32),

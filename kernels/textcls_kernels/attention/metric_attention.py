@@ -9,23 +9,26 @@ All d of a text are valid for each of its c, or with `causal` those that are not
     "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
     "triton"      the fused kernels (`_short.py`, `_triton.py`): CUDA; float16, bfloat16, float32; memory linear in N
     "auto"        "triton" for tensors on a CUDA device, else "reference"; `resolve_impl` tells which
+    "sdpa"        PyTorch's own attention (`sdpa.py`), of `metric_attention` and padded batches alone: for long texts
 
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.
 """
 
+from typing import get_args
+
 import torch
 
-from textcls_kernels.attention import _ops, reference
+from textcls_kernels.attention import _ops, reference, sdpa
 from textcls_kernels.attention.packing import full_metric, unpack_metric
 from textcls_kernels.attention.texts import PackedTexts, packed_texts
 from textcls_kernels.attention.validation import check_arguments, check_rows
-from textcls_kernels.impl import Chosen, Impl, resolve_impl
+from textcls_kernels.impl import AttentionImpl, Chosen, Impl, resolve_impl
 
 TRITON_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def _resolve(p: torch.Tensor, impl: Impl) -> Chosen:
-    chosen = resolve_impl(p.device, impl)
+def _resolve(p: torch.Tensor, impl: Impl, names: tuple[str, ...] = get_args(Impl)) -> Chosen:
+    chosen = resolve_impl(p.device, impl, names)
     if chosen == "triton" and p.dtype not in TRITON_FLOATS:
         raise TypeError(f"impl 'triton' has kernels for some types; expected {list(TRITON_FLOATS)}, got {p.dtype}")
     return chosen
@@ -61,7 +64,7 @@ def metric_attention(
     cu_lengths: torch.Tensor | PackedTexts | None = None,
     semidefinite: bool = False,
     causal: bool = False,
-    impl: Impl = "auto",
+    impl: AttentionImpl = "auto",
 ) -> torch.Tensor:
     """Return t, every position's mean of its text's positions under the metric; differentiable in p and metric.
 
@@ -74,7 +77,7 @@ def metric_attention(
             which a GPU is waited for; `packed_texts` does that once for all layers, and its answer is taken here.
         semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
         causal: a position sees itself and those before it in its text; what comes later changes nothing.
-        impl: "auto", "reference" or "triton"; see the module.
+        impl: "auto", "reference", "triton" or "sdpa"; see the module.
 
     Returns:
         p's shape and type; 0 at positions that belong to no text. p there is not read, and its gradient is 0. The
@@ -86,8 +89,12 @@ def metric_attention(
         ModuleNotFoundError: `impl` means Triton, which is not installed.
     """
     texts = _checked(p, metric, lengths, cu_lengths)
-    chosen = _resolve(p, impl)
     metric = _product_with_transpose(metric) if semidefinite else metric
+    if impl == "sdpa":
+        if texts is not None:
+            raise ValueError("impl 'sdpa' is for padded batches; expected p [B, H, N, K] with lengths, got cu_lengths")
+        return sdpa.metric_attention(p, full_metric(metric), lengths, causal)
+    chosen = _resolve(p, impl, get_args(AttentionImpl))
     if chosen == "triton":
         packed = (None, None) if texts is None else (texts.table, texts.counts)
         t: torch.Tensor = _ops.metric_attention(p, metric, lengths, *packed, causal)[0]
