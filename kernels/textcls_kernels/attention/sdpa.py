@@ -22,7 +22,7 @@ def metric_attention(
     place_N = torch.arange(p_BHNK.shape[2], device=p_BHNK.device)
     padding_B1N1 = (place_N >= lengths_B[:, None])[:, None, :, None]
     p_BHNK = p_BHNK.masked_fill(padding_B1N1, 0)
-    # All see the first position, that of an empty text too: a row that sees nothing would be NaN.
+    # All see the first position, that of an empty text too: of a row that sees nothing not every kernel makes zero.
     seen_BHCD = ((place_N < lengths_B[:, None]) | (place_N == 0))[:, None, None]
     if causal:
         seen_BHCD = seen_BHCD & (place_N[:, None] >= place_N)
