@@ -24,11 +24,11 @@ from typing import Any, Final
 import click
 from common import MAXRSS_BYTES, ROOT, about, headline
 
-from textcls import artifact
-from textcls.batch.answer_columns import AnswerColumns
-from textcls.batch.folder import MANIFEST, Answering, FileAnswered, FileJob, answer_folder
 from textcls.jobs import engine
+from textcls.jobs.batch.answer_columns import AnswerColumns
+from textcls.jobs.batch.folder import MANIFEST, Answering, FileAnswered, FileJob, answer_folder
 from textcls.jobs.engines import EngineName
+from textcls.model import artifact
 
 # Ray's own name.
 NICENESS: Final = {"RAY_worker_niceness": "0"}

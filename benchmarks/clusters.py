@@ -29,8 +29,8 @@ from sklearn.preprocessing import Normalizer
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
-from textcls.clusters.agreement import agreement
 from textcls.data import Labelled
+from textcls.explain.clusters.agreement import agreement
 from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
 

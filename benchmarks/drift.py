@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from textcls import Classifier
 from textcls.data import Labelled
-from textcls.drift.drift import measure_drift
-from textcls.drift.summary import HeldOutSummary
+from textcls.evaluation.drift.drift import measure_drift
+from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import run

@@ -22,8 +22,9 @@ import click
 import numpy as np
 from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 
-from textcls import Classifier, tokenizer
+from textcls import Classifier
 from textcls.evaluation import metrics
+from textcls.model import tokenizer
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans

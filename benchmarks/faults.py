@@ -29,7 +29,7 @@ import click
 from cluster import NICENESS
 from common import ROOT, about, headline
 
-from textcls.batch.folder import MANIFEST
+from textcls.jobs.batch.folder import MANIFEST
 
 OUTPUT: Final = ROOT / "benchmarks" / "faults.md"
 PACKAGES: Final = ("textcls", "onnxruntime", "ray")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from measure import Float, Trained
 
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 
 Fit = Callable[[Sequence[str], Sequence[str]], Trained]
 

@@ -27,10 +27,10 @@ from measure import Figures
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
-from textcls.teaching import teach
-from textcls.teaching.scores import padded, scores
-from textcls.teaching.support import Support
-from textcls.teaching.teach import embed
+from textcls.model.teaching import teach
+from textcls.model.teaching.scores import padded, scores
+from textcls.model.teaching.support import Support
+from textcls.model.teaching.teach import embed
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import train

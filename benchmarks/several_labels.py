@@ -32,7 +32,7 @@ from state import RESTART, Cell, resume
 
 from textcls import Classifier
 from textcls.evaluation.label_set_metrics import label_calibration_error, report
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts

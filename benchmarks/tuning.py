@@ -28,7 +28,7 @@ from peers import PEERS
 
 from textcls import Classifier
 from textcls.data import Labelled
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 from textcls_training.studies.runner import CommandError, last_words, markdown_table
 
 PACKAGES = ("textcls", "optuna", "fasttext-numpy2-wheel", "numpy")

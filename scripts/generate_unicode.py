@@ -1,6 +1,6 @@
-"""Write textcls/_unicode.py: the frozen character classes and lower-casing of the token rule.
+"""Write textcls/model/_unicode.py: the frozen character classes and lower-casing of the token rule.
 
-    python scripts/generate_unicode.py > textcls/_unicode.py
+    python scripts/generate_unicode.py > textcls/model/_unicode.py
 
 Needs `regex` (for script properties), `onnxruntime` (whose lower-casing is the one that saved models use), and `onnx`
 and `numpy` to ask it.

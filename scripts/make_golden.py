@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from textcls import Classifier, Prediction
 from textcls.data import read_labelled
-from textcls.teaching import teach, write
+from textcls.model.teaching import teach, write
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import train

@@ -11,8 +11,9 @@ import pytest
 
 from tests.command_line import read_rows
 from tests.model_metadata import metadata_of, with_held_out, with_metadata
-from textcls import Classifier, artifact
-from textcls.drift.summary import HeldOutSummary, UnknownShare
+from textcls import Classifier
+from textcls.evaluation.drift.summary import HeldOutSummary, UnknownShare
+from textcls.model import artifact
 
 ROOT = Path(__file__).parent.parent
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 
-from textcls.artifact import HELD_OUT, METADATA_KEY
+from textcls.model.artifact import HELD_OUT, METADATA_KEY
 
 Metadata = dict[str, Any]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from textcls import ArtifactError, Classifier, ModelInfo
-from textcls.artifact import FORMAT_VERSION, METADATA_KEY
-from textcls.features import FeatureConfig
+from textcls.model.artifact import FORMAT_VERSION, METADATA_KEY
+from textcls.model.features import FeatureConfig
 
 Change = Callable[[dict[str, Any]], object]
 

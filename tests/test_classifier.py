@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction, artifact
-from textcls.cost import CALL_BYTES, CALL_TEXTS
+from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction
 from textcls.errors import ArtifactError
+from textcls.model import artifact
+from textcls.model.cost import CALL_BYTES, CALL_TEXTS
 
 TEXT = "My card  was\ncharged TWICE!!"
 WORDS = (

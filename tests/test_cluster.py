@@ -12,8 +12,8 @@ import pytest
 
 from tests.command_line import succeed
 from tests.ray_cluster import LEFT_OPEN, cluster_of
-from textcls.batch.folder import MANIFEST
 from textcls.jobs import Done, Failed, engine
+from textcls.jobs.batch.folder import MANIFEST
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts

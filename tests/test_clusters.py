@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("sklearn", reason="clusters are compared with scikit-learn")
 
-from textcls.clusters.agreement import agreement
-from textcls.clusters.plane import LEAST_POINTS, plane
+from textcls.explain.clusters.agreement import agreement
+from textcls.explain.clusters.plane import LEAST_POINTS, plane
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30))

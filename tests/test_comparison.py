@@ -13,8 +13,8 @@ from tests.command_line import fail, run, succeed, write_rows
 from tests.service.clients import KEYS
 from tests.service.server import NAMED, listening, service
 from textcls import Classifier, ConfigError, InputError, SurroundingsError
-from textcls.comparison.paired import Agreement, Bootstrap
-from textcls.comparison.words import changed_words
+from textcls.evaluation.comparison.paired import Agreement, Bootstrap
+from textcls.evaluation.comparison.words import changed_words
 
 ROWS = [("my card was charged twice", "billing"), ("where is my parcel", "shipping"), ("send it back", "returns")] * 20
 TEXTS, LABELS = [text for text, _ in ROWS], [label for _, label in ROWS]

@@ -12,9 +12,9 @@ from tests.cli.several import Rows, several_rows
 from tests.command_line import fail, read_rows, succeed, write_rows
 from tests.service.server import listening, service
 from textcls import Classifier, ConfigError, InputError
-from textcls.comparison.paired import Agreement
-from textcls.comparison.words import changed_words
-from textcls.model_file.thresholds import store_thresholds
+from textcls.evaluation.comparison.paired import Agreement
+from textcls.evaluation.comparison.words import changed_words
+from textcls.model.model_file.thresholds import store_thresholds
 
 SEPARATED = ("--label-separator", ";")
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import fail, succeed
-from textcls import Classifier, ConfigError, InputError, tokenizer
-from textcls.counterfactual import MOST_CHANGES, counterfactual
-from textcls.exchanges import MOST_TEXTS, compare_exchanged
-from textcls.intervention import remove
-from textcls.word_groups import read_groups
+from textcls import Classifier, ConfigError, InputError
+from textcls.explain.counterfactual import MOST_CHANGES, counterfactual
+from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
+from textcls.explain.intervention import remove
+from textcls.explain.word_groups import read_groups
+from textcls.model import tokenizer
 
 TEXTS = ("my card was charged twice", "where is my parcel", "I want to return the lamp", "cancel my plan please")
 

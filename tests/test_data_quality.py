@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.command_line import run
 from textcls.cli import main
 from textcls.data import open_labelled
-from textcls.data_quality.duplicates import near
-from textcls.data_quality.finding import Finding
-from textcls.data_quality.findings import find
-from textcls.data_quality.report import report
-from textcls.data_quality.scripts import shares
-from textcls.data_quality.survey import Survey
+from textcls.evaluation.data_quality.duplicates import near
+from textcls.evaluation.data_quality.finding import Finding
+from textcls.evaluation.data_quality.findings import find
+from textcls.evaluation.data_quality.report import report
+from textcls.evaluation.data_quality.scripts import shares
+from textcls.evaluation.data_quality.survey import Survey
 
 Rows = Sequence[tuple[str, str]]
 

@@ -16,14 +16,14 @@ from scipy.stats import chi2_contingency
 from tests.command_line import fail, run, succeed, write_rows
 from tests.model_metadata import with_held_out
 from textcls import ArtifactError, Classifier, ConfigError, InputError
-from textcls.artifact import HELD_OUT
-from textcls.drift.distance import distance
-from textcls.drift.drift import measure_drift
-from textcls.drift.expected_accuracy import expected_accuracy
-from textcls.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
-from textcls.drift.tally import Bins, Tally, chance, compared
-from textcls.drift.unknown import UnknownSums, UnknownTokens
-from textcls.drift.words import WordCounts, changed_words, likelihood_ratio
+from textcls.evaluation.drift.distance import distance
+from textcls.evaluation.drift.drift import measure_drift
+from textcls.evaluation.drift.expected_accuracy import expected_accuracy
+from textcls.evaluation.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
+from textcls.evaluation.drift.tally import Bins, Tally, chance, compared
+from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
+from textcls.evaluation.drift.words import WordCounts, changed_words, likelihood_ratio
+from textcls.model.artifact import HELD_OUT
 
 COUNTS = st.lists(st.integers(0, 50), min_size=2, max_size=12)
 

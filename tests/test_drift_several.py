@@ -11,11 +11,11 @@ import textcls
 from tests.command_line import fail, run, succeed, write_rows
 from tests.model_metadata import with_held_out
 from textcls import Classifier
-from textcls.artifact import HELD_OUT
-from textcls.drift.drift import measure_drift
-from textcls.drift.summary import HeldOutSummary, LabelSetCounts
-from textcls.drift.tally import bins_of
 from textcls.errors import ArtifactError
+from textcls.evaluation.drift.drift import measure_drift
+from textcls.evaluation.drift.summary import HeldOutSummary, LabelSetCounts
+from textcls.evaluation.drift.tally import bins_of
+from textcls.model.artifact import HELD_OUT
 
 WORDS = ("refund", "parcel", "invoice")
 

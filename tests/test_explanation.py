@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
-from textcls.contrast import one_against_rest
+from textcls.model.contrast import one_against_rest
 
 TEXT = "My card was charged TWICE!!"
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from textcls import features, tokenizer
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
+from textcls.model import features, tokenizer
+from textcls.model.features import FeatureConfig
 from textcls_training.export import token_nodes
 from textcls_training.export.builder import make_model
 from textcls_training.export.token_nodes import StringGraphBuilder

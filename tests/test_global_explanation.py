@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from tests import explanations
-from textcls import Classifier, ConfigError, Explanation, tokenizer
-from textcls.excerpts import AROUND, marked
-from textcls.global_explanation.explainer import GlobalExplainer, explain_globally
-from textcls.global_explanation.summary import DecidingWord, GlobalExplanation, TermAttribution
+from textcls import Classifier, ConfigError, Explanation
+from textcls.explain.global_explanation.explainer import GlobalExplainer, explain_globally
+from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, TermAttribution
+from textcls.model import tokenizer
+from textcls.model.excerpts import AROUND, marked
 
 
 def made_up(text: str, *added: float, bias: float = 0.0) -> Explanation:

@@ -11,7 +11,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from textcls import Classifier, Explanation, Prediction, artifact
+from textcls import Classifier, Explanation, Prediction
+from textcls.model import artifact
 
 GOLDEN = Path(__file__).parent / "golden"
 ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))

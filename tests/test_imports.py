@@ -40,10 +40,9 @@ MAY_IMPORT = (
             "uvicorn",
         },
     ),
+    ("evaluation/reporting/", {"numpy", "scipy", "mlflow"}),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("comparison/", {"numpy", "scipy"}),
-    ("reporting/", {"numpy", "scipy", "mlflow"}),
-    ("clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
+    ("explain/clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("jobs/", {"ray"}),
     ("", {"numpy", "onnxruntime", "mmh3"}),
@@ -224,24 +223,28 @@ assert not blocked & {name.partition(".")[0] for name in sys.modules}
 
 # From the ground up: a part is a module or a folder, and imports from its own layer's folder and from layers below.
 LAYERS_OF_TEXTCLS = (
-    ("errors", "_unicode", "contrast", "prototypes", "units", "excerpts"),
-    ("_util", "intervention", "labels", "sequences", "text_columns", "tokenizer"),
-    ("features", "explanation", "label_sets", "word_groups"),
-    ("artifact", "data", "jobs", "prediction", "sub_token_attribution"),
-    ("data_quality", "graph", "model_file"),
-    ("cost", "self_test"),
-    ("classifier",),
-    ("shortcuts", "counterfactual", "exchanges", "lexicon", "stability", "similar_rows"),
-    ("batch", "global_explanation", "reading", "teaching", "training"),
-    ("evaluation", "clusters"),
-    ("drift",),
-    ("comparison", "reporting", "labelling"),
-    ("tuning", "versions"),
+    ("errors",),
+    ("_util",),
+    ("model",),
+    ("data", "explain", "versions"),
+    ("jobs",),
+    ("evaluation",),
+    ("api", "labelling"),
     ("display",),
     ("__init__",),
     ("server",),
     ("cli",),
     ("__main__",),
+)
+LAYERS_OF_THE_MODEL = (
+    ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
+    ("labels", "sequences", "text_columns", "tokenizer"),
+    ("features", "explanation", "label_sets"),
+    ("artifact", "prediction", "sub_token_attribution"),
+    ("graph", "model_file"),
+    ("cost", "self_test"),
+    ("classifier",),
+    ("teaching",),
 )
 LAYERS_OF_THE_SERVICE = (
     ("__init__", "settings", "problems", "monitoring"),
@@ -253,9 +256,11 @@ LAYERS_OF_THE_SERVICE = (
     ("http",),
     ("processes",),
 )
-LAYERS = {RUN_TIME: LAYERS_OF_TEXTCLS, RUN_TIME / "server": LAYERS_OF_THE_SERVICE}
-# Notebooks ask an answer to show itself: the one way up, taken when it is asked.
-HOOK = "_repr_html_"
+LAYERS = {
+    RUN_TIME: LAYERS_OF_TEXTCLS,
+    RUN_TIME / "model": LAYERS_OF_THE_MODEL,
+    RUN_TIME / "server": LAYERS_OF_THE_SERVICE,
+}
 
 
 def sources(*packages: Path) -> dict[str, str]:
@@ -271,16 +276,13 @@ def module_name(package: Path, path: Path) -> str:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Dotted names that a module imports, at its top, late, or for type checkers; not in the hook."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == HOOK:
-            continue
+    """Dotted names that a module imports, at its top, late, or for type checkers."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        yield from imported(node)
 
 
 def import_graph(sources: Mapping[str, str]) -> Graph:
@@ -376,9 +378,8 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
     package.mkdir()
     (package / "a.py").write_text("from package import b\n")
     (package / "b.py").write_text("def late():\n    from package.a import name\n")
-    (package / "c.py").write_text("class C:\n    def _repr_html_(self):\n        from package import a\n")
     graph = graph_of(package)
-    assert graph == {"package.a": {"package.b"}, "package.b": {"package.a"}, "package.c": set()}
+    assert graph == {"package.a": {"package.b"}, "package.b": {"package.a"}}
     assert circles(graph) == [{"package.a", "package.b"}]
 
 
@@ -395,8 +396,6 @@ def test_no_way_to_import_hides_a_circle(late: str) -> None:
     assert circles(import_graph({"a": late, "b": "import c", "c": "from a import name"})) == [{"a", "b", "c"}]
 
 
-def test_a_notebook_hook_may_import_late_and_modules_of_a_package_are_no_circle_with_it() -> None:
-    hook = "class A:\n    def _repr_html_(self):\n        import b"
-    assert circles(import_graph({"a": hook, "b": "import a"})) == []
+def test_modules_of_a_package_are_no_circle_with_it() -> None:
     assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import two", "p.two": ""})) == []
     assert circles(import_graph({"p": "from p.one import x", "p.one": "from p import y"})) == [{"p", "p.one"}]

@@ -11,10 +11,10 @@ import pytest
 from tests.command_line import run
 from textcls.data import Row, TargetOptions, read_labelled
 from textcls.data.places import Places
-from textcls.data_quality.finding import Finding
-from textcls.data_quality.findings import find
-from textcls.data_quality.joint_labels import joint_labels
-from textcls.data_quality.survey import Survey
+from textcls.evaluation.data_quality.finding import Finding
+from textcls.evaluation.data_quality.findings import find
+from textcls.evaluation.data_quality.joint_labels import joint_labels
+from textcls.evaluation.data_quality.survey import Survey
 
 TOPICS = ["arts", "economy", "politics", "sport"]
 

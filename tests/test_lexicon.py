@@ -9,8 +9,8 @@ import pytest
 
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError
-from textcls.lexicon.table import Lexicon, changes, lexicon
-from textcls.lexicon.terms import beside
+from textcls.explain.lexicon.table import Lexicon, changes, lexicon
+from textcls.explain.lexicon.terms import beside
 
 TEXTS = ["my card was charged twice", "My card, my parcel", "zzqx parcel"]
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls import ArtifactError, Classifier, artifact
-from textcls.model_file import onnx_file
-from textcls.model_file.protobuf import bytes_field, fields, varint_field
+from textcls import ArtifactError, Classifier
+from textcls.model import artifact
+from textcls.model.model_file import onnx_file
+from textcls.model.model_file.protobuf import bytes_field, fields, varint_field
 
 
 @given(number=st.integers(1, 2**20), value=st.integers(0, 2**63), content=st.binary(max_size=300))

@@ -21,7 +21,7 @@ from tests.service.processes import MAIN, PATIENCE
 from tests.service.server import listening
 from textcls import ArtifactError, Classifier
 from textcls.cli import main
-from textcls.labels import LABEL_CHARACTERS
+from textcls.model.labels import LABEL_CHARACTERS
 from textcls.server.models import registry
 from textcls.server.service import Service
 from textcls.server.settings import Settings

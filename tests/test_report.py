@@ -18,16 +18,16 @@ from sklearn.metrics import f1_score
 import textcls
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError, OneLabelModelReport
-from textcls.data_quality.scripts import script_of
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import summary_lines
 from textcls.evaluation import intervals, metrics
-from textcls.reporting.abstention import Costs, abstention
-from textcls.reporting.answers import Answer
-from textcls.reporting.slices import slices
+from textcls.evaluation.data_quality.scripts import script_of
+from textcls.evaluation.reporting.abstention import Costs, abstention
+from textcls.evaluation.reporting.answers import Answer
+from textcls.evaluation.reporting.slices import slices
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
 

@@ -27,10 +27,10 @@ from textcls.evaluation.intervals import share
 from textcls.evaluation.label_set_intervals import _AT_ONCE, _draws, drawn_figures, label_set_intervals
 from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import reliability, reliability_of_labels
-from textcls.reporting.abstention import Costs
-from textcls.reporting.errors import LEAST
-from textcls.reporting.label_aims import label_aims
-from textcls.reporting.set_errors import Judged, _Kind
+from textcls.evaluation.reporting.abstention import Costs
+from textcls.evaluation.reporting.errors import LEAST
+from textcls.evaluation.reporting.label_aims import label_aims
+from textcls.evaluation.reporting.set_errors import Judged, _Kind
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
 Bools = NDArray[np.bool_]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 
 SAMPLE = Path(__file__).parent.parent / "textcls" / "demo"
 NEAR = 0.5

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from textcls import Classifier, tokenizer
-from textcls.intervention import exchange, insert, keep, remove
-from textcls.shortcuts.audit import ShortcutAudit, ShortcutAuditor
-from textcls.shortcuts.coherence import Coherence
-from textcls.shortcuts.corpus import Corpus, Sample
-from textcls.shortcuts.lengths import length_cue
-from textcls.shortcuts.placement import Neighbours, is_put_in
-from textcls.shortcuts.reliance import places_of
-from textcls.shortcuts.terms import Term, candidates, least_texts, log_chance
+from textcls import Classifier
+from textcls.explain.intervention import exchange, insert, keep, remove
+from textcls.explain.shortcuts.audit import ShortcutAudit, ShortcutAuditor
+from textcls.explain.shortcuts.coherence import Coherence
+from textcls.explain.shortcuts.corpus import Corpus, Sample
+from textcls.explain.shortcuts.lengths import length_cue
+from textcls.explain.shortcuts.placement import Neighbours, is_put_in
+from textcls.explain.shortcuts.reliance import places_of
+from textcls.explain.shortcuts.terms import Term, candidates, least_texts, log_chance
+from textcls.model import tokenizer
 
 # Sentences of a small grammar: a colour says nothing of the label, a verb does.
 _NOUNS = ("parcel", "card", "order", "invoice", "lamp", "phone", "shirt", "table")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.command_line import fail, read_rows, succeed
 from textcls import Classifier, InputError
-from textcls.similar_rows import similar_rows
+from textcls.explain.similar_rows import similar_rows
 
 TEXT = "my card was charged twice"
 ROWS = [

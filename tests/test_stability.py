@@ -14,7 +14,7 @@ from textcls.display.html.explanation import prediction_fragment
 from textcls.display.remarks import spread_line
 from textcls.display.terminal.explanation import whisker
 from textcls.display.token_table import token_table
-from textcls.stability import load_others, with_spread
+from textcls.explain.stability import load_others, with_spread
 from textcls_training import pipeline
 
 TEXT = "my card was charged twice"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from textcls import _unicode, features, tokenizer
+from textcls.model import _unicode, features, tokenizer
 from textcls_training.export import token_nodes
 from textcls_training.export.builder import make_model
 from textcls_training.export.token_nodes import StringGraphBuilder

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - marks of other scripts look like those of Latin
-"""Phrases and sentences: where they end, by the rules of `textcls.units`, and that contributions over them add up."""
+"""Phrases and sentences: where they end (`textcls.model.units`), and that contributions over them add up."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,9 @@ import pytest
 
 from tests.command_line import succeed
 from tests.explanations import made_up, opposed
-from textcls import Classifier, ConfigError, tokenizer
-from textcls.units import UNITS, Unit, unit_spans
+from textcls import Classifier, ConfigError
+from textcls.model import tokenizer
+from textcls.model.units import UNITS, Unit, unit_spans
 
 
 def units(text: str, unit: Unit) -> list[str]:

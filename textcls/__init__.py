@@ -6,9 +6,10 @@ import os
 # us has asked for that; who wants it sets the variable to 0.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-from textcls.artifact import ModelInfo
-from textcls.classifier import Classifier
-from textcls.comparison.compare import Comparison, compare
+from textcls.api.reading import read
+from textcls.api.training import audit_labels, train
+from textcls.api.tuning import TuneReport, tune
+from textcls.display import notebook
 from textcls.errors import (
     ArtifactError,
     ConfigError,
@@ -19,21 +20,23 @@ from textcls.errors import (
     TextclsError,
     TooLargeError,
 )
+from textcls.evaluation.comparison.compare import Comparison, compare
 from textcls.evaluation.evaluation import Evaluation, evaluate
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
-from textcls.explanation import Explanation, TokenAttribution
-from textcls.global_explanation.explainer import explain_globally
-from textcls.global_explanation.summary import GlobalExplanation
-from textcls.prediction import LabelScore, Prediction
-from textcls.reading import read
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.model_report import ModelReport
-from textcls.reporting.one_label import OneLabelModelReport
-from textcls.reporting.report import report
-from textcls.training import audit_labels, train
-from textcls.tuning import TuneReport, tune
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.one_label import OneLabelModelReport
+from textcls.evaluation.reporting.report import report
+from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.summary import GlobalExplanation
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation, TokenAttribution
+from textcls.model.prediction import LabelScore, Prediction
 
 __version__ = "0.1.0"
+
+notebook.register()
 
 __all__ = [
     "ArtifactError",

@@ -10,8 +10,8 @@ import textcls
 from tests.cli.several import Rows, several_rows
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError
-from textcls.artifact import METADATA_KEY, ModelInfo
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
+from textcls.model.artifact import METADATA_KEY, ModelInfo
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_options_that_do_not_go_together_are_refused(model: Path, lines: Path, o
 def test_nothing_is_stored_in_a_model_of_one_label_and_none_that_is_no_probability(
     model: Path, model_path: Path, tmp_path: Path
 ) -> None:
-    from textcls.model_file.thresholds import store_thresholds
+    from textcls.model.model_file.thresholds import store_thresholds
 
     one = Path(shutil.copy(model_path, tmp_path / "one.onnx"))
     with pytest.raises(ConfigError, match="has one label a text, and 7 thresholds were given"):

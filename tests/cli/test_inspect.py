@@ -10,7 +10,7 @@ from tests.cli.conftest import TEXTS
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.explanations import explained
 from textcls import Classifier
-from textcls.global_explanation.explainer import GlobalExplainer
+from textcls.explain.global_explanation.explainer import GlobalExplainer
 
 
 def test_inspect_prints_what_a_person_wants_to_know(model_path: Path, classifier: Classifier) -> None:

@@ -27,7 +27,7 @@ def test_predict_keeps_columns_and_rows_and_adds_the_answers(
 def test_predict_keeps_the_order_beyond_one_chunk(
     model_path: Path, classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("textcls.batch.files.ROWS", 4)
+    monkeypatch.setattr("textcls.jobs.batch.files.ROWS", 4)
     texts = ["refund " * (i % 5) + f"parcel {i}" for i in range(11)]
     data = write_rows(tmp_path / "new.csv", [("text",), *([text] for text in texts)])
     assert "11 rows" in succeed("predict", model_path, data, "-o", tmp_path / "out.csv")
@@ -116,7 +116,7 @@ def test_predict_keeps_a_column_called_explanation_unless_explanations_are_asked
 def test_predict_leaves_nothing_half_written_when_a_row_in_the_middle_is_wrong(
     model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str | None
 ) -> None:
-    monkeypatch.setattr("textcls.batch.files.ROWS", 2)
+    monkeypatch.setattr("textcls.jobs.batch.files.ROWS", 2)
     data = tmp_path / "new.csv"
     data.write_text("id,text\n1,a\n2,b\n3,c\n4\n5,e\n")
     output = tmp_path / "out.csv"

@@ -19,11 +19,11 @@ import pytest
 
 from tests.command_line import run
 from textcls import Classifier, SurroundingsError
-from textcls.batch import workers
-from textcls.batch.answer_columns import AnswerColumns
-from textcls.batch.chunks import chunked
-from textcls.batch.workers import answered
 from textcls.data import Row, TextRow
+from textcls.jobs.batch import workers
+from textcls.jobs.batch.answer_columns import AnswerColumns
+from textcls.jobs.batch.chunks import chunked
+from textcls.jobs.batch.workers import answered
 
 TEXTS = ["my card was charged twice", "", "two\nlines, one comma", "\u6ce8\u6587", "where is my parcel " * 3]
 PROGRAM = [sys.executable, "-c", "from textcls.cli import main; main()"]
@@ -272,7 +272,7 @@ def test_no_more_chunks_are_read_than_the_workers_are_busy(classifier: Classifie
 
 
 def test_chunks_are_bounded_in_number_and_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("textcls.batch.chunks.CHARACTERS", 10)
+    monkeypatch.setattr("textcls.jobs.batch.chunks.CHARACTERS", 10)
     rows = [TextRow("a" * n, Row(n, {})) for n in (1, 1, 1, 12, 4, 7, 1)]
     assert [[len(item.text) for item in chunk] for chunk in chunked(rows, 2)] == [[1, 1], [1, 12], [4, 7], [1]]
 

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from tests.command_line import fail, run, succeed
-from textcls.batch.folder import MANIFEST, Standing, answers_name
 from textcls.display.terminal.answering import sentence
 from textcls.errors import InputError
+from textcls.jobs.batch.folder import MANIFEST, Standing, answers_name
 
 TEXTS = ["my card was charged twice", "where is my parcel", "refund please", "", "\u6ce8\u6587"]
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier
-from textcls.batch.answer_columns import AnswerColumns
 from textcls.data import TargetOptions, read_label_sets
+from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls_training.api import train
 
 WORDS = {"a bill": ("card", "charged", "invoice"), "refund": ("money", "back", "return"), "post": ("parcel", "late")}

@@ -11,9 +11,9 @@ import pytest
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.service.server import service, serving
 from textcls import ArtifactError, Classifier, ConfigError
-from textcls.artifact import METADATA_KEY
 from textcls.evaluation.selective_prediction import at
-from textcls.model_file.thresholds import store_threshold
+from textcls.model.artifact import METADATA_KEY
+from textcls.model.model_file.thresholds import store_threshold
 
 
 @pytest.fixture

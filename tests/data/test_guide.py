@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from textcls.batch.answer_columns import AnswerColumns
 from textcls.cli import LazyGroup, main
 from textcls.data import columns, formats, writing
-from textcls.data_quality import findings, label_findings
+from textcls.evaluation.data_quality import findings, label_findings
+from textcls.jobs.batch.answer_columns import AnswerColumns
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import textcls
 from textcls import InputError
 from textcls.cli import main
-from textcls.labels import LABEL_CHARACTERS, MOST_LABELS, labels_problem
+from textcls.model.labels import LABEL_CHARACTERS, MOST_LABELS, labels_problem
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import train as train_on

@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.data.tables import parquet
-from textcls import Classifier, InputError, artifact
+from textcls import Classifier, InputError
 from textcls.cli import main
 from textcls.data import BadRows, ReadOptions, open_table
 from textcls.data.rows import LONGEST
+from textcls.model import artifact
 
 BLOCK = gzip.compress(b"a" * LONGEST, 1)
 TOLD = "more than 16,000,000 characters, the most that a row may have"

@@ -23,8 +23,8 @@ from textcls.display.remarks import completeness_line, nothing_decides_line
 from textcls.display.terminal.global_explanation import global_explanation_report
 from textcls.display.text import named, visible
 from textcls.display.token_table import sub_token_table
-from textcls.global_explanation.explainer import GlobalExplainer
-from textcls.sub_token_attribution import Edge, Kind, SubTokenAttribution
+from textcls.explain.global_explanation.explainer import GlobalExplainer
+from textcls.model.sub_token_attribution import Edge, Kind, SubTokenAttribution
 
 VOID = {"meta", "br"}
 HOSTILE = (

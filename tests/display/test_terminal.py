@@ -21,7 +21,7 @@ from textcls.display.terminal.global_explanation import global_explanation_repor
 from textcls.display.token_table import token_table
 from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import Evaluation
-from textcls.global_explanation.explainer import GlobalExplainer
+from textcls.explain.global_explanation.explainer import GlobalExplainer
 
 
 def colours(explanation: Explanation, label: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
 import textcls
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
 from textcls_training.config.resolve import resolve

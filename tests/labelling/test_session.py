@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.labelling.files import Open
-from textcls.data_quality.label_audit import SuspectRow
 from textcls.errors import InputError, NotFoundError, TextclsError
+from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling.answers import Answer
 from textcls.labelling.learner import Learned
 from textcls.labelling.session import LEASE, Session

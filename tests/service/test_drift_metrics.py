@@ -15,11 +15,11 @@ from tests.service.clients import ADMIN, bearer, client_of, clients_of, numbers
 from tests.service.processes import command, free_port, until
 from tests.service.server import service, serving
 from textcls import Classifier
-from textcls.artifact import HELD_OUT
-from textcls.drift.distance import psi
-from textcls.drift.drift import measure_drift
-from textcls.drift.summary import HeldOutSummary
-from textcls.drift.tally import Bins, bins_of
+from textcls.evaluation.drift.distance import psi
+from textcls.evaluation.drift.drift import measure_drift
+from textcls.evaluation.drift.summary import HeldOutSummary
+from textcls.evaluation.drift.tally import Bins, bins_of
+from textcls.model.artifact import HELD_OUT
 from textcls.server.inference.answers import Outcome, outcome
 from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import metrics

@@ -8,7 +8,7 @@ import pytest
 from tests.service.clients import ask, refusal
 from tests.service.server import service, serving
 from textcls import Classifier
-from textcls.counterfactual import MOST_ASKED, counterfactual
+from textcls.explain.counterfactual import MOST_ASKED, counterfactual
 from textcls.server.inference.explaining import COUNTERFACTUAL_TOKENS
 from textcls.server.inference.schemas import ClassifyAnswer
 

@@ -14,7 +14,8 @@ from tests.service.clients import BODY, LONG, leaves, message, numbers, post
 from tests.service.processes import until
 from tests.service.server import SlowClassifier, service, serving
 from tests.service.sockets import connect, everything
-from textcls import Classifier, cost
+from textcls import Classifier
+from textcls.model import cost
 from textcls.server.inference import answers
 from textcls.server.models import registry
 from textcls.server.routes.table import table

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.service import sockets
 from tests.service.clients import client_of, numbers
 from tests.service.server import listening, service
-from textcls import Classifier, tokenizer
+from textcls import Classifier
+from textcls.model import tokenizer
 from textcls.server.inference import answers
 from textcls.server.inference.micro_batching import TURN, MicroBatcher
 from textcls.server.models import registry

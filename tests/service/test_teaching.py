@@ -21,7 +21,7 @@ from tests.service.processes import PATIENCE, until
 from tests.service.server import lines, service, serving
 from tests.service.teaching import EXAMPLES, ON, TEXT, best, digest, listed, take_back, taught, teach
 from textcls import Classifier
-from textcls.model_file import onnx_file
+from textcls.model.model_file import onnx_file
 from textcls.server.admission.auth import Keys
 from textcls.server.models import rewriting
 from textcls.server.models.reload import GenerationStore

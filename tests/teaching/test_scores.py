@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls.teaching.centres import Float32, centres
-from textcls.teaching.scores import padded, scores
+from textcls.model.teaching.centres import Float32, centres
+from textcls.model.teaching.scores import padded, scores
 
 
 def unit(*vectors: tuple[float, ...]) -> Float32:

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from textcls import ArtifactError, Classifier, ConfigError, InputError, artifact
+from textcls import ArtifactError, Classifier, ConfigError, InputError
 from textcls.errors import NotFoundError, TooLargeError
-from textcls.teaching import take_back, teach, write
-from textcls.teaching.teach import EXAMPLE_CHARACTERS, MOST_EXAMPLES
+from textcls.model import artifact
+from textcls.model.teaching import take_back, teach, write
+from textcls.model.teaching.teach import EXAMPLE_CHARACTERS, MOST_EXAMPLES
 
 DRAGONS = ["the dragon burnt our castle", "a dragon sat on the roof again", "the dragon burnt our sheep"]
 

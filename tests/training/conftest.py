@@ -7,7 +7,7 @@ import torch
 
 from tests.training.helpers import SMALL, Trained
 from textcls.data import read_labelled
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts

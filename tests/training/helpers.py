@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from textcls import features, tokenizer
-from textcls.features import FeatureConfig
+from textcls.model import features, tokenizer
+from textcls.model.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.arrays import Float32

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 import textcls
 from tests.command_line import fail, succeed, write_rows
 from textcls import ConfigError, InputError
-from textcls.data_quality.label_audit import COLUMNS, LabelAudit
+from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls_training.audit import suspects
 from textcls_training.audit.dropping import drop_suspects
 from textcls_training.audit.run import audit

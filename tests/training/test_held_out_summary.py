@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import textcls
-from textcls.drift.summary import HeldOutSummary, UnknownShare, names_digest
+from textcls.evaluation.drift.summary import HeldOutSummary, UnknownShare, names_digest
 from textcls_training.data import corpus as corpus_module
 from textcls_training.data.arrays import blocks
 from textcls_training.data.corpus import Corpus

@@ -16,8 +16,8 @@ import torch
 
 from tests.training.helpers import Trained
 from textcls import Classifier, InputError, SurroundingsError
-from textcls.artifact import METADATA_KEY
 from textcls.evaluation.metrics import ClassificationReport
+from textcls.model.artifact import METADATA_KEY
 from textcls_training.config.resolve import chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus

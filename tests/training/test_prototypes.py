@@ -9,11 +9,12 @@ import pytest
 
 from tests.training.fit.test_interrupt import StopsAfter
 from tests.training.helpers import SMALL
-from textcls import Classifier, ConfigError, artifact
-from textcls.teaching import teach
-from textcls.teaching.scores import padded, scores
-from textcls.teaching.support import Support
-from textcls.teaching.teach import embed
+from textcls import Classifier, ConfigError
+from textcls.model import artifact
+from textcls.model.teaching import teach
+from textcls.model.teaching.scores import padded, scores
+from textcls.model.teaching.support import Support
+from textcls.model.teaching.teach import embed
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts

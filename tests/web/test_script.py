@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from textcls import Classifier, _unicode, tokenizer
+from textcls import Classifier
 from textcls.data import open_table
 from textcls.display import text as display_text
 from textcls.display.html import site
-from textcls.units import UNITS, unit_spans
+from textcls.model import _unicode, tokenizer
+from textcls.model.units import UNITS, unit_spans
 
 Run = Callable[..., Any]
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8"))

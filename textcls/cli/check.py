@@ -25,13 +25,13 @@ from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.targets import Target
-from textcls.data_quality.label_audit import COLUMNS, LabelAudit
-from textcls.data_quality.report import check as check_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
+from textcls.evaluation.data_quality.report import check as check_rows
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 

@@ -10,14 +10,9 @@ from typing import Any, Final, get_args
 import click
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.artifact import CLUSTERS, ModelInfo
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
-from textcls.clusters import plane
-from textcls.clusters.plane import Method
-from textcls.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
 from textcls.data import no_rows, writing
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.data.rows import Row
@@ -26,7 +21,12 @@ from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError
-from textcls.labels import label_number, label_problem
+from textcls.explain.clusters import plane
+from textcls.explain.clusters.plane import Method
+from textcls.explain.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
+from textcls.model.artifact import CLUSTERS, ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.labels import label_number, label_problem
 
 METHODS: Final = get_args(Method)
 

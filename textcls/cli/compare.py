@@ -11,14 +11,14 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.cli.reading import Reading
-from textcls.comparison.compare import compared
-from textcls.comparison.sides import Labels, ModelSide, is_several, sides_of
 from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.comparison import comparison_report
 from textcls.display.terminal.console import show
 from textcls.evaluation import metrics
+from textcls.evaluation.comparison.compare import compared
+from textcls.evaluation.comparison.sides import Labels, ModelSide, is_several, sides_of
 from textcls.evaluation.label_set_evaluation import present
 
 

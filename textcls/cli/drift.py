@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data import no_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.drift import drift_report
-from textcls.drift.drift import measure_drift
-from textcls.drift.summary import HeldOutSummary
+from textcls.evaluation.drift.drift import measure_drift
+from textcls.evaluation.drift.summary import HeldOutSummary
+from textcls.model.classifier import Classifier
 
 # Exit code of --fail-above: neither done nor one of the errors.
 CHANGED = 1

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import (
     data_argument,
     label_column_option,
@@ -28,7 +27,8 @@ from textcls.evaluation import label_set_evaluation, metrics
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.evaluation import evaluate as evaluate_rows
 from textcls.evaluation.label_thresholds import Goal
-from textcls.model_file.thresholds import store_threshold, store_thresholds
+from textcls.model.classifier import Classifier
+from textcls.model.model_file.thresholds import store_threshold, store_thresholds
 
 
 @click.command(epilog="Example: textcls evaluate tickets.onnx heldout.csv")

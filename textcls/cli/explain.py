@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, exchange_option, html_option, model_argument, threshold_option
 from textcls.cli.reading import Reading
-from textcls.counterfactual import Search, counterfactual
 from textcls.data import BadRows, ReadOptions
 from textcls.display.html import explanation as html_explanation
 from textcls.display.html.fragments import document, made_of
@@ -25,13 +23,15 @@ from textcls.display.terminal.counterfactual import change_report
 from textcls.display.terminal.similar_rows import similar_report
 from textcls.display.text import named, percent
 from textcls.errors import ConfigError, InputError
-from textcls.explanation import Attribution, Explanation
-from textcls.prediction import Prediction, explanation_of
-from textcls.similar_rows import SimilarRows, similar_rows
-from textcls.stability import load_others, with_spread
-from textcls.sub_token_attribution import SubTokenAttribution
-from textcls.units import UNITS, Unit
-from textcls.word_groups import read_groups
+from textcls.explain.counterfactual import Search, counterfactual
+from textcls.explain.similar_rows import SimilarRows, similar_rows
+from textcls.explain.stability import load_others, with_spread
+from textcls.explain.word_groups import read_groups
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.prediction import Prediction, explanation_of
+from textcls.model.sub_token_attribution import SubTokenAttribution
+from textcls.model.units import UNITS, Unit
 
 
 @click.command(

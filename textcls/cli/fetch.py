@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import check_output_path
-from textcls.artifact import MOST_BYTES
 from textcls.cli.options import PATH
 from textcls.data.fetching import fetch as fetch_file
+from textcls.model.artifact import MOST_BYTES
 
 
 @click.command(epilog="Example: textcls fetch s3://models/tickets.onnx --sha256 9f2c... --output tickets.onnx")

@@ -7,7 +7,6 @@ import click
 from click.core import ParameterSource
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
 from textcls.cli.options import PATH, exchange_option, html_option, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
@@ -23,12 +22,13 @@ from textcls.display.terminal.global_explanation import global_explanation_repor
 from textcls.display.terminal.model_info import model_table, threshold_table
 from textcls.display.text import plural
 from textcls.errors import ConfigError
-from textcls.exchanges import ExchangeReport, compare_exchanged
-from textcls.global_explanation.explainer import explain_globally
-from textcls.global_explanation.summary import GlobalExplanation
-from textcls.labels import label_number
-from textcls.lexicon.table import lexicon, lexicon_of
-from textcls.word_groups import read_groups
+from textcls.explain.exchanges import ExchangeReport, compare_exchanged
+from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.summary import GlobalExplanation
+from textcls.explain.lexicon.table import lexicon, lexicon_of
+from textcls.explain.word_groups import read_groups
+from textcls.model.classifier import Classifier
+from textcls.model.labels import label_number
 
 LISTED: Final = 10
 # Options that need --evidence.

@@ -13,15 +13,15 @@ from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
 from textcls.data.labelled import LabelledRow
-from textcls.data_quality.label_audit import SuspectRow
 from textcls.display.html import label_page
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling.answers import Answer, AnswersFile
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
-from textcls.labels import labels_problem
+from textcls.model.labels import labels_problem
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 LEARNER: Final = "textcls_training.labelling.process:LearningProcess"

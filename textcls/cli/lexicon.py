@@ -6,17 +6,17 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, model_argument
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.lexicon import changes_report, lexicon_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
-from textcls.labels import label_number
-from textcls.lexicon import terms as word_lists
-from textcls.lexicon.table import Lexicon, changes, changes_csv, changes_json, lexicon_of, require_rows
-from textcls.lexicon.terms import Terms
-from textcls.stability import load_others
+from textcls.explain.lexicon import terms as word_lists
+from textcls.explain.lexicon.table import Lexicon, changes, changes_csv, changes_json, lexicon_of, require_rows
+from textcls.explain.lexicon.terms import Terms
+from textcls.explain.stability import load_others
+from textcls.model.classifier import Classifier
+from textcls.model.labels import label_number
 
 TOP = 10
 _ENDINGS = (".csv", ".json")

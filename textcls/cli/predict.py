@@ -7,11 +7,6 @@ from typing import Any
 
 import click
 
-from textcls import artifact
-from textcls.batch.answer_columns import AnswerColumns
-from textcls.batch.files import predict_files
-from textcls.batch.folder import Answering, answer_folder
-from textcls.classifier import Classifier
 from textcls.cli.options import (
     delimiter,
     engine_options,
@@ -32,7 +27,12 @@ from textcls.display.terminal.answering import standing_on
 from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.jobs import engine
+from textcls.jobs.batch.answer_columns import AnswerColumns
+from textcls.jobs.batch.files import predict_files
+from textcls.jobs.batch.folder import Answering, answer_folder
 from textcls.jobs.engines import EngineName
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
 
 
 @click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")

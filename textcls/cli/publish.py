@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from textcls import __version__, artifact
-from textcls.classifier import Classifier
+from textcls import __version__
 from textcls.cli.options import (
     DATA,
     label_column_option,
@@ -28,7 +27,9 @@ from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, report_file
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
-from textcls.reporting.model_report import ModelFile
+from textcls.evaluation.reporting.model_report import ModelFile
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
 from textcls.versions.record import (

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.data import (
     BadRows,
     LabelledRow,
@@ -32,6 +31,7 @@ from textcls.data.tables import Table, TextRow
 from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.label_set_evaluation import present
+from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 ANY_TARGETS: Final = TargetOptions()

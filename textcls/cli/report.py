@@ -9,7 +9,6 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import (
     PATH,
     data_argument,
@@ -29,10 +28,11 @@ from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
-from textcls.reporting import report as reporting
-from textcls.reporting import tracking
-from textcls.reporting.abstention import USUAL_COSTS, Costs
-from textcls.reporting.model_report import ModelReport
+from textcls.evaluation.reporting import report as reporting
+from textcls.evaluation.reporting import tracking
+from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
+from textcls.evaluation.reporting.model_report import ModelReport
+from textcls.model.classifier import Classifier
 
 _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 

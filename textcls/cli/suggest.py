@@ -6,7 +6,6 @@ from typing import Final
 import click
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data import writing
@@ -18,6 +17,7 @@ from textcls.display.terminal.suggestions import suggestions_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.labelling.suggest import Suggestion, suggest
+from textcls.model.classifier import Classifier
 
 DEFAULT_NUMBER: Final = 50
 _MODEL_ENDINGS: Final = (".onnx",)

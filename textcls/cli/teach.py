@@ -5,18 +5,18 @@ from pathlib import Path
 
 import click
 
-from textcls import artifact
 from textcls._util.atomic_write import check_output_path
-from textcls.artifact import ModelInfo
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, label_column_option, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.teaching import taught_report
 from textcls.errors import ConfigError
-from textcls.teaching import Taught, take_back, teach, write
-from textcls.teaching.support import prototypes_of
+from textcls.model import artifact
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.teaching import Taught, take_back, teach, write
+from textcls.model.teaching.support import prototypes_of
 
 
 @click.command(

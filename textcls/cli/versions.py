@@ -10,7 +10,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.versions import versions_table
 from textcls.errors import ArtifactError, ConfigError, InputError, NotFoundError
-from textcls.labels import label_change
+from textcls.model.labels import label_change
 from textcls.versions.folder import Registry
 from textcls.versions.record import BY_CHARACTERS, State, checked_text
 from textcls.versions.shadow import shadow_problem

@@ -42,7 +42,7 @@ from textcls.data.labelled import (
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
 from textcls.data.tables import Table, TextRow, join_columns, open_table, open_tables, texts_of
 from textcls.data.targets import Target, TargetOptions, label_of
-from textcls.label_sets import LabelSet
+from textcls.model.label_sets import LabelSet
 
 __all__ = [
     "Bad",

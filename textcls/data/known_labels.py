@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from textcls import label_sets
 from textcls.data.rows import Bad, Row
 from textcls.data.tables import Table, TextRow
 from textcls.data.targets import LabelsOfColumns, TargetOptions, as_usual, labels_of_columns
 from textcls.errors import InputError
-from textcls.label_sets import LabelSet, Parse
+from textcls.model import label_sets
+from textcls.model.label_sets import LabelSet, Parse
 
 Known = LabelSet | None | Bad
 

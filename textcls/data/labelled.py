@@ -9,7 +9,6 @@ from pathlib import Path
 from sys import intern
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overload
 
-from textcls import label_sets
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
@@ -30,8 +29,9 @@ from textcls.data.targets import (
 )
 from textcls.data.text_store import TextStore
 from textcls.errors import ConfigError, InputError
-from textcls.label_sets import LabelSet
-from textcls.labels import unpaired_surrogate
+from textcls.model import label_sets
+from textcls.model.label_sets import LabelSet
+from textcls.model.labels import unpaired_surrogate
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from textcls import text_columns
 from textcls.data import folders, formats, storage
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
@@ -16,6 +15,7 @@ from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
+from textcls.model import text_columns
 
 # Of more files than this one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100

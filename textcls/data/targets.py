@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from textcls import label_sets
 from textcls.data.rows import Bad, Format, Row
 from textcls.data.tables import Part, Table
 from textcls.errors import ConfigError, InputError
-from textcls.label_sets import LabelSet, Parse
-from textcls.labels import MOST_SEVERAL, label_problem
+from textcls.model import label_sets
+from textcls.model.label_sets import LabelSet, Parse
+from textcls.model.labels import MOST_SEVERAL, label_problem
 
 Target = str | LabelSet
 T = TypeVar("T", str, LabelSet)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from textcls.explanation import Attribution, Explanation
-from textcls.prediction import Prediction
-from textcls.sub_token_attribution import SubTokenAttribution
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.prediction import Prediction
+from textcls.model.sub_token_attribution import SubTokenAttribution
 
 
 def json_line(value: Any) -> str:

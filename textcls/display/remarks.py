@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
-from textcls.clusters.agreement import Agreement
-from textcls.clusters.survey import Cluster, ClusterSurvey
-from textcls.counterfactual import Search
 from textcls.display.text import MOST_NAMED, listed, named, percent, plural
-from textcls.exchanges import ExchangeReport
-from textcls.explanation import Attribution, Explanation, Spread
-from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation
-from textcls.prediction import Prediction
-from textcls.prototypes import SupportWeight
-from textcls.shortcuts.audit import Shortcut, ShortcutAudit
-from textcls.similar_rows import SimilarRows
+from textcls.explain.clusters.agreement import Agreement
+from textcls.explain.clusters.survey import Cluster, ClusterSurvey
+from textcls.explain.counterfactual import Search
+from textcls.explain.exchanges import ExchangeReport
+from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation
+from textcls.explain.shortcuts.audit import Shortcut, ShortcutAudit
+from textcls.explain.similar_rows import SimilarRows
+from textcls.model.explanation import Attribution, Explanation, Spread
+from textcls.model.prediction import Prediction
+from textcls.model.prototypes import SupportWeight
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3

@@ -11,7 +11,7 @@ from textcls.display.html.report import report_fragments
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.plain_data import json_line
-from textcls.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
 
 FORMATS: Final = ("html", "markdown", "card", "json")
 # Those that lie beside a model, by their names.

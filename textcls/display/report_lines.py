@@ -8,14 +8,14 @@ from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport
 from textcls.evaluation.metrics import LabelReport
+from textcls.evaluation.reporting.abstention import Abstention
+from textcls.evaluation.reporting.label_aims import LabelAims, LabelPoint
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.one_label import OneLabelModelReport
+from textcls.evaluation.reporting.set_errors import LabelErrorGroup
+from textcls.evaluation.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
-from textcls.reporting.abstention import Abstention
-from textcls.reporting.label_aims import LabelAims, LabelPoint
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.model_report import ModelReport
-from textcls.reporting.one_label import OneLabelModelReport
-from textcls.reporting.set_errors import LabelErrorGroup
-from textcls.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 TOLD: Final = 3

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from textcls.display.text import named
-from textcls.explanation import Attribution, Explanation
-from textcls.sub_token_attribution import SubTokenAttribution
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.sub_token_attribution import SubTokenAttribution
 
 _KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 

@@ -6,8 +6,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.batch.chunks import chunked
-from textcls.classifier import Classifier
+from textcls.jobs.batch.chunks import chunked
+from textcls.model.classifier import Classifier
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
 from textcls.evaluation.answers import answers
@@ -15,7 +14,8 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
-from textcls.prediction import checked_threshold
+from textcls.model.classifier import Classifier
+from textcls.model.prediction import checked_threshold
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls.evaluation.unknown_labels import names_of, unknown_labels
-from textcls.label_sets import LabelSet, of_python
+from textcls.model.classifier import Classifier
+from textcls.model.label_sets import LabelSet, of_python
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from textcls.errors import InputError
-from textcls.labels import plain_name
+from textcls.model.labels import plain_name
 
 # Labels that a sentence names.
 _NAMED: Final = 8

@@ -14,7 +14,7 @@ from typing import IO, Any, Final, Literal
 from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for, sync_folder
 from textcls._util.file_lock import try_lock
 from textcls.errors import InputError, SurroundingsError
-from textcls.labels import label_problem
+from textcls.model.labels import label_problem
 
 # Why a row was asked for: to begin with, as it teaches much, for the estimate of accuracy, as its label is doubtful;
 # or it was not asked for, and has the label that it came with.

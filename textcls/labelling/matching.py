@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from textcls.data_quality.duplicates import near
+from textcls.evaluation.data_quality.duplicates import near
 from textcls.labelling.answers import Answer
 
 

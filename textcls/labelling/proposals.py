@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls.classifier import Classifier
-from textcls.data_quality.label_audit import SuspectRow
+from textcls.evaluation.data_quality.label_audit import SuspectRow
+from textcls.model.classifier import Classifier
 
 # Labels for which the tint of the text is sent, the most probable ones.
 TINTED: Final = 9

@@ -13,15 +13,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from textcls.classifier import Classifier
-from textcls.data_quality.duplicates import near
-from textcls.data_quality.label_audit import SuspectRow
 from textcls.errors import InputError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
+from textcls.evaluation.data_quality.duplicates import near
+from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling import progress, proposals
 from textcls.labelling.answers import Answer, AnswersFile, Chosen, labels_of
 from textcls.labelling.learner import Learned, Learner
 from textcls.labelling.matching import labels_of_copies, matched, one_of_each
-from textcls.labels import label_problem
+from textcls.model.classifier import Classifier
+from textcls.model.labels import label_problem
 
 # Seconds for which a text is kept for whoever it was shown to.
 LEASE: Final = 600.0

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls.classifier import Classifier
-from textcls.data_quality.duplicates import near
+from textcls.evaluation.data_quality.duplicates import near
 from textcls.labelling.choice import Float32, Float64, choose, doubt
 from textcls.labelling.vectors import text_vectors
-from textcls.prediction import Prediction
+from textcls.model.classifier import Classifier
+from textcls.model.prediction import Prediction
 
 # Of more texts so many are looked at, evenly from the first to the last.
 MOST_CANDIDATES: Final = 20_000

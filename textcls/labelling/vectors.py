@@ -1,7 +1,8 @@
 """Texts as vectors without a model: hashed TF-IDF of words and pairs, folded into a few hundred numbers.
 
-The features are those that models read (`textcls.features`). Each is added with a sign to one number of the vector, by
-its hash (Weinberger et al. 2009, arXiv 0902.2206), so that products of vectors are those of TF-IDF vectors, nearly.
+The features are those that models read (`textcls.model.features`). Each is added with a sign to one number of the
+vector, by its hash (Weinberger et al. 2009, arXiv 0902.2206), so that products of vectors are those of TF-IDF vectors,
+nearly.
 
 Shapes: R texts, F width.
 """
@@ -12,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.features import Uint32, bigram_hashes, word_hashes
-from textcls.tokenizer import tokenize
+from textcls.model.features import Uint32, bigram_hashes, word_hashes
+from textcls.model.tokenizer import tokenize
 
 Float32 = NDArray[np.float32]
 WIDTH: Final = 512

@@ -20,11 +20,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
-from textcls import artifact
 from textcls._util.atomic_write import atomic_write, sync_folder
 from textcls._util.file_lock import locked
-from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, InputError, NotFoundError, SurroundingsError
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
 from textcls.versions.record import State, Version
 
 REGISTRY: Final = "registry.json"

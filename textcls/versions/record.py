@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from textcls.artifact import ModelInfo
 from textcls.errors import ConfigError, InputError
+from textcls.model.artifact import ModelInfo
 
 FORMAT: Final = 1
 # By which a model is served.

@@ -1,6 +1,6 @@
 """Which model may answer silently beside which."""
 
-from textcls.artifact import ModelInfo
+from textcls.model.artifact import ModelInfo
 
 
 def shadow_problem(promoted: ModelInfo, shadow: ModelInfo) -> str | None:

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcls.classifier import Classifier, Text
-from textcls.data_quality.label_audit import LabelAudit
 from textcls.errors import ConfigError, InputError
-from textcls.label_sets import LabelSet, of_python, weight
-from textcls.text_columns import and_, text_of_row
+from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.model.classifier import Classifier, Text
+from textcls.model.label_sets import LabelSet, of_python, weight
+from textcls.model.text_columns import and_, text_of_row
 from textcls_training import pipeline
 from textcls_training.audit import dropping
 from textcls_training.audit.run import audit

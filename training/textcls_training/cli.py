@@ -32,13 +32,13 @@ from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
 from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
-from textcls.data_quality.findings import find
-from textcls.data_quality.survey import Survey
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.data_quality.findings import find
+from textcls.evaluation.data_quality.survey import Survey
+from textcls.explain.stability import MOST_MODELS
 from textcls.jobs import cluster
-from textcls.stability import MOST_MODELS
 from textcls_training.cli_beside import BesideModel
 from textcls_training.cli_options import train_options
 from textcls_training.cli_rows import Rows, labelled_texts_of, read_more, read_rows, read_valid

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from textcls import stability
 from textcls._util.atomic_write import atomic_write
-from textcls.classifier import Classifier
 from textcls.data import Labelled, LabelledSets
 from textcls.errors import ConfigError, SurroundingsError
-from textcls.lexicon import terms
-from textcls.lexicon.table import lexicon
+from textcls.explain import stability
+from textcls.explain.lexicon import terms
+from textcls.explain.lexicon.table import lexicon
+from textcls.model.classifier import Classifier
 from textcls_training.data.resampling import resampled
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class BesideModel:
     """What is wanted beside a model.
 
     Attributes:
-        keep_words: the words, pairs and pieces that it knows (`textcls.lexicon`).
-        resamples: so many models of rows that count a little differently (`textcls.stability`).
+        keep_words: the words, pairs and pieces that it knows (`textcls.explain.lexicon`).
+        resamples: so many models of rows that count a little differently (`textcls.explain.stability`).
     """
 
     keep_words: bool

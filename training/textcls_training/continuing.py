@@ -18,8 +18,8 @@ import numpy as np
 
 from textcls._util.spill import IN_MEMORY, Spill
 from textcls.errors import ConfigError, InputError
-from textcls.features import FeatureConfig, word_hashes
-from textcls.labels import labels_problem
+from textcls.model.features import FeatureConfig, word_hashes
+from textcls.model.labels import labels_problem
 from textcls_training.config.resolve import (
     ResolvedConfig,
     default_epochs,

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from textcls.artifact import HELD_OUT
-from textcls.drift.summary import DIGITS, HeldOutSummary, UnknownShare
+from textcls.evaluation.drift.summary import DIGITS, HeldOutSummary, UnknownShare
+from textcls.model.artifact import HELD_OUT
 from textcls_training.data.arrays import Bools, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.save import Tables

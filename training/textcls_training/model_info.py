@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from textcls.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
+from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 from textcls_training.config.resolve import LabelWeights
 from textcls_training.distillation.run import DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits

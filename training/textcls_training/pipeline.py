@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
-from textcls.artifact import ModelInfo
 from textcls.errors import ConfigError
 from textcls.jobs.cluster import connected
+from textcls.model.artifact import ModelInfo
 from textcls_training.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import TrainConfig

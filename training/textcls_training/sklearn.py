@@ -25,8 +25,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from textcls._util.atomic_write import atomic_write
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
+from textcls.model.classifier import Classifier
 from textcls_training import pipeline
 from textcls_training.api import checked_weights, unlabelled_texts
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from textcls.comparison.paired import Difference
 from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.arrays import Float32

@@ -15,8 +15,8 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.jobs import Crew, Failed
+from textcls.model.classifier import Classifier
 from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64

@@ -5,7 +5,7 @@ import pytest
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig, from_options

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.helpers import plain_bigrams, plain_features
-from textcls import tokenizer
-from textcls.features import FeatureConfig
+from textcls.model import tokenizer
+from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 

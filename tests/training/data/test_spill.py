@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from textcls._util.spill import IN_MEMORY, Spill
 from textcls.data.text_store import TextStore
 from textcls.errors import SurroundingsError
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training import pipeline
 from textcls_training.config import memory
 from textcls_training.config.settings import from_options

@@ -18,7 +18,7 @@ from tests.training.distillation.test_distil import (
     pool_of,
 )
 from textcls import Classifier
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import ask

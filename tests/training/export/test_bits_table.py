@@ -6,9 +6,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from textcls import tokenizer
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
 from textcls_training.config.settings import Attention, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tests.training.helpers import LABELS, module_of, random_model
 from textcls.errors import ArtifactError
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead

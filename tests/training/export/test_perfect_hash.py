@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from textcls import features
+from textcls.model import features
 from textcls_training.export.perfect_hash import PerfectHash
 
 

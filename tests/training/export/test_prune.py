@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from tests.training.helpers import LABELS, random_model
-from textcls import features
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
+from textcls.model import features
+from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ModelConfig, Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from tests.training.helpers import LABELS, module_of, plain_bigrams, random_model
-from textcls import features, tokenizer
-from textcls.artifact import OUTPUTS, ModelInfo
 from textcls.errors import ArtifactError, ConfigError
-from textcls.features import FeatureConfig
+from textcls.model import features, tokenizer
+from textcls.model.artifact import OUTPUTS, ModelInfo
+from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts

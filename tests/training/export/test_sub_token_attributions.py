@@ -7,11 +7,11 @@ import pytest
 
 from tests.training.helpers import Trained
 from textcls import Classifier
-from textcls import sub_token_attribution as parts
 from textcls.errors import ConfigError, InputError
-from textcls.features import FeatureConfig
-from textcls.sub_token_attribution import RowOutputs
-from textcls.sub_token_attribution import SubTokenAttribution as Part
+from textcls.model import sub_token_attribution as parts
+from textcls.model.features import FeatureConfig
+from textcls.model.sub_token_attribution import RowOutputs
+from textcls.model.sub_token_attribution import SubTokenAttribution as Part
 from textcls_training.config.settings import Attention, ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import train

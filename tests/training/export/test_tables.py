@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.training.helpers import LABELS, module_of, random_model
-from textcls import features
-from textcls.features import FeatureConfig
+from textcls.model import features
+from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from textcls import features, tokenizer
+from textcls.model import features, tokenizer
 from textcls_training.data.corpus import Corpus
 from textcls_training.models.bit_codes import BITS, SEEDS, codes
 from textcls_training.models.bit_embedding import BitEmbedding

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.training.helpers import plain_features
-from textcls import tokenizer
-from textcls.features import FeatureConfig
+from textcls.model import tokenizer
+from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.models.embedding_table import EmbeddingTable, HashedBatch

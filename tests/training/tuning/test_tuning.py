@@ -17,14 +17,14 @@ from rich.console import Console
 
 import textcls
 from tests.command_line import fail, run, succeed, write_rows
-from textcls.comparison.paired import Difference
 from textcls.display.terminal.progress import Progress
 from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.evaluation.comparison.paired import Difference
 from textcls.jobs import HERE, Crew, Engine
 
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
-from textcls.tuning import TriedOptions, TuneReport  # noqa: E402
+from textcls.api.tuning import TriedOptions, TuneReport  # noqa: E402
 from textcls_training import trials  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402

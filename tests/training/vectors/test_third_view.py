@@ -8,9 +8,10 @@ import pytest
 
 from tests.training.helpers import LABELS, Trained, fit_all, logits_of, module_of, random_model, resolved
 from tests.training.vectors.conftest import TWINS
-from textcls import Classifier, artifact, features
+from textcls import Classifier
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
+from textcls.model import artifact, features
+from textcls.model.features import FeatureConfig
 from textcls_training import pipeline
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus

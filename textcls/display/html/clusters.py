@@ -5,11 +5,11 @@ from html import escape
 from statistics import median
 from typing import Final
 
-from textcls.clusters.survey import Cluster, ClusterSurvey, Example, Point
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.remarks import agreement_line, cluster_summary_line, telling_words
 from textcls.display.text import named, one_line, percent, signed
-from textcls.global_explanation.summary import TermAttribution
+from textcls.explain.clusters.survey import Cluster, ClusterSurvey, Example, Point
+from textcls.explain.global_explanation.summary import TermAttribution
 
 # Of the map, in its own units.
 WIDTH: Final = 860

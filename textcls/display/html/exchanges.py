@@ -4,7 +4,7 @@ from textcls.display.html.fragments import fragment, name, shown
 from textcls.display.html.global_explanation import example
 from textcls.display.remarks import absent_line, exchange_line
 from textcls.display.text import signed
-from textcls.exchanges import ExchangeReport
+from textcls.explain.exchanges import ExchangeReport
 
 
 def exchange_fragment(title: str, report: ExchangeReport) -> str:

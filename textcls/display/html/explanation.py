@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.counterfactual import Search
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.remarks import change_line, completeness_line, search_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
-from textcls.explanation import Attribution, Explanation
-from textcls.prediction import Prediction
-from textcls.stability import with_spread
-from textcls.sub_token_attribution import SubTokenAttribution
+from textcls.explain.counterfactual import Search
+from textcls.explain.stability import with_spread
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.prediction import Prediction
+from textcls.model.sub_token_attribution import SubTokenAttribution
 
 # Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
 SHOWN_TOKENS: Final = 20
@@ -43,8 +43,9 @@ def prediction_fragment(
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
 
-    `others` are the answers of further models of the same rows, explained by tokens (`textcls.stability`), `more` parts
-    that follow. Of several labels a text each assigned one is explained, three at most, if none is named.
+    `others` are the answers of further models of the same rows, explained by tokens
+    (`textcls.explain.stability`), `more` parts that follow. Of several labels a text each assigned one is explained,
+    three at most, if none is named.
     """
     found = [_scores(prediction.label_names, prediction.probabilities, prediction.thresholds)]
     found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]

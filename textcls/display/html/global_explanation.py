@@ -7,9 +7,9 @@ from typing import Final
 from textcls.display.html.fragments import bar, fragment, name, shown
 from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
 from textcls.display.text import one_line, percent, signed
-from textcls.excerpts import Excerpt, marked
-from textcls.global_explanation.summary import GlobalExplanation, TermAttribution
-from textcls.shortcuts.audit import ShortcutAudit
+from textcls.explain.global_explanation.summary import GlobalExplanation, TermAttribution
+from textcls.explain.shortcuts.audit import ShortcutAudit
+from textcls.model.excerpts import Excerpt, marked
 
 # So many labels are unfolded.
 OPEN: Final = 8

@@ -19,9 +19,9 @@ from textcls.display.report_lines import (
 )
 from textcls.display.text import percent, short
 from textcls.evaluation.intervals import CONFIDENCE
-from textcls.reporting.label_aims import LabelAims, LabelPoint
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.set_errors import LabelErrorGroup, LabelErrors, SureLabelError
+from textcls.evaluation.reporting.label_aims import LabelAims, LabelPoint
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.set_errors import LabelErrorGroup, LabelErrors, SureLabelError
 
 _INTERVAL: Final = f"{percent(CONFIDENCE, 0)} interval"
 

@@ -12,9 +12,9 @@ from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliabi
 from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval, worst_first
 from textcls.display.text import named, percent, short
 from textcls.evaluation.intervals import CONFIDENCE, share
-from textcls.reporting.abstention import Abstention
-from textcls.reporting.errors import ErrorGroup, SureError
-from textcls.reporting.one_label import OneLabelModelReport
+from textcls.evaluation.reporting.abstention import Abstention
+from textcls.evaluation.reporting.errors import ErrorGroup, SureError
+from textcls.evaluation.reporting.one_label import OneLabelModelReport
 
 # Of more labels the confusions are a list instead of a matrix, and of these so many are shown.
 MATRIX: Final = 20

@@ -11,10 +11,10 @@ from textcls.display.html.report_parts import STYLE, Parts, boxes, table
 from textcls.display.report_lines import interval, no_weak_line, right_head, summary_lines
 from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.model_report import ModelReport
-from textcls.reporting.one_label import OneLabelModelReport
-from textcls.reporting.slices import Slice
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.one_label import OneLabelModelReport
+from textcls.evaluation.reporting.slices import Slice
 
 
 def report_fragments(title: str, found: ModelReport) -> list[str]:

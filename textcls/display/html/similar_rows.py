@@ -3,7 +3,7 @@
 from textcls.display.html.fragments import name, shown
 from textcls.display.remarks import similar_line
 from textcls.display.text import named, percent, signed
-from textcls.similar_rows import SimilarRow, SimilarRows
+from textcls.explain.similar_rows import SimilarRow, SimilarRows
 
 # Characters of a row that are shown.
 LONGEST_TEXT = 1_000

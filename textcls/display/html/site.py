@@ -1,7 +1,7 @@
 """The page that asks a model, as files: for the server, or static, with the model run in the browser.
 
 Both are the same files but for one, `answer.mjs`: it asks the server, or it runs the model with onnxruntime-web. The
-tables of the token rule are those of `textcls._unicode`, written out anew each time.
+tables of the token rule are those of `textcls.model._unicode`, written out anew each time.
 """
 
 import os
@@ -9,14 +9,14 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from textcls import _unicode
 from textcls._util import interrupts
 from textcls._util.atomic_write import atomic_write, check_not_an_input
-from textcls.classifier import Classifier
 from textcls.data.columns import TEXT_NAMES
 from textcls.display.html.fragments import ASSETS
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls.units import SENTENCE_ENDS
+from textcls.model import _unicode
+from textcls.model.classifier import Classifier
+from textcls.model.units import SENTENCE_ENDS
 
 # What onnxruntime-web needs to run a model without a graphics card: its interface, its loader, itself.
 RUNTIME: Final = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")

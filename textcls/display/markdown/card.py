@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from textcls.artifact import ModelInfo
 from textcls.display.markdown.report import sections
 from textcls.display.markdown.tables import escaped, name
 from textcls.display.text import percent, plural
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.model_report import ModelFile, ModelReport
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
+from textcls.model.artifact import ModelInfo
 from textcls.versions.record import held_out_of
 
 

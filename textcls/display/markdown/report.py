@@ -20,10 +20,10 @@ from textcls.display.report_lines import (
 )
 from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE
-from textcls.reporting.label_sets import LabelSetModelReport
-from textcls.reporting.model_report import ModelReport
-from textcls.reporting.one_label import OneLabelModelReport
-from textcls.reporting.set_errors import LabelErrorGroup
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.one_label import OneLabelModelReport
+from textcls.evaluation.reporting.set_errors import LabelErrorGroup
 
 WORDS: Final = 8
 _INTERVAL: Final = f"{percent(CONFIDENCE, 0)} interval"

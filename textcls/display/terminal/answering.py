@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from textcls.batch.folder import Standing
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
+from textcls.jobs.batch.folder import Standing
 
 # Seconds between two lines where there is no terminal.
 PACE: Final = 10.0

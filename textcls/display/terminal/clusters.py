@@ -6,9 +6,9 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.clusters.survey import Cluster, ClusterSurvey
 from textcls.display.remarks import agreement_line, cluster_summary_line, telling_words
 from textcls.display.text import named, one_line, percent
+from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 
 WORDS: Final = 6
 NARROWEST: Final = 30

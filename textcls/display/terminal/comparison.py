@@ -6,11 +6,11 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.comparison.compare import Comparison, SideReport
-from textcls.comparison.paired import Difference
-from textcls.comparison.sides import Labels
 from textcls.display.terminal.console import coloured
 from textcls.display.text import named, percent, plural, short
+from textcls.evaluation.comparison.compare import Comparison, SideReport
+from textcls.evaluation.comparison.paired import Difference
+from textcls.evaluation.comparison.sides import Labels
 from textcls.evaluation.intervals import CONFIDENCE
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 

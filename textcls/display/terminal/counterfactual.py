@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from textcls.counterfactual import Search
 from textcls.display.remarks import absent_line, change_line, exchange_line, search_line
 from textcls.display.terminal.console import AGAINST, FOR
 from textcls.display.terminal.examples import example_table
 from textcls.display.text import named, signed, visible
-from textcls.exchanges import ExchangeReport
+from textcls.explain.counterfactual import Search
+from textcls.explain.exchanges import ExchangeReport
 
 
 def change_report(search: Search) -> Iterator[Text]:

@@ -6,9 +6,9 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.data_quality.label_audit import LabelAudit
-from textcls.data_quality.report import DataQualityReport
 from textcls.display.text import named, percent, plural, short
+from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.evaluation.data_quality.report import DataQualityReport
 
 # Scripts with less of the letters than this are left to --json.
 LEAST_SHARE: Final = 0.001

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from textcls.display.report_lines import interval
 from textcls.display.text import named, percent, plural
-from textcls.drift.distance import MUCH, SLIGHT, Distance
-from textcls.drift.drift import Drift
-from textcls.drift.expected_accuracy import LEAST_HELD_OUT
-from textcls.drift.summary import LEAST_OF_SET
+from textcls.evaluation.drift.distance import MUCH, SLIGHT, Distance
+from textcls.evaluation.drift.drift import Drift
+from textcls.evaluation.drift.expected_accuracy import LEAST_HELD_OUT
+from textcls.evaluation.drift.summary import LEAST_OF_SET
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15

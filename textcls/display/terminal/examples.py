@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.text import one_line
-from textcls.excerpts import Excerpt, marked
+from textcls.model.excerpts import Excerpt, marked
 
 NARROWEST_EXAMPLE: Final = 16
 

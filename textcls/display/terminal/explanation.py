@@ -11,9 +11,9 @@ from textcls.display.remarks import completeness_line, token_remarks
 from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.text import named, percent, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
-from textcls.explanation import Attribution, Explanation
-from textcls.prediction import Prediction
-from textcls.sub_token_attribution import SubTokenAttribution
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.prediction import Prediction
+from textcls.model.sub_token_attribution import SubTokenAttribution
 
 SHOWN_TOKENS: Final = 50
 SHOWN_LABELS: Final = 3

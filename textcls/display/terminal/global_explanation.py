@@ -10,9 +10,9 @@ from textcls.display.terminal.console import coloured
 from textcls.display.terminal.examples import example_table
 from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named, percent
-from textcls.excerpts import Excerpt
-from textcls.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
-from textcls.shortcuts.audit import ShortcutAudit
+from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
+from textcls.explain.shortcuts.audit import ShortcutAudit
+from textcls.model.excerpts import Excerpt
 
 
 def global_explanation_report(found: GlobalExplanation, width: int, *, compact: bool = False) -> Iterator[Table | Text]:

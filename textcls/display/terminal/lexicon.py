@@ -9,7 +9,7 @@ from rich.text import Text
 from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named
-from textcls.lexicon.table import Lexicon, TermChange
+from textcls.explain.lexicon.table import Lexicon, TermChange
 
 # More than a line holds.
 _FULL = 100

@@ -7,10 +7,10 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
 from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
-from textcls.prototypes import Prototypes
+from textcls.model.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
+from textcls.model.prototypes import Prototypes
 
 # Of more labels the first ones are shown.
 MOST_THRESHOLDS: Final = 40

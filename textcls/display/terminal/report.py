@@ -9,7 +9,7 @@ from textcls.display.terminal.console import Printable
 from textcls.display.terminal.evaluation import label_table
 from textcls.display.terminal.label_set_evaluation import label_table as label_set_table
 from textcls.evaluation.label_set_metrics import LabelSetReport
-from textcls.reporting.model_report import ModelReport
+from textcls.evaluation.reporting.model_report import ModelReport
 
 
 def report_summary(found: ModelReport) -> Iterator[Printable]:

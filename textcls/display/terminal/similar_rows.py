@@ -8,7 +8,7 @@ from rich.text import Text
 from textcls.display.remarks import similar_line
 from textcls.display.terminal.console import AGAINST, FOR
 from textcls.display.text import named, one_line, percent, signed
-from textcls.similar_rows import SimilarRow, SimilarRows
+from textcls.explain.similar_rows import SimilarRow, SimilarRows
 
 LONGEST_TEXT = 100
 

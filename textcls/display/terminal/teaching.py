@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.text import Text
 
 from textcls.display.text import named, plural
-from textcls.teaching import Taught, TaughtLabel
-from textcls.teaching.teach import UNCALIBRATED
+from textcls.model.teaching import Taught, TaughtLabel
+from textcls.model.teaching.teach import UNCALIBRATED
 
 
 def taught_report(taught: Taught, back: Sequence[str], path: Path) -> Iterator[Text]:

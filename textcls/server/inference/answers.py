@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcls import tokenizer
-from textcls.classifier import Classifier
 from textcls.errors import InputError, TooLargeError
-from textcls.prediction import Prediction
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.prediction import Prediction
+from textcls.model.text_columns import and_, text_of_row
 from textcls.server.inference import explaining, parsing
 from textcls.server.inference.explaining import ExplainOptions
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.registry import Generation, Served
 from textcls.server.settings import Limits
-from textcls.text_columns import and_, text_of_row
 
 
 class Outcome(NamedTuple):

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from textcls import tokenizer
-from textcls.classifier import Classifier
-from textcls.cost import CALL_BYTES, Cost
-from textcls.counterfactual import MOST_ASKED, counterfactual
 from textcls.errors import ConfigError, InputError, TooLargeError
-from textcls.labels import label_number
-from textcls.prediction import Prediction
-from textcls.units import Unit
+from textcls.explain.counterfactual import MOST_ASKED, counterfactual
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.cost import CALL_BYTES, Cost
+from textcls.model.labels import label_number
+from textcls.model.prediction import Prediction
+from textcls.model.units import Unit
 
 # A counterfactual asks the model about a text up to `MOST_ASKED` times: 0.2 seconds at so many tokens.
 COUNTERFACTUAL_TOKENS: Final = 200

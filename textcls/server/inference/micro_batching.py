@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from textcls.cost import CALL_TEXTS
+from textcls.model.cost import CALL_TEXTS
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Answer, Request
 

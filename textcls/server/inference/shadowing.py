@@ -15,8 +15,8 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from textcls.cost import CALL_BYTES, CALL_TEXTS
-from textcls.prediction import Prediction
+from textcls.model.cost import CALL_BYTES, CALL_TEXTS
+from textcls.model.prediction import Prediction
 from textcls.server.inference.answers import Answer, Outcome, Request
 from textcls.server.inference.micro_batching import TURN
 from textcls.server.models.registry import Generation, Served

@@ -21,9 +21,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from textcls import artifact, errors
-from textcls.classifier import Classifier
+from textcls import errors
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
 from textcls.server.admission import auth
 from textcls.server.models import file_stamps, registry, rewriting
 from textcls.server.models.registry import ModelSource

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from textcls import artifact
-from textcls.artifact import ModelInfo
-from textcls.classifier import Classifier
-from textcls.drift.tally import Bins, bins_of
 from textcls.errors import ArtifactError, ConfigError, NotFoundError
+from textcls.evaluation.drift.tally import Bins, bins_of
+from textcls.model import artifact
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
 from textcls.versions.record import NAME

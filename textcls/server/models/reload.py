@@ -20,12 +20,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from textcls import artifact
 from textcls._util.file_lock import locked
-from textcls.classifier import Classifier
-from textcls.drift.tally import Bins
 from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TextclsError, TooLargeError
-from textcls.labels import LabelChange, label_change
+from textcls.evaluation.drift.tally import Bins
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
+from textcls.model.labels import LabelChange, label_change
+from textcls.model.teaching import Taught
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
 from textcls.server.models.registry import Generation
@@ -34,7 +35,6 @@ from textcls.server.monitoring.exposition import ShownModel
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder
-from textcls.teaching import Taught
 
 _MANIFEST: Final = "generation.json"
 _BEGUN: Final = "begun.json"

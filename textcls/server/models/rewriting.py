@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from textcls import artifact
 from textcls._util.atomic_write import atomic_write, check_output_path, sync_folder
 from textcls._util.file_lock import try_lock
 from textcls.errors import ArtifactError, SurroundingsError
+from textcls.model import artifact
 
 # What the files beside models are called that are being written here.
 _KIND: Final = "teaching-"

@@ -1,4 +1,4 @@
-"""Teach labels to a model that is served, and take them back: `textcls.teaching` for files that workers share."""
+"""Teach labels to a model that is served, and take them back: `textcls.model.teaching` for files that workers share."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from textcls.classifier import Classifier
 from textcls.errors import NotFoundError, SurroundingsError, TextclsError
+from textcls.model.classifier import Classifier
+from textcls.model.teaching import Taught, TaughtLabel, take_back, teach
+from textcls.model.teaching.support import prototypes_of
 from textcls.server.models import registry
 from textcls.server.models.registry import Served
 from textcls.server.models.reload import GenerationStore, Rewritten
 from textcls.server.monitoring import audit, logs, metrics
 from textcls.server.monitoring.metrics import Counts
-from textcls.teaching import Taught, TaughtLabel, take_back, teach
-from textcls.teaching.support import prototypes_of
 
 _LOGGER: Final = logging.getLogger(__name__)
 # Of a label that is unknown so many characters are repeated.

@@ -8,8 +8,8 @@ difference is the window: between N and 2N texts. No text is kept.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from textcls.drift.distance import psi
-from textcls.drift.tally import Bins, Tally, chance, compared, unknown_tokens
+from textcls.evaluation.drift.distance import psi
+from textcls.evaluation.drift.tally import Bins, Tally, chance, compared, unknown_tokens
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.metrics import Counts, Numbers
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcls.drift.tally import Bins
+from textcls.evaluation.drift.tally import Bins
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.drift import drift_metrics
 from textcls.server.monitoring.metrics import Numbers, generation_of

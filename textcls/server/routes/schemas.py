@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from textcls.artifact import Task
+from textcls.model.artifact import Task
 from textcls.server.inference.schemas import Inputs, Score, StrictRequest
 
 

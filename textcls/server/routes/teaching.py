@@ -4,7 +4,9 @@ The docstrings are what the service's description says of them.
 """
 
 from textcls.errors import InputError, TooLargeError
-from textcls.labels import unpaired_surrogate
+from textcls.model.labels import unpaired_surrogate
+from textcls.model.teaching.support import prototypes_of
+from textcls.model.teaching.teach import UNCALIBRATED
 from textcls.server.inference import answers, parsing
 from textcls.server.models.registry import Served
 from textcls.server.models.teaching import Lesson
@@ -13,8 +15,6 @@ from textcls.server.routes.native import reply
 from textcls.server.routes.routing import Reply, RequestContext
 from textcls.server.routes.schemas import Labels, SupportOfLabel, TakenBack, Taught, TeachRequest
 from textcls.server.settings import Limits
-from textcls.teaching.support import prototypes_of
-from textcls.teaching.teach import UNCALIBRATED
 
 
 async def labels(asked: RequestContext, name: str) -> Reply:

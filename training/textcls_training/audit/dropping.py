@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from textcls.comparison.paired import Bootstrap, Difference, numbered
+from textcls.evaluation.comparison.paired import Bootstrap, Difference, numbered
 from textcls.jobs import HERE
 from textcls_training.audit import suspects
 from textcls_training.audit.run import answered_twice

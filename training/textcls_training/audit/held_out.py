@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.jobs import HERE, Engine
+from textcls.model.classifier import Classifier
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
-from textcls.data_quality.label_audit import LabelAudit
 from textcls.display.terminal.console import stderr_console
 from textcls.errors import ConfigError
+from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.jobs import HERE, Engine
 from textcls_training.audit.run import audit
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.data_quality.duplicates import near
-from textcls.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.data_quality.duplicates import near
+from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.jobs import HERE, Engine
 from textcls_training.audit import held_out, suspects
 from textcls_training.audit.held_out import HeldOut

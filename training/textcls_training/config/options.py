@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from textcls.artifact import example_problem
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
+from textcls.model.artifact import example_problem
+from textcls.model.features import FeatureConfig
 
 METADATA: Final = "option"
 _UNITS: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
-from textcls.features import MAX_TOKENS
+from textcls.model.artifact import MOST_TOKENS
+from textcls.model.features import MAX_TOKENS
 from textcls_training.config.options import Choice, FileName, Integer, Name, Number, Option, option
 from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS

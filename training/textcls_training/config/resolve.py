@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
-from textcls.features import FeatureConfig
 from textcls.jobs.engines import EngineName
+from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
 

@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from textcls.artifact import MOST_TOKENS
 from textcls.errors import ConfigError
-from textcls.features import MAX_TOKENS
 from textcls.jobs import ENGINES
 from textcls.jobs.engines import EngineName
+from textcls.model.artifact import MOST_TOKENS
+from textcls.model.features import MAX_TOKENS
 from textcls_training.config.options import (
     METADATA,
     Bytes,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls import tokenizer
 from textcls._util.spill import IN_MEMORY, Spill
+from textcls.model import tokenizer
 from textcls_training.data.arrays import Bools, Int32, Int64, blocks, ranges, starts
 from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.split import hash_of_tokens

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from textcls import features
-from textcls.features import FeatureConfig, Uint32
+from textcls.model import features
+from textcls.model.features import FeatureConfig, Uint32
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.earlier_counts import Counted, EarlierCounts, added

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from textcls.features import Uint32
+from textcls.model.features import Uint32
 from textcls_training.data.arrays import Bools, Int64
 
 # Hashes, rising, and how often each occurs.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import features
-from textcls.features import FeatureConfig
+from textcls.model import features
+from textcls.model.features import FeatureConfig
 from textcls_training.compiling import compiled
 from textcls_training.config.resolve import LEAST_BUCKETS
 from textcls_training.data.arrays import Bools, Int32, Int64, starts

@@ -9,8 +9,8 @@ from typing import Final
 
 from textcls.data import TargetOptions
 from textcls.errors import InputError
-from textcls.label_sets import LabelSet
-from textcls.labels import label_problem, labels_problem
+from textcls.model.label_sets import LabelSet
+from textcls.model.labels import label_problem, labels_problem
 from textcls_training.data.rationales import Spans
 
 ONE_COLUMN: Final = TargetOptions()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import tokenizer
 from textcls.errors import InputError
+from textcls.model import tokenizer
 
 # Where the spans of a rationale begin and end in a text, in characters.
 Spans = tuple[tuple[int, int], ...]

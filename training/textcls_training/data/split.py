@@ -9,7 +9,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
 from textcls_training.data.arrays import Int64
 from textcls_training.data.label_matrix import LabelMatrix

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from textcls.tokenizer import tokenize
+from textcls.model.tokenizer import tokenize
 from textcls_training.data.arrays import Float32
 from textcls_training.data.split import hash_of
 

@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import features
-from textcls.features import Uint32
+from textcls.model import features
+from textcls.model.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.earlier_counts import added

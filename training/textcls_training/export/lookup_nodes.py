@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from textcls import features
+from textcls.model import features
 from textcls_training.export import quantize
 from textcls_training.export.builder import GraphBuilder
 from textcls_training.export.perfect_hash import FINGERPRINT, SPREAD, PerfectHash

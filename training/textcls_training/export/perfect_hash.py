@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import features
-from textcls.features import Uint32
+from textcls.model import features
+from textcls.model.features import Uint32
 from textcls_training.data.arrays import Int64
 
 FINGERPRINT: Final = 0xFF000000

@@ -13,10 +13,10 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
-from textcls import artifact
 from textcls._util.atomic_write import atomic_write
-from textcls.artifact import ModelInfo
 from textcls.errors import ArtifactError, ConfigError
+from textcls.model import artifact
+from textcls.model.artifact import ModelInfo
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import make_model
@@ -65,7 +65,7 @@ def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
 
 
 def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.ModelProto:
-    """Return the whole graph: raw text in, every output of `textcls.artifact` out.
+    """Return the whole graph: raw text in, every output of `textcls.model.artifact` out.
 
     Args:
         tables: what the text graph reads.

@@ -1,7 +1,7 @@
 """From a trained model to a file of prototypes: its encoder is saved, and then taught the rows of the training.
 
-What a file can be taught later is how it is taught first (`textcls.teaching`): its own graph makes the vectors of the
-rows, whose means are the support rows of their labels.
+What a file can be taught later is how it is taught first (`textcls.model.teaching`): its own graph makes the vectors of
+the rows, whose means are the support rows of their labels.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from textcls._util.atomic_write import atomic_write
-from textcls.artifact import ModelInfo
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
-from textcls.teaching.centres import MEANS, MOST_SINGLE, Float32, centres
-from textcls.teaching.support import Support, prototypes_of
-from textcls.teaching.teach import embed
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
+from textcls.model.teaching.centres import MEANS, MOST_SINGLE, Float32, centres
+from textcls.model.teaching.support import Support, prototypes_of
+from textcls.model.teaching.teach import embed
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.prototype_head import PrototypeHead

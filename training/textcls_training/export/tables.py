@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from textcls import features
-from textcls.features import FeatureConfig
+from textcls.model import features
+from textcls.model.features import FeatureConfig
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import bigram_hashes

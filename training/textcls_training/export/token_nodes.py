@@ -1,4 +1,4 @@
-"""Raw text to tokens and their hashes, as ONNX nodes: `textcls.tokenizer` and `textcls.features` once more, bit by bit.
+"""Raw text to tokens and their hashes, as ONNX nodes: those of `textcls.model` once more, bit by bit.
 
 Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word,
 its left and its right bigram), U tokens out of vocabulary, X characters of the longest one, L characters that n-grams
@@ -13,8 +13,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from textcls import features, tokenizer
-from textcls.features import FeatureConfig
+from textcls.model import features, tokenizer
+from textcls.model.features import FeatureConfig
 from textcls_training.export.builder import GraphBuilder
 from textcls_training.models.bit_codes import BITS, SEEDS, WORD_BITS
 

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from textcls.teaching.centres import centres
-from textcls.teaching.scores import padded, scores
+from textcls.model.teaching.centres import centres
+from textcls.model.teaching.scores import padded, scores
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit import calibration
 from textcls_training.fit.selection import SelectionResult

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.labelling.answers import Answer
 from textcls.labelling.learner import Learned
 from textcls.labelling.suggest import Pool
+from textcls.model.classifier import Classifier
 from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus

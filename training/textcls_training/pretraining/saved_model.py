@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcls.artifact import ModelInfo
+from textcls.model.artifact import ModelInfo
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.corpus import Corpus

@@ -5,12 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
+from textcls.api.tuning import TRIALS, Measure, TuneReport
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
-from textcls.sequences import require_sequence
-from textcls.tuning import TRIALS, Measure, TuneReport
+from textcls.model.sequences import require_sequence
 from textcls_training.api import Label, labelled_texts
 from textcls_training.tuning import run
 from textcls_training.tuning.run import Settings

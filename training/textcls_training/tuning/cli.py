@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from textcls import __version__
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.api.tuning import TRIALS, Measure
 from textcls.cli import INTERRUPTED
 from textcls.cli.options import (
     PATH,
@@ -29,7 +30,6 @@ from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
-from textcls.tuning import TRIALS, Measure
 from textcls_training.cli_options import OF_ONE_TRAINING, train_options
 from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import OPTIONS

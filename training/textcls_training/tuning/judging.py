@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcls.comparison.paired import numbered
-from textcls.comparison.sides import Labels
+from textcls.api.tuning import Measure
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
+from textcls.evaluation.comparison.paired import numbered
+from textcls.evaluation.comparison.sides import Labels
 from textcls.evaluation.label_set_evaluation import present, which_of
 from textcls.evaluation.label_set_intervals import label_set_figures
-from textcls.tuning import Measure
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.trials import Trained, answered_labels, answered_sets
 

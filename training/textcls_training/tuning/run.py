@@ -20,12 +20,12 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from textcls import __version__
-from textcls.comparison.figures import PairedFigures, figures_of
-from textcls.comparison.sides import Labels
+from textcls.api.tuning import TRIALS, Measure, TriedOptions, TuneReport
 from textcls.display.terminal.progress import Progress
 from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.evaluation.comparison.figures import PairedFigures, figures_of
+from textcls.evaluation.comparison.sides import Labels
 from textcls.jobs import HERE, Crew, Engine, Failed
-from textcls.tuning import TRIALS, Measure, TriedOptions, TuneReport
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls._util.atomic_write import atomic_write
+from textcls.api.tuning import TuneReport
 from textcls.display.text import percent
 from textcls.errors import ConfigError
-from textcls.tuning import TuneReport
 
 _FIRST_LINE: Final = "# Written by textcls tune."
 

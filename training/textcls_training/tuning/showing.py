@@ -9,11 +9,11 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
-from textcls.comparison.paired import Difference
+from textcls.api.tuning import TriedOptions, TuneReport
 from textcls.display.html.fragments import bar, document, fragment, shown
 from textcls.display.text import percent, plural
+from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
-from textcls.tuning import TriedOptions, TuneReport
 
 BAR: Final = 24
 # What options that are no numbers are by default.

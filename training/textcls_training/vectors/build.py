@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from textcls import tokenizer
 from textcls.errors import InputError
+from textcls.model import tokenizer
 
 # a of smooth inverse frequency: a word of this relative frequency counts half.
 SMOOTH: Final = 1e-2

@@ -21,9 +21,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import tokenizer
 from textcls._util.atomic_write import atomic_write
 from textcls.errors import ConfigError, InputError
+from textcls.model import tokenizer
 from textcls_training.vectors import tensors
 from textcls_training.vectors.tensors import Header, damaged
 from textcls_training.vectors.word_vectors import WordVectors

@@ -21,8 +21,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import threadpool_limits
 
-from textcls import tokenizer
 from textcls.errors import InputError
+from textcls.model import tokenizer
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls import tokenizer
 from textcls.errors import InputError
+from textcls.model import tokenizer
 
 # 10,000 numbers in writing, and a word.
 LINE_BYTES: Final = 300_000

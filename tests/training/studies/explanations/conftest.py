@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from textcls import Classifier, tokenizer
+from textcls import Classifier
+from textcls.model import tokenizer
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations.benchmark import explain_benchmark
 from textcls_training.studies.explanations.explained_text import ExplainedText, explained_texts

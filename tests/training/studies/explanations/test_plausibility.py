@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from textcls import tokenizer
+from textcls.model import tokenizer
 from textcls_training.studies.explanations.plausibility import (
     Aligned,
     Rationale,

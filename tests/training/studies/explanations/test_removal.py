@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls import tokenizer
 from textcls.errors import ConfigError
+from textcls.model import tokenizer
 from textcls_training.studies.explanations.removal import MASK, REMOVALS, Removal, keep, read_part, remove
 
 TEXT = "It isn't good, 東京!"

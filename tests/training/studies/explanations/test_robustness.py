@@ -1,6 +1,6 @@
 import numpy as np
 
-from textcls import tokenizer
+from textcls.model import tokenizer
 from textcls_training.studies.explanations.robustness import CHANGES, SYNONYMS, duplicate, synonym, typo
 
 

@@ -1,4 +1,4 @@
-// The attributions of an explanation, as textcls/explanation.py has them: one number a token, for a label, against all
+// The attributions of an explanation, as textcls/model/explanation.py has them: one number a token, for a label, against all
 // others (weighted by their probabilities) or against one. Where a text may have several labels they do not compete, and
 // a label stands for itself.
 

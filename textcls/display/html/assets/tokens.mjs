@@ -1,4 +1,4 @@
-// The token rule of textcls/tokenizer.py: where the tokens of a text stand. The model cuts for itself; this finds the
+// The token rule of textcls/model/tokenizer.py: where the tokens of a text stand. The model cuts for itself; this finds the
 // places, and has the same frozen tables.
 import { MARK, SPACE, UNSPACED, WORD } from "./unicode.mjs";
 

@@ -1,4 +1,4 @@
-// Phrases and sentences, by the rules of textcls/units.py: runs of tokens, over which contributions are added up.
+// Phrases and sentences, by the rules of textcls/model/units.py: runs of tokens, over which contributions are added up.
 import { SENTENCE_ENDS } from "./unicode.mjs";
 
 export const UNITS = ["token", "phrase", "sentence"];

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from textcls.errors import InputError
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Answer, Outcome, Request
 from textcls.server.inference.parsing import load_json

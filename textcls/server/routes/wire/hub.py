@@ -9,7 +9,7 @@ from math import exp
 from typing import Any, Final
 
 from textcls.errors import InputError
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls.server.inference.answers import Request, RequestReader
 from textcls.server.models.registry import Generation
 from textcls.server.routes.routing import Headers, Route

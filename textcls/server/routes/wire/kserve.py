@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from textcls.errors import InputError
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Request, RequestReader
 from textcls.server.models.registry import Generation

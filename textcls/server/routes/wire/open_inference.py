@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from textcls import __version__
 from textcls.errors import InputError, NotFoundError
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Answer, Outcome, Request, RequestReader
 from textcls.server.models.registry import Generation, Served

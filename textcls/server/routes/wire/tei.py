@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from textcls.errors import InputError
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation

@@ -19,10 +19,10 @@ import torch
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
-from textcls import artifact
-from textcls.prototypes import Prototypes
-from textcls.teaching.centres import Float32
-from textcls.teaching.scores import padded
+from textcls.model import artifact
+from textcls.model.prototypes import Prototypes
+from textcls.model.teaching.centres import Float32
+from textcls.model.teaching.scores import padded
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import make_model
 from textcls_training.export.heads.outputs import HeadOutputs

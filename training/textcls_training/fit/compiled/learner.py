@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import ModelConfig, OptimConfig
 from textcls_training.data.arrays import Float32, Int64, starts

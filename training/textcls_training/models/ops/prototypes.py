@@ -1,7 +1,7 @@
 """The maths of prototypes: the vector of a text out of several parts, and how near it is to labels of support rows.
 
-`textcls.teaching.scores` has the formula in NumPy, with its source. Shapes: B texts, T tokens, F entries of a vector,
-C labels, K support rows of the label that has most.
+`textcls.model.teaching.scores` has the formula in NumPy, with its source. Shapes: B texts, T tokens, F entries of a
+vector, C labels, K support rows of the label that has most.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def text_vectors(token_BTF: Tensor, factor_F: Tensor) -> TextVectors:
 
 
 def prototype_scores(vector_BF: Tensor, support_CKF: Tensor, real_CK: Tensor, scale: float) -> PrototypeScores:
-    """Compare texts with labels; see `textcls.teaching.scores.scores`."""
+    """Compare texts with labels; see `textcls.model.teaching.scores.scores`."""
     cosine_BCK = torch.einsum("bf,ckf->bck", vector_BF, support_CKF)
     attention_BCK = torch.softmax((scale * cosine_BCK).masked_fill(~real_CK, -1e9), 2)
     prototype_BCF = torch.einsum("bck,ckf->bcf", attention_BCK, support_CKF)

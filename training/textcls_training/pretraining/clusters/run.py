@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.artifact import CLUSTERS
 from textcls.display.text import plural
 from textcls.errors import InputError
+from textcls.model.artifact import CLUSTERS
 from textcls_training.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig, resolve

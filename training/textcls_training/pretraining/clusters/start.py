@@ -19,7 +19,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from textcls.errors import InputError
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls.errors import InputError, SurroundingsError
-from textcls.labels import ALL_CHARACTERS, labels_problem
+from textcls.model.labels import ALL_CHARACTERS, labels_problem
 
 _AS_SPACES: Final = str.maketrans("_-/", "   ")
 _ADVICE: Final = 'write one label per line, or JSON such as {"refunds": "money back refund"}'

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.artifact import LABEL_NAMES
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.errors import InputError
+from textcls.model.artifact import LABEL_NAMES
 from textcls_training.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl, resolve

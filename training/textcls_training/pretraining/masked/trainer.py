@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.errors import ConfigError
-from textcls.features import FeatureConfig
+from textcls.model.features import FeatureConfig
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import OptimConfig
 from textcls_training.data.arrays import Bools, Int32, Int64

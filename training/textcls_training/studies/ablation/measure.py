@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.data import Labelled
 from textcls.evaluation import metrics
+from textcls.model.classifier import Classifier
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.studies.ablation.cells import Cell, CellSettings
 from textcls_training.studies.ablation.pictures import pictures_of

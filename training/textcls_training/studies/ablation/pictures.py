@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from textcls import tokenizer
+from textcls.model import tokenizer
 from textcls_kernels import unpack_metric
 from textcls_training.data.corpus import Corpus
 from textcls_training.models.mixing.metric import MetricAttention

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls.units import UNITS, Unit
+from textcls.model.classifier import Classifier
+from textcls.model.units import UNITS, Unit
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import faithfulness, methods, plausibility, robustness
 from textcls_training.studies.explanations.bootstrap import (

@@ -15,7 +15,6 @@ from rich.progress import MofNCompleteColumn
 from textcls import data as tables
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.classifier import Classifier
 from textcls.cli.options import PATH, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
@@ -23,6 +22,7 @@ from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
+from textcls.model.classifier import Classifier
 from textcls_training.studies.explanations.removal import REMOVALS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from textcls.prediction import Prediction
+from textcls.model.prediction import Prediction
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import removal
 from textcls_training.studies.explanations.removal import Span

@@ -18,10 +18,10 @@ import torch
 from onnx import TensorProto, helper
 from torch import Tensor
 
-from textcls import artifact, tokenizer
-from textcls.artifact import ModelInfo
-from textcls.classifier import Classifier
 from textcls.errors import ArtifactError, ConfigError
+from textcls.model import artifact, tokenizer
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Float64
 from textcls_training.export.heads.folded_head import FoldedHead

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from textcls.classifier import Classifier
 from textcls.errors import TextclsError
+from textcls.model.classifier import Classifier
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations.explained_store import ExplainedStore, Kept, key_of
 from textcls_training.studies.explanations.explained_text import ExplainedText

@@ -12,11 +12,11 @@ from zlib import crc32
 
 import numpy as np
 
-from textcls import tokenizer
-from textcls.classifier import Classifier
 from textcls.errors import ConfigError, MissingExtraError
-from textcls.explanation import Explanation
-from textcls.prediction import Prediction
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+from textcls.model.prediction import Prediction
 from textcls_training.data.arrays import Float64
 from textcls_training.studies.explanations import gradients
 from textcls_training.studies.explanations.gradients import SavedHead, Target

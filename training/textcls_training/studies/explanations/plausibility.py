@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from textcls import tokenizer
-from textcls.units import Unit, unit_spans
+from textcls.model import tokenizer
+from textcls.model.units import Unit, unit_spans
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.rationales import Spans, token_flags
 from textcls_training.studies.explanations.faithfulness import order

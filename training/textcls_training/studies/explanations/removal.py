@@ -1,9 +1,9 @@
-"""The part of a text that a model reads, and what is to be said of the removal of tokens (`textcls.intervention`)."""
+"""The part of a text that a model reads, and what is said of removed tokens (`textcls.explain.intervention`)."""
 
 from typing import Final
 
-from textcls import tokenizer
-from textcls.intervention import MASK, REMOVALS, Removal, Span, keep, remove
+from textcls.explain.intervention import MASK, REMOVALS, Removal, Span, keep, remove
+from textcls.model import tokenizer
 
 __all__ = ["MASK", "REMOVALS", "SEEN_IN_TRAINING", "Removal", "Span", "keep", "read_part", "remove"]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from textcls.classifier import Classifier
+from textcls.model.classifier import Classifier
 from textcls_training import pipeline
 from textcls_training.config.settings import OptimConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts

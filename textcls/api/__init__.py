@@ -1,0 +1,1 @@
+"""What Python calls beyond answers; each function imports late what it needs."""

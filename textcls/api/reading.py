@@ -1,0 +1,60 @@
+"""Texts and labels of any table, from Python, by the rules of the command line."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textcls.model.label_sets import LabelSet
+
+
+class TextsAndLabels(NamedTuple):
+    """Texts and the label of each: two lists of the same length, which `textcls.train` takes.
+
+    Attributes:
+        texts: the texts.
+        labels: the label of each; where texts may have several labels, the labels of each with their probabilities.
+    """
+
+    texts: list[str]
+    labels: list[str] | list[LabelSet]
+
+
+def read(
+    table: Any,
+    *,
+    text_column: str | Sequence[str] | None = None,
+    label_column: str | None = None,
+    sheet: str | None = None,
+) -> TextsAndLabels:
+    """Return the texts of a table with their labels.
+
+    Args:
+        table: a file of any format that `textcls train` reads, or its URL, a folder, several of them in a list, or a
+            table in memory: of pandas, polars, pyarrow, or Hugging Face's `datasets`, whose numbers of classes become
+            their names.
+        text_column: the column of the texts; several are joined, a line each. By default `text`, or that of a
+            well-known name.
+        label_column: the column of the labels; likewise `label`.
+        sheet: of an Excel file the one that is read; the first by default.
+
+    Raises:
+        InputError: this is no table, it has not the columns, or a row cannot be used.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    # Readers of tables are not for those who only ask a model.
+    from textcls.data import ReadOptions, TargetOptions, read_labelled
+    from textcls.data.memory import MemoryTable, Readable
+    from textcls.data.storage import RemoteFile, is_url
+
+    def readable(one: Any) -> Readable:
+        if isinstance(one, str) and is_url(one):
+            return RemoteFile(one)
+        return Path(one) if isinstance(one, str | PathLike) else MemoryTable(one)
+
+    tables = table if isinstance(table, list | tuple) else [table]
+    columns = [text_column] if isinstance(text_column, str) else list(text_column or ())
+    found = read_labelled(
+        [*map(readable, tables)], columns, label_column, options=ReadOptions(sheet=sheet), targets=TargetOptions()
+    )
+    return TextsAndLabels(list(found.texts), found.labels)

@@ -1,0 +1,91 @@
+"""Training from Python, and what takes trainings; the extra `textcls[train]` brings what they import when called."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from textcls._util import optional_dependencies
+from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.model.classifier import Classifier, Text
+from textcls.model.sequences import require_sequence
+
+AUDIT: Final = "textcls_training.api:audit_labels"
+# Of a text: its label, or all its labels, or the probability of each.
+Label = str | Collection[str] | Mapping[str, float]
+
+
+def train(
+    texts: Sequence[Text],
+    labels: Sequence[Label],
+    output: str | Path,
+    *,
+    valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
+    weights: Sequence[float] | None = None,
+    rationales: Sequence[object] | None = None,
+    unlabelled: Sequence[Text] | None = None,
+    probabilities: Sequence[Mapping[str, float]] | None = None,
+    state: str | Path | None = None,
+    from_state: str | Path | None = None,
+    drop_suspects: bool = False,
+    **options: Any,
+) -> Classifier:
+    """Train on `texts` and their `labels`, write the model to `output`, and return it.
+
+    Args:
+        texts: the training texts: strings, or rows with the same text columns each, such as `{"subject": ..., "body":
+            ...}`. The columns of the first row, in its order, are those that the model will read.
+        labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
+            none: a list or a set of them, or a mapping from labels to probabilities, of each text.
+        output: the ONNX file to write; it appears whole, or not at all.
+        valid: validation rows, which choose epoch and temperature, instead of a part of `texts`.
+        weights: how much each text counts, 0 or more; all alike by default.
+        rationales: human rationales of each text, as a column of `--rationale-column` may hold them.
+        unlabelled: texts without labels. The `teacher` of `options` answers them, or else the model itself, and the
+            model learns from the answers, too, if held-out rows say that it helps.
+        probabilities: somebody's answers to `unlabelled`, in the place of a teacher's: of each text a mapping from
+            every label to its probability.
+        state: a folder in which the training keeps what is needed to go on after a kill: the same call goes on from
+            there, to the same bytes. Finished, it is what `from_state` goes on from.
+        from_state: the `state` of a finished training, to which `texts` are new rows, of new labels, too. Options that
+            are not given are those of that training.
+        drop_suspects: leave out the texts whose label is probably wrong, as `audit_labels` finds them. Not always the
+            better model: `textcls train --drop-suspects` says what it does to held-out accuracy.
+        options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
+            `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
+
+    Raises:
+        MissingExtraError: the packages for training are not installed.
+        InputError: nothing can be learned from this.
+        ConfigError: there is no such option, or no such value.
+        SurroundingsError: `output` cannot be written.
+    """
+    more = [(given, what) for given, what in ((unlabelled, "texts"), (probabilities, "mappings")) if given is not None]
+    rows = ((texts, "texts"), (labels, "labels"), *zip(valid or (), ("texts", "labels"), strict=False))
+    for given, what in (*rows, *more):
+        require_sequence(given, what)
+    found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
+    answered = {"unlabelled": unlabelled, "probabilities": probabilities}
+    how = {"state": state, "from_state": from_state, "drop_suspects": drop_suspects}
+    classifier: Classifier = found(
+        texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **how, **options
+    )
+    return classifier
+
+
+def audit_labels(texts: Sequence[str], labels: Sequence[str], **options: Any) -> LabelAudit:
+    """Return the texts whose label is probably wrong: what `textcls check --labels` lists.
+
+    Args:
+        texts: the texts.
+        labels: the label of each.
+        options: of the trainings, as those of `train`.
+
+    Raises:
+        MissingExtraError: the packages for training are not installed.
+        InputError: nothing can be learned from this.
+        ConfigError: texts have several labels, or there is no such option, or no such value.
+    """
+    for given, what in ((texts, "texts"), (labels, "labels")):
+        require_sequence(given, what)
+    found: LabelAudit = optional_dependencies.load(AUDIT, "textcls.audit_labels")(texts, labels, **options)
+    return found

@@ -1,0 +1,160 @@
+"""Options of training that suit given rows, from Python: what `textcls tune` finds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from textcls._util import optional_dependencies
+from textcls.api.training import Label
+from textcls.evaluation.comparison.paired import Difference
+from textcls.evaluation.intervals import CONFIDENCE
+
+TUNE: Final = "textcls_training.tuning.api:tune"
+# Proposals of each search where neither their number nor a time is given.
+TRIALS: Final = 24
+State = Literal["judged", "left", "failed"]
+Measure = Literal["accuracy", "macro_f1", "micro_f1"]
+
+
+@dataclass(frozen=True, slots=True)
+class TriedOptions:
+    """A proposal of the last search.
+
+    Attributes:
+        number: from 0, which are the defaults.
+        options: that differ from them.
+        multiples: of what is usual, of options that are numbers.
+        score: the mean over folds, of those that were asked; None if it could not be trained.
+        state: whether all folds have judged it, or it was left before, or it could not be trained.
+    """
+
+    number: int
+    options: Mapping[str, Any]
+    multiples: Mapping[str, float]
+    score: float | None
+    state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneReport:
+    """What tuning has found.
+
+    Attributes:
+        rows: all of them.
+        labels: how many there are.
+        measure: what was to become better: `accuracy`, `macro_f1` or `micro_f1`.
+        rounds: searches whose choice was then judged by rows that it has not seen.
+        folds: that judged each proposal.
+        judged_rows: rows by which the choices were judged in the end.
+        accuracy: there, of the defaults and of what was chosen; of several labels a row the share of the rows with all
+            of them and no other.
+        macro_f1: likewise.
+        micro_f1: likewise, of several labels a row; None of one.
+        p_value: of McNemar's test of the answers.
+        told: options that were given, and are part of all settings.
+        options: the choice, without what is as usual.
+        usual: what numbers are without it.
+        tried: the proposals of the search that made it.
+        importances: which share of the differences between these an option explains; empty where nothing can be told.
+        trainings: how many this call made; those of an earlier call that it goes on from are not among them.
+        seconds: that this call took.
+    """
+
+    rows: int
+    labels: int
+    measure: str
+    rounds: int
+    folds: int
+    judged_rows: int
+    accuracy: Difference
+    macro_f1: Difference
+    micro_f1: Difference | None = None
+    p_value: float
+    told: Mapping[str, Any]
+    options: Mapping[str, Any]
+    usual: Mapping[str, float]
+    tried: tuple[TriedOptions, ...]
+    importances: Mapping[str, float]
+    trainings: int
+    seconds: float
+
+    @property
+    def gain(self) -> Difference:
+        """What was to become better."""
+        return self.figures[self.measured]
+
+    @property
+    def measured(self) -> str:
+        """What that is called."""
+        if self.measure == "accuracy":
+            return "accuracy" if self.micro_f1 is None else "all labels right"
+        return "macro-F1" if self.measure == "macro_f1" else "micro-F1"
+
+    @property
+    def figures(self) -> dict[str, Difference]:
+        """What was measured in the end, by its names."""
+        if self.micro_f1 is None:
+            return {"accuracy": self.accuracy, "macro-F1": self.macro_f1}
+        return {"micro-F1": self.micro_f1, "macro-F1": self.macro_f1, "all labels right": self.accuracy}
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the choice is better than the defaults by more than chance."""
+        return bool(self.options) and self.gain.is_sure and self.gain.difference > 0
+
+    @property
+    def recommended(self) -> dict[str, Any]:
+        """The options to train with."""
+        return {**self.told, **(self.options if self.is_better else {})}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        apart = ("accuracy", "macro_f1", "micro_f1", "tried")
+        found = {name: getattr(self, name) for name in self.__slots__ if name not in apart}
+        found |= {"accuracy": self.accuracy.as_json(), "macro_f1": self.macro_f1.as_json()}
+        found |= {} if self.micro_f1 is None else {"micro_f1": self.micro_f1.as_json()}
+        found |= {"is_better": self.is_better, "recommended": self.recommended, "confidence": CONFIDENCE}
+        return found | {"tried": [asdict(one) for one in self.tried]}
+
+
+def tune(
+    texts: Sequence[str],
+    labels: Sequence[Label],
+    *,
+    trials: int | None = None,
+    seconds: float | None = None,
+    measure: Measure | None = None,
+    folds: int = 3,
+    rounds: int | None = None,
+    storage: str | Path | None = None,
+    workers: int = 1,
+    **options: Any,
+) -> TuneReport:
+    """Return options of `textcls.train` that suit these rows, and what rows unknown to the choice say of it.
+
+    `textcls.train(texts, labels, "model.onnx", **textcls.tune(texts, labels).recommended)` trains with them.
+
+    Args:
+        texts: the texts.
+        labels: the label of each, or its labels: a list, a set, or a mapping from labels to probabilities.
+        trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
+        seconds: after this time no further trials begin; the first four are always judged.
+        measure: what is to become better; by default accuracy, or micro-F1 where texts have several labels.
+        folds: that judge a trial.
+        rounds: in how many parts rows are held out, in turn, to judge a choice made without them; 3 by default, 1 from
+            10,000 rows on.
+        storage: the file that keeps what was measured, from which the same call goes on; none by default.
+        workers: how many processes work; the result is the same.
+        options: of the trainings, as those of `train`; these stay as they are.
+
+    Raises:
+        MissingExtraError: the packages for tuning are not installed.
+        InputError: the rows are too few, or nothing can be learned from them; or `storage` is no such file.
+        ConfigError: there is no such option or value, or `storage` is of other rows.
+        SurroundingsError: `storage` cannot be written.
+    """
+    found = optional_dependencies.load(TUNE, "textcls.tune", "tune")
+    how = {"trials": trials, "seconds": seconds, "measure": measure, "folds": folds, "rounds": rounds}
+    report: TuneReport = found(texts, labels, **how, storage=storage, workers=workers, told=options)
+    return report

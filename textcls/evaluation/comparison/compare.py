@@ -1,0 +1,247 @@
+"""A comparison of two classifiers on labelled rows: what `textcls compare` calls, and `textcls.compare` is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation.comparison.figures import figures_of
+from textcls.evaluation.comparison.paired import Agreement, Difference
+from textcls.evaluation.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
+from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
+from textcls.evaluation.evaluation import with_one_label
+from textcls.evaluation.intervals import CHANCE
+from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
+from textcls.evaluation.label_set_evaluation import label_set, present, which_of
+from textcls.evaluation.unknown_labels import unknown_labels
+from textcls.model.classifier import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class SideReport:
+    """What is known of one side alone.
+
+    Attributes:
+        name: what it is called.
+        bytes: of its file; None where it is none.
+        microseconds: a text took in this run; None where that says nothing.
+        ece: expected calibration error; None where there are no probabilities.
+        cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
+            `ece` the mean of the labels.
+        unknown_labels: labels of the rows that a model does not know.
+    """
+
+    name: str
+    bytes: int | None
+    microseconds: float | None
+    ece: float | None
+    cross_entropy: float | None
+    unknown_labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two classifiers on the same labelled rows.
+
+    Attributes:
+        rows: how many there are.
+        sides: what is known of each alone.
+        agreement: how many rows which side gets right; of several labels, with all of them and no other.
+        p_value: of McNemar's test.
+        accuracy: share of the rows that each gets right, likewise.
+        macro_f1: of both.
+        labels: F1 of both for each label that a row or an answer has, with the number of its rows.
+        flips: all rows that they answer differently, with the reasons of the first of them.
+        words: which words changed; empty unless both are models.
+        micro_f1: of several labels a text, F1 of all labels of all rows together; None of one label.
+    """
+
+    rows: int
+    sides: tuple[SideReport, SideReport]
+    agreement: Agreement
+    p_value: float
+    accuracy: Difference
+    macro_f1: Difference
+    labels: dict[str, tuple[Difference, int]]
+    flips: tuple[Flip, ...]
+    words: tuple[ChangedWord, ...]
+    micro_f1: Difference | None = None
+
+    @property
+    def better(self) -> SideReport | None:
+        """The side that is better by more than chance; None if none is."""
+        if self.p_value >= CHANCE:
+            return None
+        return self.sides[self.agreement.second > self.agreement.first]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison as plain data."""
+        better = self.better
+        return {
+            "rows": self.rows,
+            "sides": [asdict(side) for side in self.sides],
+            "better": None if better is None else better.name,
+            "agreement": asdict(self.agreement) | {"p_value": self.p_value},
+            "accuracy": self.accuracy.as_json(),
+            **({} if self.micro_f1 is None else {"micro_f1": self.micro_f1.as_json()}),
+            "macro_f1": self.macro_f1.as_json(),
+            "labels": {name: one.as_json() | {"rows": rows} for name, (one, rows) in self.labels.items()},
+            "flips": [flip._asdict() | {"kind": flip.kind} for flip in self.flips],
+            "words": [word._asdict() for word in self.words],
+        }
+
+
+@overload
+def compare(
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, str]],
+    *,
+    label_separator: None = None,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, LabelsOfRow]],
+    *,
+    label_separator: str | None = None,
+) -> Comparison: ...
+
+
+def compare(
+    first: str | Path | Classifier,
+    second: str | Path | Classifier,
+    rows: Iterable[tuple[str, Any]],
+    *,
+    label_separator: str | None = None,
+) -> Comparison:
+    """Compare two classifiers on texts and their labels.
+
+    Args:
+        first: a model (its file, or loaded), a file of answers one a row, or the address of a service.
+        second: likewise; differences are what it has more than the first.
+        rows: a text and its label each, such as `zip(texts, labels)`; of several labels a text and its labels, as a
+            list, a set, or a mapping from labels to probabilities, of which those from 1/2 on count.
+        label_separator: of several labels: what stands between those of a cell of a file of answers, `json` where each
+            holds a JSON list; by default as in the training of a model, or else `;`, as `textcls predict` writes.
+
+    Raises:
+        InputError: there are no rows, or a file of answers does not fit them; or rows have several labels, and a model
+            gives one; or the reverse; or a side knows no label of the rows.
+        ArtifactError: a model file is missing or damaged.
+        ConfigError: one model gives a text one label, and the other side several.
+        SurroundingsError: a service cannot be reached, or refuses.
+        MissingExtraError: SciPy is not installed.
+    """
+    texts, given = _columns(rows)
+    several = label_separator is not None or not isinstance(given[0], str)
+    sides = sides_of(first, second, several=several, separator=label_separator)
+    right: list[Labels]
+    if is_several(sides):
+        right = [tuple(sorted(present(label_set(labels, i)))) for i, labels in enumerate(given)]
+    else:
+        right = [label for _, label in with_one_label(zip(texts, given, strict=True))]
+    return compared(sides, texts, right, (sides[0].answers(texts), sides[1].answers(texts)))
+
+
+def compared(
+    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[Labels], answers: tuple[Answers, Answers]
+) -> Comparison:
+    """Return the comparison of the answers of two sides.
+
+    Args:
+        sides: which they are.
+        texts: of the rows.
+        right: the label of each, or its labels, sorted.
+        answers: of both sides.
+
+    Raises:
+        InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one.
+        MissingExtraError: SciPy is not installed.
+    """
+    unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
+    first, second = answers[0].labels, answers[1].labels
+    figures = figures_of(right, first, second)
+    models = tuple(side.classifier if isinstance(side, ModelSide) else None for side in sides)
+    flips = [
+        Flip(i, texts[i], right[i], *pair)
+        for i, pair in enumerate(zip(first, second, strict=True))
+        if pair[0] != pair[1]
+    ]
+    told = explained(islice(flips, EXPLAINED), models[0], models[1])
+    words: Sequence[ChangedWord] = ()
+    if models[0] is not None and models[1] is not None:
+        words = changed_words(told, models[0], models[1])
+    return Comparison(
+        rows=len(texts),
+        sides=(_report(sides[0], right, answers[0], unknown[0]), _report(sides[1], right, answers[1], unknown[1])),
+        agreement=figures.agreement,
+        p_value=figures.agreement.p_value(),
+        accuracy=figures.accuracy,
+        macro_f1=figures.macro_f1,
+        labels=figures.labels,
+        flips=(*told, *flips[len(told) :]),
+        words=tuple(words),
+        micro_f1=figures.micro_f1,
+    )
+
+
+def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
+    texts, labels = [], []
+    for text, label in rows:
+        texts.append(text)
+        labels.append(label)
+    if not texts:
+        raise InputError("There are no rows to compare on.")
+    return texts, labels
+
+
+def _unknown_labels(side: Side, right: Sequence[Labels], answers: Answers) -> tuple[str, ...]:
+    """Return which labels of the rows a model does not know.
+
+    Raises:
+        InputError: it knows none of them; or a table or a service, which says not what it knows, answers with none.
+    """
+    given, answered = (chain(*map(_names, labels)) for labels in (right, answers.labels))
+    if isinstance(side, ModelSide):
+        return unknown_labels(given, answers.names, len(right), knows=f"{side.name} knows")
+    if known := sorted(set(answered)):
+        unknown_labels(given, known, len(right), knows=f"{side.name} answers with", what="answers")
+    return ()
+
+
+def _names(labels: Labels) -> tuple[str, ...]:
+    return (labels,) if isinstance(labels, str) else labels
+
+
+def _report(side: Side, right: Sequence[Labels], answers: Answers, unknown: tuple[str, ...]) -> SideReport:
+    size = side.bytes if isinstance(side, ModelSide) else None
+    if answers.probabilities is None:
+        return SideReport(side.name, size, answers.microseconds, None, None)
+    names, probabilities = answers.names, answers.probabilities
+    if isinstance(right[0], str):
+        number = {name: i for i, name in enumerate(names)}
+        # A label that it does not know counts as wrong.
+        label_N = np.array([number.get(str(label), len(number)) for label in right], np.int64)
+        ece, loss = (
+            metrics.expected_calibration_error(probabilities, label_N),
+            metrics.cross_entropy(probabilities, label_N),
+        )
+        return SideReport(side.name, size, answers.microseconds, ece, loss, unknown)
+    gold_NC = which_of(right, names)
+    return SideReport(
+        name=side.name,
+        bytes=size,
+        microseconds=answers.microseconds,
+        ece=label_set_metrics.calibration_error(probabilities, gold_NC),
+        cross_entropy=label_set_metrics.cross_entropy(probabilities, gold_NC) if not unknown else None,
+        unknown_labels=unknown,
+    )

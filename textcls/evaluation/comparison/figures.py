@@ -1,0 +1,72 @@
+"""What the answers of two sides to the same rows say, of one label a row or of several."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls.evaluation.comparison.paired import Agreement, Bootstrap, Difference, difference, numbered
+from textcls.evaluation.comparison.sides import Labels
+from textcls.evaluation.label_set_evaluation import which_of
+from textcls.evaluation.label_set_intervals import drawn_figures
+
+
+class PairedFigures(NamedTuple):
+    """Figures of both sides.
+
+    Attributes:
+        agreement: how many rows which side gets right; of several labels, with all of them and no other.
+        accuracy: share of these rows.
+        macro_f1: mean F1 of the labels.
+        labels: F1 of each label that a row or an answer has, and how many rows have it.
+        micro_f1: of several labels a row: F1 of all labels of all rows together; None of one.
+    """
+
+    agreement: Agreement
+    accuracy: Difference
+    macro_f1: Difference
+    labels: dict[str, tuple[Difference, int]]
+    micro_f1: Difference | None = None
+
+
+def figures_of(right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]) -> PairedFigures:
+    """Return the figures; there is a row.
+
+    Args:
+        right: the label of each row, or its labels, sorted.
+        first: the answers of one side.
+        second: those of the other; differences are what it has more.
+
+    Raises:
+        InputError: of several labels: no row and no answer has one.
+        MissingExtraError: of several labels: SciPy is not installed.
+    """
+    names, (right_N, first_N, second_N) = numbered(right, first, second)
+    agreement = Agreement.of(right_N, first_N, second_N)
+    if not isinstance(right[0], str):
+        return _of_sets(agreement, right, first, second)
+    draws = Bootstrap(right_N, first_N, second_N, len(names))
+    count_C = np.bincount(right_N, minlength=len(names)).tolist()
+    of_labels = zip(map(str, names), draws.f1_of_labels(), count_C, strict=True)
+    labels = {name: (found, rows) for name, found, rows in of_labels}
+    return PairedFigures(agreement, draws.accuracy(), draws.macro_f1(), labels)
+
+
+def _of_sets(
+    agreement: Agreement, right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]
+) -> PairedFigures:
+    names = sorted(set(chain(*right, *first, *second)))
+    if not names:
+        raise InputError("There is nothing to compare: no row and no answer has a label.")
+    gold_NC, first_NC, second_NC = (which_of(column, names) for column in (right, first, second))
+    one, other = drawn_figures(gold_NC, [first_NC, second_NC])
+    f1_C = [difference(*pair) for pair in zip(one.f1.T, other.f1.T, strict=True)]
+    return PairedFigures(
+        agreement=agreement,
+        accuracy=difference(one.exact, other.exact),
+        macro_f1=difference(one.macro_f1, other.macro_f1),
+        labels=dict(zip(names, zip(f1_C, gold_NC.sum(0).tolist(), strict=True), strict=True)),
+        micro_f1=difference(one.micro_f1, other.micro_f1),
+    )

@@ -1,0 +1,288 @@
+"""What can be compared: a model file, a file of answers such as `textcls predict` writes, or a service."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError, InputError, SurroundingsError
+from textcls.jobs.batch.chunks import ROWS
+from textcls.model.artifact import LABELS_WRITTEN
+from textcls.model.classifier import Classifier
+from textcls.model.label_sets import of_cell
+
+Float32 = NDArray[np.float32]
+# What a row has or is answered with: one label, or several, sorted.
+Labels = str | tuple[str, ...]
+
+# Texts of one request, which every service takes.
+REQUEST_TEXTS: Final = 64
+REQUEST_SECONDS: Final = 60
+MOST_ANSWER_BYTES: Final = 64 * 2**20
+# What `textcls predict` calls the column of several labels.
+PREDICTED_LABELS: Final = "predicted_labels"
+# Columns that hold an answer, the first that is there; and those that hold several labels. Those of a data set come
+# last: a table of answers often has the right labels as well.
+ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "label")
+SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_COLUMNS[-1])
+KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
+
+
+class Answers(NamedTuple):
+    """The answers of a side to all rows.
+
+    Attributes:
+        labels: of each row; several a row are sorted.
+        probabilities: of each row and label [rows, labels of the side]; None where they are not known.
+        names: the labels of the side, where it says which there are.
+        microseconds: processor time a text, where that can be measured.
+    """
+
+    labels: Sequence[Labels]
+    probabilities: Float32 | None = None
+    names: tuple[str, ...] = ()
+    microseconds: float | None = None
+
+
+class Side(Protocol):
+    """One of the two that are compared."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def several(self) -> bool:
+        """Whether it gives a row several labels, or none."""
+
+    def answers(self, texts: Sequence[str]) -> Answers:
+        """Answer all texts."""
+
+
+class ModelSide:
+    """A model file, whose answers are label sets where it may give several."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self.bytes = path.stat().st_size if path.is_file() else 0
+        self.classifier = Classifier.load(path)
+        self.several = self.classifier.info.several
+
+    def answers(self, texts: Sequence[str]) -> Answers:
+        """Answer all texts, and time it."""
+        names = self.classifier.labels
+        seconds, found = 0.0, [np.zeros((0, len(names)), np.float32)]
+        for first in range(0, len(texts), ROWS):
+            began = perf_counter()
+            predictions = self.classifier.predict(texts[first : first + ROWS])
+            seconds += perf_counter() - began
+            found.append(np.array([prediction.probabilities for prediction in predictions]))
+        probabilities = np.concatenate(found)
+        return Answers(self._labels(probabilities), probabilities, names, 1e6 * seconds / max(1, len(texts)))
+
+    def _labels(self, probabilities: Float32) -> list[Labels]:
+        names, thresholds = self.classifier.labels, self.classifier.info.thresholds
+        if thresholds is None:
+            return [names[i] for i in probabilities.argmax(1).tolist()]
+        assigned = probabilities >= np.array(thresholds, probabilities.dtype)
+        return [tuple(sorted(names[i] for i in np.flatnonzero(row).tolist())) for row in assigned]
+
+
+class FileSide:
+    """A file of answers, one a row, in the order of the data.
+
+    Args:
+        path: of the file.
+        separator: what stands between the labels of a cell, `json` where each holds a JSON list; None if each row has
+            one label. In the column that `textcls predict` writes it is that of `predict` unless a cell has the other.
+    """
+
+    def __init__(self, path: Path, separator: str | None = None) -> None:
+        self.name, self.path, self._separator = str(path), path, separator
+        self.several = separator is not None
+
+    def answers(self, texts: Sequence[str]) -> Answers:
+        """Read the answers.
+
+        Raises:
+            InputError: there is no column of answers, or one of several labels where rows have one; a row has none, or
+                they are not as many as the texts.
+        """
+        from textcls.data import open_table  # Late, as is the client below: most who import textcls need neither.
+
+        with open_table(self.path) as table:
+            columns = table.parts[0].columns
+            wanted = ANSWER_COLUMNS if self._separator is None else SET_COLUMNS
+            column = next((name for name in wanted if name in columns), None)
+            if column is None:
+                have = ", ".join(map(repr, columns))
+                raise InputError(f"{self.path} has no column {wanted[0]!r} of answers; it has {have}.")
+            if self._separator is None and column == ANSWER_COLUMNS[-1] and PREDICTED_LABELS in columns:
+                raise InputError(
+                    f"{self.path} has answers of several labels a row, in the column {PREDICTED_LABELS!r}; say by "
+                    "--label-separator that rows may have several."
+                )
+            cells = [(row.fields.get(column), row.where) for row in islice(table.rows, len(texts) + 1)]
+        separator = self._separator
+        if separator is not None and column == PREDICTED_LABELS:
+            separator = _written_with(separator, (value for value, _ in cells))
+        found = [_answer(value, f"{where} has", column, separator) for value, where in cells]
+        if len(found) != len(texts):
+            more = "more" if len(found) > len(texts) else f"{len(found):,}"
+            raise InputError(
+                f"{self.path} has {more} answers for {len(texts):,} rows; it needs one per row, in the same order."
+            )
+        return Answers(found)
+
+
+def _written_with(separator: str, cells: Iterable[Any]) -> str:
+    """Return what stands between the labels of cells that `textcls predict` has written.
+
+    That is the separator of the rows where a cell has it, and else the one that `predict` takes without being asked.
+    """
+    from textcls.jobs.batch.answer_columns import SEPARATOR
+
+    written = (cell for cell in cells if isinstance(cell, str))
+    if separator == "json":
+        return separator if any(cell.lstrip().startswith(("[", "{")) for cell in written) else SEPARATOR
+    return separator if any(separator in cell for cell in written) else SEPARATOR
+
+
+def _answer(value: Any, where: str, column: str, separator: str | None) -> Labels:
+    if separator is not None:
+        labels = of_cell(value, separator)
+        if isinstance(labels, str):
+            raise InputError(f"{where} labels in column {column!r} that {labels}.")
+        return tuple(sorted(labels))
+    if value is None or not str(value):
+        raise InputError(f"{where} no answer in column {column!r}; each row needs one.")
+    return str(value)
+
+
+class ServiceSide:
+    """A service: the address of `textcls serve`, or of whatever answers `/v1/classify` as it does."""
+
+    def __init__(self, address: str, *, several: bool = False) -> None:
+        self.name, self.several = address, several
+        self._url = address if "/v1/" in address else f"{address.rstrip('/')}/v1/classify"
+
+    def answers(self, texts: Sequence[str]) -> Answers:
+        """Ask for all texts, some at a time.
+
+        Raises:
+            SurroundingsError: the service cannot be reached, or refuses.
+        """
+        return Answers([label for piece in _pieces(texts) for label in self._ask(piece)])
+
+    def _ask(self, texts: list[str]) -> list[Labels]:
+        import urllib.error
+        import urllib.request
+
+        headers = {"content-type": "application/json"}
+        if key := os.environ.get(KEY_VARIABLE):
+            headers["authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self._url, json.dumps({"inputs": texts}).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
+                results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
+                return [_labels_of(result) if self.several else _label_of(result) for result in results]
+        except urllib.error.HTTPError as error:
+            why = f"refuses with status {error.code}"
+            if error.code == 401:
+                why += f"; set {KEY_VARIABLE} to its key"
+            raise SurroundingsError(f"{self._url} {why}.") from error
+        except OSError as error:
+            raise SurroundingsError(f"{self._url} cannot be reached: {getattr(error, 'reason', error)}.") from error
+        except (ValueError, KeyError, TypeError) as error:
+            several = " with a model that may give several labels" if self.several else ""
+            raise SurroundingsError(f"{self._url} does not answer as textcls serve does{several}.") from error
+
+
+def _labels_of(result: dict[str, Any]) -> tuple[str, ...]:
+    labels = result["assigned"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise TypeError("labels are a list of text")
+    return tuple(sorted(labels))
+
+
+def _label_of(result: dict[str, Any]) -> str:
+    label = result["label"]
+    if not isinstance(label, str):
+        raise TypeError("a label is text")
+    return label
+
+
+def _pieces(texts: Sequence[str]) -> Iterator[list[str]]:
+    for first in range(0, len(texts), REQUEST_TEXTS):
+        yield list(texts[first : first + REQUEST_TEXTS])
+
+
+def side_of(given: str | Path | Classifier, separator: str | None = None) -> Side:
+    """Return the side that is meant: an address, a model file, or else a table of answers.
+
+    Args:
+        given: what is meant.
+        separator: what stands between the labels of a cell of a table of answers, `json` where each holds a JSON list;
+            None if each row has one label.
+
+    Raises:
+        ArtifactError: there is no such model file, or it is damaged.
+        InputError: there is no such file.
+    """
+    if isinstance(given, Classifier):
+        return ModelSide(given.path)
+    if str(given).startswith(("http://", "https://")):
+        return ServiceSide(str(given), several=separator is not None)
+    path = Path(given)
+    return ModelSide(path) if path.suffix.lower() == ".onnx" or not path.suffix else FileSide(path, separator)
+
+
+def sides_of(
+    first: str | Path | Classifier, second: str | Path | Classifier, *, several: bool, separator: str | None = None
+) -> tuple[Side, Side]:
+    """Return both sides, which give a row several labels if `several`, or if a model of them may.
+
+    Args:
+        first: what is meant, see `side_of`.
+        second: likewise.
+        several: whether rows have several labels; models alone can tell that as well.
+        separator: what stands between the labels of a cell of a table of answers; by default as in the training of
+            the models, or else as in what `textcls predict` writes.
+
+    Raises:
+        ConfigError: a model gives one label a text, and the other side, or the rows, several.
+    """
+    given = (first, second)
+    sides = [side_of(one) for one in given]
+    models = [side for side in sides if isinstance(side, ModelSide)]
+    if several or any(model.several for model in models):
+        odd = next((model for model in models if not model.several), None)
+        if odd is not None:
+            raise ConfigError(
+                f"{odd.name} gives a text one label, and it is compared where texts may have several; compare it with "
+                "another of its kind, on rows with one label each."
+            )
+        between = separator or _usual_separator(models)
+        pairs = zip(given, sides, strict=True)
+        sides = [side if isinstance(side, ModelSide) else side_of(one, between) for one, side in pairs]
+    return sides[0], sides[1]
+
+
+def _usual_separator(models: Sequence[ModelSide]) -> str:
+    """Return what stood between the labels of the rows that models were trained on; else what `predict` writes."""
+    from textcls.data import TargetOptions
+    from textcls.jobs.batch.answer_columns import SEPARATOR
+
+    found = (TargetOptions.from_json(model.classifier.info.training.get(LABELS_WRITTEN, {})) for model in models)
+    return next((one.label_separator for one in found if one.label_separator is not None), SEPARATOR)
+
+
+def is_several(sides: tuple[Side, Side]) -> bool:
+    """Return whether two sides give rows label sets."""
+    return any(side.several for side in sides)

@@ -1,0 +1,133 @@
+"""Which words changed sides between two models, on the texts that they answer differently.
+
+Where the first model says x and the second one y, what a token adds to y over x is one number in each model, and it is
+part of their sums exactly (`textcls.model.explanation`). Of several labels a text it is what the token adds to those
+that the second model alone assigns, less what it adds to those that the first one alone does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.evaluation.comparison.sides import Labels
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+
+Float64 = NDArray[np.float64]
+
+# Texts that are explained for the words, the first ones; and words that are told of a text.
+EXPLAINED: Final = 500
+TOLD: Final = 3
+
+
+class Flip(NamedTuple):
+    """A row that the two sides answer differently.
+
+    Attributes:
+        row: its number, from 0.
+        text: of the row.
+        right: its label, or its labels.
+        first: the answer of the first side.
+        second: the answer of the second side.
+        reasons: of each side that is a model, the words that speak most for its answer over the other's: of several
+            labels for those that it alone assigns, and against those that the other alone assigns.
+    """
+
+    row: int
+    text: str
+    right: Labels
+    first: Labels
+    second: Labels
+    reasons: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    @property
+    def kind(self) -> str:
+        """What it means: `mended`, `broken`, or `other` where both are wrong."""
+        return "mended" if self.second == self.right else "broken" if self.first == self.right else "other"
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The labels that the first side alone gives."""
+        return _alone(self.first, self.second)
+
+    @property
+    def gained(self) -> tuple[str, ...]:
+        """The labels that the second side alone gives."""
+        return _alone(self.second, self.first)
+
+
+class ChangedWord(NamedTuple):
+    """What a word adds to the second side's answers over the first side's, summed over the texts with it.
+
+    Attributes:
+        word: the token in lower case.
+        texts: in how many of the texts that changed it stands.
+        before: in logits, by the first model.
+        after: by the second model.
+    """
+
+    word: str
+    texts: int
+    before: float
+    after: float
+
+
+def explained(flips: Iterable[Flip], first: Classifier | None, second: Classifier | None) -> list[Flip]:
+    """Return flips with their reasons; without those of a side that is no model, or does not know one of the labels."""
+    found = []
+    for flip in flips:
+        reasons = tuple(
+            _reasons(model, flip.text, own, other)
+            for model, own, other in ((first, flip.lost, flip.gained), (second, flip.gained, flip.lost))
+        )
+        found.append(flip._replace(reasons=(reasons[0], reasons[1])))
+    return found
+
+
+def _reasons(model: Classifier | None, text: str, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    if model is None or not {*own, *other} <= set(model.labels):
+        return ()
+    explanation = model.explain(text)
+    contrast_T = _over(explanation, own, other)
+    order = (-contrast_T).argsort(kind="stable")[:TOLD]
+    return tuple(_word(explanation, int(t)) for t in order if contrast_T[t] > 0)
+
+
+def changed_words(flips: Iterable[Flip], first: Classifier, second: Classifier) -> list[ChangedWord]:
+    """Return the words of flips, those first whose sums changed most."""
+    before: defaultdict[str, float] = defaultdict(float)
+    after: defaultdict[str, float] = defaultdict(float)
+    texts: defaultdict[str, set[int]] = defaultdict(set)
+    known = set(first.labels) & set(second.labels)
+    for flip in flips:
+        if not {*flip.lost, *flip.gained} <= known:
+            continue
+        for sums, model in ((before, first), (after, second)):
+            explanation = model.explain(flip.text)
+            for t, value in enumerate(_over(explanation, flip.gained, flip.lost).tolist()):
+                word = _word(explanation, t).lower()
+                sums[word] += value
+                texts[word].add(flip.row)
+    found = [ChangedWord(word, len(rows), before[word], after[word]) for word, rows in texts.items()]
+    return sorted(found, key=lambda word: (-abs(word.after - word.before), word.word))
+
+
+def _over(explanation: Explanation, own: Sequence[str], other: Sequence[str]) -> Float64:
+    """Return what each token adds to some labels over others [tokens], in logits."""
+    weight_C = np.zeros(len(explanation.labels))
+    weight_C[[explanation.labels.index(label) for label in own]] += 1.0
+    weight_C[[explanation.labels.index(label) for label in other]] -= 1.0
+    return np.asarray(explanation.contributions.astype(np.float64) @ weight_C)
+
+
+def _alone(labels: Labels, others: Labels) -> tuple[str, ...]:
+    there = (others,) if isinstance(others, str) else others
+    return tuple(label for label in ((labels,) if isinstance(labels, str) else labels) if label not in there)
+
+
+def _word(explanation: Explanation, t: int) -> str:
+    start, end = explanation.spans[t]
+    return explanation.text[start:end]

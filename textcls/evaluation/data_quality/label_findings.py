@@ -1,0 +1,164 @@
+"""What may be wrong with the labels of rows: their names, how many rows they have, and what comes together."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+from textcls.evaluation.data_quality import duplicates
+from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
+from textcls.evaluation.data_quality.joint_labels import JSON, joint_labels
+from textcls.evaluation.data_quality.survey import Survey
+from textcls.model.labels import plain_name
+
+# Labels with fewer rows are hardly learned, and hardly measured.
+ENOUGH: Final = 5
+# So many rows to one.
+UNBALANCED: Final = 99
+# How many of the labels that come together are named.
+NAMED_TOGETHER: Final = 3
+
+
+def several_in_a_cell(survey: Survey) -> Iterator[Finding]:
+    """Find labels that look like several in one."""
+    joint = joint_labels(survey.labels)
+    if joint is None:
+        return
+    cells = len(survey.labels)
+    if survey.several:
+        message = (
+            f"Some labels look like several in one, separated by {joint.separator!r} ({cells:,} different ones, "
+            f"{joint.labels:,} parts): is --label-separator {joint.separator!r} meant?"
+        )
+    elif joint.separator == JSON:
+        message = (
+            f"The label column looks like it holds lists of labels ({cells:,} different cells, {joint.labels:,} "
+            "labels): use --label-separator json."
+        )
+    else:
+        message = (
+            f"The label column looks like it holds several labels per cell, separated by {joint.separator!r} "
+            f"({cells:,} different cells, {joint.labels:,} labels): use --label-separator {joint.separator!r}."
+        )
+    yield Finding("several-in-a-cell", message, cells)
+
+
+def conflicts(survey: Survey) -> Iterator[Finding]:
+    """Find texts that stand there more than once with different labels."""
+    label = survey.label
+    blank = set(survey.blank)
+    odd = [g for g in duplicates.groups(survey.exact) if len(set(label[g].tolist())) > 1 and int(g[0]) not in blank]
+    if odd:
+        sets = sorted(survey.sets[i] for i in set(label[odd[0]].tolist()))
+        message = (
+            f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
+            f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
+            f"{'the labels of' if survey.several else 'one label for'} each."
+        )
+        yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
+
+
+def _shown(names: Sequence[str], several: bool) -> str:
+    return f"[{first_of(list(map(repr, names)))}]" if several else repr(names[0])
+
+
+def alike(survey: Survey) -> Iterator[Finding]:
+    """Find labels that are written in different ways."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in survey.labels:
+        found[plain_name(name)].append(name)
+    for names in found.values():
+        if len(names) > 1:
+            shown = " and ".join(f"{name!r} ({survey.labels[name]:,})" for name in names)
+            message = (
+                f"The labels {shown} differ only by case, space, _, - or .0; write them the same way if they mean "
+                "the same."
+            )
+            yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
+
+
+def rare(survey: Survey) -> Iterator[Finding]:
+    """Find labels with hardly a row."""
+    none = [repr(name) for name, rows in survey.labels.items() if rows == 0]
+    if none:
+        have, them = plural(len(none), "label has", "labels have"), "it" if len(none) == 1 else "them"
+        yield Finding("no-example", f"{have} no row: {first_of(none)}; add examples, or leave {them} out.", len(none))
+    single = [name for name, rows in survey.labels.items() if rows == 1]
+    if single:
+        message = (
+            f"{plural(len(single), 'label has', 'labels have')} a single row: {first_of(list(map(repr, single)))}; "
+            "add examples, or merge it into another."
+        )
+        yield Finding("single-example", message, len(single), places(survey, _first_rows(survey, single)))
+    few = [name for name, rows in survey.labels.items() if 1 < rows < ENOUGH]
+    if few:
+        shown = [f"{name!r} ({survey.labels[name]})" for name in few]
+        message = (
+            f"{plural(len(few), 'label has', 'labels have')} under {ENOUGH} rows: {first_of(shown)}; add "
+            "examples: so few rows teach little and cannot be measured."
+        )
+        yield Finding("few-examples", message, len(few), places(survey, _first_rows(survey, few)))
+
+
+def _first_rows(survey: Survey, names: Sequence[str]) -> Iterator[int]:
+    return (int(rows[0]) for name in names if len(rows := survey.rows_of(name)))
+
+
+def unbalanced(survey: Survey) -> Iterator[Finding]:
+    """Find labels that have nearly all rows, or nearly none, beside those with hardly a row."""
+    counts = {name: rows for name, rows in survey.labels.items() if rows >= ENOUGH}
+    if not survey.several:
+        most, least = (choose(counts, key=counts.__getitem__, default="") for choose in (max, min))
+        if counts and counts[most] >= UNBALANCED * counts[least]:
+            message = (
+                f"{most!r} has {counts[most]:,} rows and {least!r} {counts[least]:,}, {UNBALANCED} to 1 or more; "
+                "if the rare label matters, look at its own results, and try --class-weight balanced."
+            )
+            yield Finding("unbalanced-labels", message, 2)
+        return
+    common = [name for name, rows in counts.items() if rows >= UNBALANCED * (survey.rows - rows)]
+    if common:
+        shown = first_of([f"{name!r} ({counts[name]:,} of {survey.rows:,})" for name in common])
+        message = f"{plural(len(common), 'label is', 'labels are')} on nearly every row, and so says little: {shown}."
+        yield Finding("unbalanced-labels", message, len(common))
+    scarce = [name for name, rows in counts.items() if survey.rows - rows >= UNBALANCED * rows]
+    if scarce:
+        shown = first_of([f"{name!r} ({counts[name]:,})" for name in sorted(scarce, key=counts.__getitem__)])
+        message = (
+            f"{len(scarce):,} of {plural(len(survey.labels), 'label', 'labels')} "
+            f"{'is' if len(scarce) == 1 else 'are'} on one row of {UNBALANCED + 1} or fewer: {shown}; if they "
+            "matter, look at their own results, and try --class-weight balanced."
+        )
+        yield Finding("unbalanced-labels", message, len(scarce))
+
+
+def together(survey: Survey) -> Iterator[Finding]:
+    """Find labels that no row has without the other."""
+    if not survey.several:
+        return
+    where: defaultdict[str, list[int]] = defaultdict(list)
+    for i, names in enumerate(survey.sets):
+        for name in names:
+            where[name].append(i)
+    same: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name, sets in where.items():
+        if survey.labels[name] >= ENOUGH:
+            same[tuple(sets)].append(name)
+    groups = [names for names in same.values() if len(names) > 1]
+    if groups:
+        first = groups[0]
+        shown = f"{' and '.join(map(repr, first[:NAMED_TOGETHER]))} ({survey.labels[first[0]]:,} rows)"
+        others = f", and so do {plural(len(groups) - 1, 'other group', 'other groups')}" if len(groups) > 1 else ""
+        message = f"The labels {shown} always occur together{others}; merge them if they mean the same."
+        yield Finding("labels-together", message, len(groups), places(survey, survey.rows_of(first[0]).tolist()))
+
+
+def weights(survey: Survey) -> Iterator[Finding]:
+    """Find weights that say nothing."""
+    if survey.lightest != survey.heaviest or survey.heaviest == 1:
+        return
+    if survey.heaviest == 0:
+        message = "All weights are 0, so no row counts; is this the right weight column?"
+    else:
+        message = f"All weights are {survey.heaviest:g}, which has no effect; is this the right weight column?"
+    yield Finding("equal-weights", message, survey.rows)

@@ -1,0 +1,86 @@
+"""Counts, lengths, scripts and findings together: what `textcls check` calls."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from textcls.data.labelled import LabelledRow
+from textcls.data.targets import Target
+from textcls.evaluation.data_quality import duplicates, scripts
+from textcls.evaluation.data_quality.finding import Finding
+from textcls.evaluation.data_quality.findings import find
+from textcls.evaluation.data_quality.survey import Survey
+
+QUANTILES: Final = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DataQualityReport:
+    """What is known of labelled rows.
+
+    Attributes:
+        rows: how many there are.
+        labels: how many have each label, the most frequent first.
+        without_label: how many have none; None if each has one label by the way the rows were read.
+        tokens: quantiles of the number of tokens of a text, by their share.
+        scripts: the share of the letters that each script has, the largest first.
+        findings: what may be wrong.
+    """
+
+    rows: int
+    labels: dict[str, int]
+    tokens: dict[float, int]
+    scripts: dict[str, float]
+    findings: list[Finding]
+    without_label: int | None = None
+
+    @property
+    def labels_a_row(self) -> float:
+        """How many labels a row has in the mean."""
+        return sum(self.labels.values()) / self.rows if self.rows else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        several = {"labels_a_row": round(self.labels_a_row, 6), "rows_without_label": self.without_label}
+        return {
+            "rows": self.rows,
+            "labels": self.labels,
+            **(several if self.without_label is not None else {}),
+            "tokens": {f"{share:g}": number for share, number in self.tokens.items()},
+            "scripts": {name: round(share, 6) for name, share in self.scripts.items()},
+            "near_copies_are": duplicates.DEFINITION,
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+def check(
+    rows: Iterable[LabelledRow[Target]],
+    valid: Iterable[LabelledRow[Target]] | None = None,
+    *,
+    expected: Sequence[str] = (),
+) -> DataQualityReport:
+    """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them.
+
+    Args:
+        rows: the rows.
+        valid: the validation rows.
+        expected: labels that rows should have, as those with a column of their own.
+    """
+    survey = Survey(labels=Counter(dict.fromkeys(expected, 0))).extend(rows)
+    return report(survey, None if valid is None else Survey().extend(valid))
+
+
+def report(survey: Survey, valid: Survey | None = None) -> DataQualityReport:
+    """Return all that is known of `survey`, and what `valid` shares with it."""
+    tokens = np.quantile(survey.tokens, QUANTILES, method="nearest").tolist() if survey.rows else [0] * len(QUANTILES)
+    return DataQualityReport(
+        rows=survey.rows,
+        labels=dict(survey.labels.most_common()),
+        tokens=dict(zip(QUANTILES, map(int, tokens), strict=True)),
+        scripts=scripts.shares(survey.characters),
+        findings=find(survey, valid),
+        without_label=survey.without if survey.several else None,
+    )

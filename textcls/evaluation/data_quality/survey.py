@@ -1,0 +1,161 @@
+"""What is remembered of each row: numbers, not texts, so that a file larger than memory can be surveyed."""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.data.labelled import Labelled, LabelledRow, LabelledSets
+from textcls.data.places import Places
+from textcls.data.targets import Target
+from textcls.evaluation.data_quality.duplicates import exact, near
+from textcls.model import tokenizer
+from textcls.model.label_sets import LabelSet
+
+Int64 = NDArray[np.int64]
+# With this probability a label of a label set counts as one that the row has.
+HAS: Final = 0.5
+# What programs write where there is no text.
+NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
+# Tags and entities of HTML; other words in angle brackets may be meant.
+_MARKUP: Final = re.compile(
+    r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)(?:\s[^<>]*)?/?>"
+    r"|&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
+    re.IGNORECASE,
+)
+# One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
+
+
+@dataclass(slots=True)
+class Survey:
+    """What is known of some labelled rows.
+
+    Attributes:
+        counts: whether tokens and characters are counted, which takes most of the time.
+        rows: how many there are.
+        places: where each stands.
+        labels: how many rows have each label, in the order in which they come; of a label set those that are as likely
+            as not or more.
+        several: whether rows have label sets.
+        without: how many rows have no label.
+        blank: numbers of the rows whose text has no token.
+        codes: how many texts look like a number or a key.
+        nothing: numbers of the rows whose text is what programs write where there is none.
+        markup: numbers of the rows whose text holds tags or entities of HTML.
+        characters: how often each character occurs.
+        lightest: the smallest weight of a row.
+        heaviest: the largest one.
+    """
+
+    counts: bool = True
+    rows: int = 0
+    places: Places = field(default_factory=Places)
+    labels: Counter[str] = field(default_factory=Counter)
+    several: bool = False
+    without: int = 0
+    blank: list[int] = field(default_factory=list)
+    codes: int = 0
+    nothing: list[int] = field(default_factory=list)
+    markup: "array[int]" = field(default_factory=lambda: array("q"))
+    characters: Counter[str] = field(default_factory=Counter)
+    lightest: float = inf
+    heaviest: float = -inf
+    _number: dict[tuple[str, ...], int] = field(default_factory=dict)
+    _label: "array[int]" = field(default_factory=lambda: array("q"))
+    _exact: "array[int]" = field(default_factory=lambda: array("q"))
+    _near: "array[int]" = field(default_factory=lambda: array("q"))
+    _tokens: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def add(self, text: str, label: Target, weight: float = 1.0) -> None:
+        """Take note of a row: its text, its label or label set, and how much it counts."""
+        if next(tokenizer.token_spans(text, 1), None) is None:
+            self.blank.append(self.rows)
+        plain = text.strip()
+        self.codes += _CODE.fullmatch(plain) is not None
+        if plain.lower() in NOTHING:
+            self.nothing.append(self.rows)
+        if _MARKUP.search(text):
+            self.markup.append(self.rows)
+        names: tuple[str, ...]
+        if isinstance(label, str):
+            names = (label,)
+            self.labels[label] += 1
+        else:
+            names = self._names(label)
+            self.labels.update(names)
+        self._label.append(self._number.setdefault(names, len(self._number)))
+        if weight < self.lightest:
+            self.lightest = weight
+        if weight > self.heaviest:
+            self.heaviest = weight
+        self._exact.append(exact(text))
+        self._near.append(near(text))
+        if self.counts:
+            self._tokens.append(sum(1 for _ in tokenizer.token_spans(text)))
+            self.characters.update(text)
+        self.rows += 1
+
+    def extend(self, rows: Iterable[LabelledRow[Target]]) -> "Survey":
+        """Take note of `rows` and of where they stand."""
+        for text, label, row, weight in rows:
+            self.add(text, label, weight)
+            self.places.append(row)
+        return self
+
+    def _names(self, labels: LabelSet) -> tuple[str, ...]:
+        """Return the labels that a row has, sorted; those that are only likely are known as labels from now on."""
+        self.several = True
+        for name, share in labels.items():
+            if share < HAS:
+                self.labels[name] += 0
+        names = tuple(sorted(name for name, share in labels.items() if share >= HAS))
+        self.without += not names
+        return names
+
+    @classmethod
+    def of(cls, rows: Labelled | LabelledSets) -> "Survey":
+        """Return what is known of `rows` that have been read, but for the counts of tokens and characters."""
+        columns = rows.label_columns if isinstance(rows, LabelledSets) else ()
+        found = cls(counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)))
+        labels: Sequence[Target] = rows.labels
+        weights = rows.weights or [1.0] * len(rows.texts)
+        for text, label, weight in zip(rows.texts, labels, weights, strict=True):
+            found.add(text, label, weight)
+        return found
+
+    @property
+    def sets(self) -> list[tuple[str, ...]]:
+        """The different labels of rows, by number: one, or those of a label set, sorted."""
+        return list(self._number)
+
+    @property
+    def label(self) -> Int64:
+        """The number of each row's labels in `sets`."""
+        return np.array(self._label, np.int64)
+
+    def rows_of(self, name: str) -> Int64:
+        """Return the numbers of the rows that have the label `name`."""
+        of = [i for i, names in enumerate(self._number) if name in names]
+        return np.flatnonzero(np.isin(self.label, of))
+
+    @property
+    def exact(self) -> Int64:
+        """A number for each row that is the same for the same text."""
+        return np.array(self._exact, np.int64)
+
+    @property
+    def near(self) -> Int64:
+        """A number for each row that is the same for near copies."""
+        return np.array(self._near, np.int64)
+
+    @property
+    def tokens(self) -> Int64:
+        """How many tokens each text has."""
+        return np.array(self._tokens, np.int64)

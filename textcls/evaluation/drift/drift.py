@@ -1,0 +1,228 @@
+"""New texts in, what has changed since the training out: what `textcls drift` calls.
+
+Shapes: N rows.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls.evaluation import intervals
+from textcls.evaluation.drift.distance import Distance
+from textcls.evaluation.drift.expected_accuracy import expected_accuracy
+from textcls.evaluation.drift.summary import HeldOutSummary
+from textcls.evaluation.drift.tally import LABELS, LENGTHS, SCORES, Tally, differences
+from textcls.evaluation.drift.unknown import UnknownTokens
+from textcls.evaluation.drift.words import Word, WordCounts, changed_words
+from textcls.evaluation.intervals import CHANCE, Estimate
+from textcls.jobs.batch.chunks import chunked
+from textcls.model import tokenizer
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+
+# More unknown words than expected by so much, and scores say less of accuracy.
+MUCH_UNKNOWN: Final = 0.2
+
+
+class LabelShare(NamedTuple):
+    """How many rows are answered with a label.
+
+    Attributes:
+        label: its name.
+        before: share of held-out rows; None where the file keeps no counts of so many labels.
+        now: share of new rows. Where a text may have several labels, the shares of all of them add up to more than 1.
+    """
+
+    label: str
+    before: float | None
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What has changed since the training.
+
+    Attributes:
+        rows: new rows.
+        held_out: what the file keeps of the rows that it is held against.
+        labels: shares of the labels that rows are answered with, those first that changed most.
+        label_distance: between these shares, or those of label sets; None where the file keeps no counts of so many
+            labels, or no label set was assigned to `LEAST_OF_SET` held-out rows.
+        score_distance: between the scores of answers.
+        length_distance: between the lengths of texts, by tokens.
+        unknown: tokens that the model does not know; None where it knows every token.
+        words: the words that tell of the change: more frequent than before, or unknown where `before` is not known.
+        against_texts: whether words were compared with texts of the training.
+        confidence: the mean score of the answers.
+        expected_accuracy: on the new rows; None if there were too few held-out rows, and where a text may have several
+            labels: their probabilities do not say which come together.
+        labelled: how many new rows carry a label, or their labels.
+        accuracy: on these; of several labels the share that is assigned all of them and no other; None without any.
+        unknown_labels: labels of these that the model does not know: such rows count as errors.
+    """
+
+    rows: int
+    held_out: HeldOutSummary
+    labels: tuple[LabelShare, ...]
+    label_distance: Distance | None
+    score_distance: Distance
+    length_distance: Distance
+    unknown: UnknownTokens | None
+    words: tuple[Word, ...]
+    against_texts: bool
+    confidence: float
+    expected_accuracy: Estimate | None
+    labelled: int
+    accuracy: Estimate | None
+    unknown_labels: tuple[str, ...]
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.held_out.sets is not None
+
+    @property
+    def labels_a_text(self) -> tuple[float | None, float]:
+        """How many labels a text was assigned, then and now; then None where the file keeps no counts of so many."""
+        then = None if self.held_out.labels is None else sum(self.held_out.labels) / self.held_out.rows
+        return then, sum(one.now for one in self.labels)
+
+    @property
+    def distances(self) -> dict[str, Distance]:
+        """The distances that there are, by what they are of."""
+        found = {LABELS: self.label_distance, SCORES: self.score_distance, LENGTHS: self.length_distance}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def above(self, psi: float) -> list[str]:
+        """Return what is further away than `psi`, and further than chance alone puts it."""
+        return [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
+
+    @property
+    def much_unknown(self) -> bool:
+        """Whether so many words are unknown that scores say less of accuracy than they do elsewhere."""
+        return self.unknown is not None and self.unknown.now > self.unknown.before + MUCH_UNKNOWN
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        unknown, expected, accuracy = self.unknown, self.expected_accuracy, self.accuracy
+        then, now = self.labels_a_text
+        return {
+            "rows": self.rows,
+            **({"labels_a_text": {"before": then, "now": now}} if self.several else {}),
+            "held_out_rows": self.held_out.rows,
+            "held_out_accuracy": self.held_out.accuracy,
+            "confidence": self.confidence,
+            "expected_accuracy": None if expected is None else expected.as_json(),
+            "labelled_rows": self.labelled,
+            "accuracy": None if accuracy is None else accuracy.as_json(),
+            "unknown_labels": list(self.unknown_labels),
+            "distances": {name: one.as_json() for name, one in self.distances.items()},
+            "labels": [one._asdict() for one in self.labels],
+            "unknown_tokens": None if unknown is None else unknown._asdict() | {"is_sure": unknown.is_sure},
+            "against_texts": self.against_texts,
+            "words": [word.as_json() for word in self.words],
+        }
+
+
+def measure_drift(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, str | Collection[str] | None]],
+    before: Iterable[str] | None = None,
+) -> Drift:
+    """Say what of new texts is not as it was for held-out rows, and which accuracy is to be expected on them.
+
+    Args:
+        classifier: a model that `textcls train` has made.
+        rows: the new texts, and of each its label if it is known; where a text may have several, its labels.
+        before: texts of the training, whose words are then compared.
+
+    Raises:
+        InputError: there are no rows, or the model file keeps no summary of held-out rows.
+        ConfigError: the model was taught labels after its training.
+        ArtifactError: the summary is damaged.
+    """
+    held_out = HeldOutSummary.of_model(classifier.info)
+    seen = _Seen(classifier.info)
+    for chunk in chunked(_Row(*row) for row in rows):
+        explanations = classifier.explain([row.text for row in chunk])
+        for row, explanation in zip(chunk, explanations, strict=True):
+            seen.add(explanation, row.label)
+    if not seen.scores:
+        raise InputError("There are no rows to hold against the training.")
+    earlier = None if before is None else WordCounts.of(before, classifier.info.max_tokens)
+    scores = np.array(seen.scores)
+    # Of one label a text each row has been assigned one.
+    answer_N = [i for (i,) in seen.assigned] if held_out.sets is None else held_out.sets.bins(seen.assigned)
+    count_C = np.bincount([i for labels in seen.assigned for i in labels], minlength=len(classifier.labels))
+    found = differences(held_out, Tally.of(held_out, answer_N, scores, seen.lengths, seen.unknown))
+    return Drift(
+        rows=len(scores),
+        held_out=held_out,
+        labels=_shares(classifier.labels, held_out, (count_C / len(scores)).tolist()),
+        label_distance=found.distances.get(LABELS),
+        score_distance=found.distances[SCORES],
+        length_distance=found.distances[LENGTHS],
+        unknown=found.unknown,
+        words=changed_words(seen.words, earlier, seen.unknown_words),
+        against_texts=earlier is not None,
+        confidence=float(scores.mean()),
+        expected_accuracy=None if held_out.sets is not None else expected_accuracy(held_out, scores),
+        labelled=len(seen.right),
+        accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
+        unknown_labels=tuple(sorted(seen.unknown_labels)),
+    )
+
+
+class _Row(NamedTuple):
+    text: str
+    label: str | Collection[str] | None
+
+
+class _Seen:
+    """What is kept of each new row, and of all words."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self._names = info.labels
+        self._thresholds = None if info.thresholds is None else np.array(info.thresholds, np.float32)
+        self.assigned: list[tuple[int, ...]] = []
+        self.scores: list[float] = []
+        self.right: list[bool] = []
+        self.unknown_labels: set[str] = set()
+        self.lengths: list[int] = []
+        self.unknown: list[int] = []
+        self.words = WordCounts()
+        self.unknown_words: set[str] = set()
+
+    def add(self, explanation: Explanation, label: str | Collection[str] | None) -> None:
+        words = [tokenizer.lower(explanation.text[start:end]) for start, end in explanation.spans]
+        unknown = {word for word, known in zip(words, explanation.known.tolist(), strict=True) if not known}
+        assigned = self._assigned(explanation)
+        self.assigned.append(assigned)
+        self.scores.append(float(explanation.probability_values.max()))
+        if label is not None:
+            right = {label} if isinstance(label, str) else set(label)
+            self.right.append(right == {self._names[i] for i in assigned})
+            self.unknown_labels |= right - set(self._names)
+        self.lengths.append(len(words))
+        self.unknown.append(int((~explanation.known).sum()))
+        self.words.add(set(words))
+        self.unknown_words |= unknown
+
+    def _assigned(self, explanation: Explanation) -> tuple[int, ...]:
+        """Return the numbers of the labels that a text is answered with."""
+        if self._thresholds is None:
+            return (int(explanation.probability_values.argmax()),)
+        return tuple(np.flatnonzero(explanation.probability_values >= self._thresholds).tolist())
+
+
+def _shares(labels: Sequence[str], held_out: HeldOutSummary, now: Sequence[float]) -> tuple[LabelShare, ...]:
+    """Return the shares of rows that are answered with each label, those first that changed most."""
+    earlier: Sequence[float | None] = [None] * len(labels)
+    if held_out.labels is not None:
+        earlier = [count / held_out.rows for count in held_out.labels]
+    found = [LabelShare(*one) for one in zip(labels, earlier, now, strict=True)]
+    return tuple(sorted(found, key=lambda one: (-abs(one.now - (one.before or 0.0)), one.label)))

@@ -1,0 +1,333 @@
+"""What a model file keeps of the answers to its held-out rows: counts, none of their texts.
+
+Shapes: N rows, B bins, C labels.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ArtifactError, ConfigError, InputError
+from textcls.model.artifact import HELD_OUT, ModelInfo
+
+Floats = NDArray[np.floating]
+Int64 = NDArray[np.int64]
+
+BINS: Final = 10
+# Of more labels the file keeps no counts: they would take more place than all else.
+MOST_LABELS: Final = 256
+MOST_BINS: Final = 100
+# Of several labels a text: so many label sets are told apart, the most frequent ones, of no more labels than these and
+# of so many rows at least: those that happened to be there once are rarer among any other rows, which was told as a
+# change in nearly each of 40 draws from the same rows; from 10 rows on in none.
+MOST_SETS: Final = 64
+MOST_OF_SET: Final = 8
+LEAST_OF_SET: Final = 10
+# A share of 6 digits is exact for a million rows.
+DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values lie in each bin.
+
+    Attributes:
+        edges: between two bins each, rising; a value that equals one is in the upper bin.
+        counts: one more than edges.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, value_N: Floats | Int64) -> Self:
+        """Cut values into at most `BINS` bins of about as many values each."""
+        inner = np.quantile(value_N, np.arange(1, BINS) / BINS, method="lower") if len(value_N) else np.zeros(0)
+        edges = tuple(np.unique(inner.astype(np.float64).round(DIGITS)).tolist())
+        return cls(edges, cls(edges, ()).count(value_N))
+
+    def bins(self, value_N: Floats | Int64) -> Int64:
+        """Return the number of the bin of each value [N]."""
+        return np.searchsorted(np.array(self.edges), np.asarray(value_N, np.float64).round(DIGITS), side="right")
+
+    def count(self, value_N: Floats | Int64) -> tuple[int, ...]:
+        """Return how many other values lie in each of the same bins."""
+        return tuple(np.bincount(self.bins(value_N), minlength=len(self.edges) + 1).tolist())
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `asdict` gives.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        edges, counts = _numbers(found["edges"], MOST_BINS), _counts(found["counts"], MOST_BINS + 1)
+        if len(counts) != len(edges) + 1 or list(edges) != sorted(set(edges)):
+            raise ValueError("edges and counts of a histogram do not belong together")
+        return cls(edges, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSetCounts:
+    """How many rows were answered with which labels together, where a text may have several.
+
+    A text is one count here, so that chance is that of texts: its labels hang together.
+
+    Attributes:
+        sets: the most frequent ones, of the numbers of their labels, rising.
+        counts: how many rows were assigned each, and last those that were assigned another.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, assigned_NC: NDArray[np.bool_]) -> Self:
+        """Count the label sets that rows were assigned."""
+        every = Counter(tuple(np.flatnonzero(row).tolist()) for row in assigned_NC)
+        kept = [labels for labels, rows in every.items() if len(labels) <= MOST_OF_SET and rows >= LEAST_OF_SET]
+        most = sorted(kept, key=lambda labels: (-every[labels], labels))[:MOST_SETS]
+        found = [every[labels] for labels in most]
+        return cls(tuple(most), (*found, every.total() - sum(found)))
+
+    def bins(self, assigned: Iterable[tuple[int, ...]]) -> list[int]:
+        """Return to which of the counts each row adds, by the numbers of the labels that it was assigned, rising."""
+        at = {labels: i for i, labels in enumerate(self.sets)}
+        return [at.get(labels, len(self.sets)) for labels in assigned]
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `asdict` gives.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if not isinstance(found["sets"], list) or len(found["sets"]) > MOST_SETS:
+            raise ValueError("label sets are something else")
+        sets = tuple(_counts(labels, MOST_OF_SET) for labels in found["sets"])
+        counts = _counts(found["counts"], MOST_SETS + 1)
+        if len(counts) != len(sets) + 1 or len(set(sets)) != len(sets):
+            raise ValueError("label sets and their counts do not belong together")
+        return cls(sets, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownShare:
+    """The share of tokens that the model does not know, to be expected of new texts like those of the training.
+
+    Attributes:
+        share: of them.
+        error: its standard error.
+    """
+
+    share: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutSummary:
+    """What a model file keeps of the answers to its held-out rows, by models that have not seen them.
+
+    Attributes:
+        rows: how many there were, at least 1.
+        accuracy: on them; of several labels a text the share that was assigned all of them and no other.
+        scores: of their answers; of several labels that of the most probable one.
+        right: how many in each bin of `scores` were right, likewise.
+        labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
+        lengths: tokens of the training rows.
+        unknown: the share of tokens that is unknown; None where the model knows every token.
+        names_sha256: of the names of the labels, by `names_digest`; None in files of an older textcls.
+        sets: which labels were assigned together, where a text may have several; None where it has one.
+    """
+
+    rows: int
+    accuracy: float
+    scores: Histogram
+    right: tuple[int, ...]
+    labels: tuple[int, ...] | None
+    lengths: Histogram
+    unknown: UnknownShare | None
+    names_sha256: str | None = None
+    sets: LabelSetCounts | None = None
+
+    @property
+    def answers(self) -> tuple[int, ...] | None:
+        """How many rows were answered with each label, or each label set.
+
+        None of too many labels, one a text, and where no label set was assigned often enough to be told from others.
+        """
+        if self.sets is None:
+            return self.labels
+        return self.sets.counts if self.sets.sets else None
+
+    @classmethod
+    def of_sets(
+        cls,
+        probability_NC: Floats,
+        assigned_NC: NDArray[np.bool_],
+        gold_NC: NDArray[np.bool_],
+        length_N: Int64,
+        unknown: UnknownShare | None,
+        names: Sequence[str],
+    ) -> Self:
+        """Summarise the answers to held-out rows that may have several labels; there are some.
+
+        Args:
+            probability_NC: calibrated.
+            assigned_NC: the labels that each row was assigned.
+            gold_NC: those that it has.
+            length_N: tokens of the training rows, of which there may be more.
+            unknown: as in the attributes.
+            names: of the labels, in their order.
+        """
+        score_N, is_right_N = probability_NC.max(1), (assigned_NC == gold_NC).all(1)
+        scores, counts = Histogram.of(score_N), tuple(assigned_NC.sum(0).tolist())
+        return cls(
+            rows=len(gold_NC),
+            accuracy=round(float(is_right_N.mean()), DIGITS),
+            scores=scores,
+            right=scores.count(score_N[is_right_N]),
+            labels=counts if len(counts) <= MOST_LABELS else None,
+            lengths=Histogram.of(length_N),
+            unknown=unknown,
+            names_sha256=names_digest(names),
+            sets=LabelSetCounts.of(assigned_NC),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        probability_NC: Floats,
+        label_N: Int64,
+        length_N: Int64,
+        unknown: UnknownShare | None,
+        names: Sequence[str],
+    ) -> Self:
+        """Summarise the answers to held-out rows, which are some.
+
+        Args:
+            probability_NC: calibrated.
+            label_N: the right label of each.
+            length_N: tokens of the training rows, of which there may be more.
+            unknown: as in the attributes.
+            names: of the labels, in their order.
+        """
+        answer_N, score_N = probability_NC.argmax(1), probability_NC.max(1)
+        is_right_N, scores, labels = answer_N == label_N, Histogram.of(score_N), probability_NC.shape[1]
+        counts = tuple(np.bincount(answer_N, minlength=labels).tolist())
+        return cls(
+            rows=len(label_N),
+            accuracy=round(float(is_right_N.mean()), DIGITS),
+            scores=scores,
+            right=scores.count(score_N[is_right_N]),
+            labels=counts if labels <= MOST_LABELS else None,
+            lengths=Histogram.of(length_N),
+            unknown=unknown,
+            names_sha256=names_digest(names),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the file keeps it."""
+        found = asdict(self)
+        if self.sets is None:
+            del found["sets"]
+        return found
+
+    @classmethod
+    def of_model(cls, info: ModelInfo) -> Self:
+        """Return the summary that a model file holds.
+
+        Raises:
+            ConfigError: the labels of the model have changed since the training.
+            InputError: the file holds no summary.
+            ArtifactError: the summary is damaged.
+        """
+        found = info.training.get(HELD_OUT)
+        if found is None:
+            raise InputError(
+                "The model file does not say how its held-out rows were answered: it was made without any, or by an "
+                "older textcls; train it again."
+            )
+        try:
+            summary = cls.from_json(found)
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise ArtifactError(f"The summary of held-out rows in the model file is damaged ({error}).") from error
+        if info.several != (summary.sets is not None):
+            raise ArtifactError("The summary of held-out rows in the model file is damaged (it is of another task).")
+        if not summary.is_of(info.labels):
+            raise ConfigError(
+                "The model was taught labels after its training, which its held-out rows do not know; train it on "
+                "them to watch it."
+            )
+        return summary
+
+    def is_of(self, labels: Sequence[str]) -> bool:
+        """Whether held-out rows were answered with just these labels, in this order; by their number in older files."""
+        if self.labels is not None and len(self.labels) != len(labels):
+            return False
+        return self.names_sha256 is None or self.names_sha256 == names_digest(labels)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gives.
+
+        Raises:
+            KeyError: something is missing.
+            ValueError: something is not what it should be.
+            TypeError: likewise.
+            OverflowError: likewise.
+        """
+        rows, unknown = _counts([found["rows"]], 1)[0], found["unknown"]
+        (accuracy,) = _numbers([found["accuracy"]], 1)
+        scores, right = Histogram.from_json(found["scores"]), _counts(found["right"], MOST_BINS + 1)
+        if not rows or sum(scores.counts) != rows or not 0 <= accuracy <= 1:
+            raise ValueError("rows, scores and accuracy do not belong together")
+        if len(right) != len(scores.counts) or any(a > b for a, b in zip(right, scores.counts, strict=True)):
+            raise ValueError("more answers are right than there are")
+        sets = None if found.get("sets") is None else LabelSetCounts.from_json(found["sets"])
+        if sets is not None and sum(sets.counts) != rows:
+            raise ValueError("rows and label sets do not belong together")
+        return cls(
+            rows=rows,
+            accuracy=accuracy,
+            scores=scores,
+            right=right,
+            labels=None if found["labels"] is None else _counts(found["labels"], MOST_LABELS),
+            lengths=Histogram.from_json(found["lengths"]),
+            unknown=None if unknown is None else UnknownShare(*_numbers([unknown["share"], unknown["error"]], 2)),
+            names_sha256=_text(found.get("names_sha256"), 64),
+            sets=sets,
+        )
+
+
+def names_digest(labels: Sequence[str]) -> str:
+    """Return what tells these labels, in this order, from others."""
+    return sha256(json.dumps(list(labels)).encode()).hexdigest()
+
+
+def _text(found: Any, most: int) -> str | None:
+    if found is not None and (not isinstance(found, str) or len(found) > most):
+        raise ValueError("a text is something else")
+    return found
+
+
+def _numbers(found: Sequence[Any], most: int) -> tuple[float, ...]:
+    if not isinstance(found, list) or len(found) > most or not all(type(one) in (int, float) for one in found):
+        raise ValueError("a list of numbers is something else")
+    if not np.isfinite(found).all():
+        raise ValueError("a number is not finite")
+    return tuple(map(float, found))
+
+
+def _counts(found: Sequence[Any], most: int) -> tuple[int, ...]:
+    if not isinstance(found, list) or len(found) > most:
+        raise ValueError("a list of counts is something else")
+    if not all(type(one) is int and 0 <= one < 2**53 for one in found):
+        raise ValueError("a count is something else")
+    return tuple(found)

@@ -1,0 +1,217 @@
+"""What is counted of answers so that they can be held against held-out rows: numbers alone, which add up.
+
+`Bins` says to which numbers an answer adds, one answer at a time, as the service counts; `Tally.of` counts many at
+once. `differences` is what both are for.
+
+Shapes: N answers.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import TextclsError
+from textcls.evaluation.drift.distance import Distance, distance
+from textcls.evaluation.drift.summary import DIGITS, HeldOutSummary
+from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
+from textcls.model.artifact import ModelInfo
+
+SCORES, LENGTHS, LABELS = "scores", "lengths", "labels"
+_ROUNDING: Final = 10**DIGITS
+# A double holds whole numbers of so many bytes exactly.
+_FINGERPRINT_BYTES: Final = 6
+# Numbers of texts between which chance is not drawn anew: 16 to a power of two, so 3 to 6 % apart.
+_STEPS: Final = 16
+# Enough for what is only shown beside a distance.
+_DRAWS: Final = 400
+
+
+class Numbers(Protocol):
+    """Numbers that are counted in."""
+
+    def __getitem__(self, at: int, /) -> float: ...
+    def __setitem__(self, at: int, number: float, /) -> None: ...
+
+
+class Tally(NamedTuple):
+    """Counts of answers in the bins of a summary.
+
+    Attributes:
+        scores: in the bins of scores.
+        lengths: in those of lengths.
+        labels: answered with each label, or each label set; None where the summary has none to hold them against.
+        unknown: sums over their tokens.
+    """
+
+    scores: tuple[int, ...]
+    lengths: tuple[int, ...]
+    labels: tuple[int, ...] | None
+    unknown: UnknownSums
+
+    @property
+    def texts(self) -> int:
+        """How many answers were counted."""
+        return sum(self.scores)
+
+    @classmethod
+    def of(
+        cls,
+        held_out: HeldOutSummary,
+        answer_N: Sequence[int],
+        score_N: NDArray[np.float64],
+        tokens_N: Sequence[int],
+        unknown_N: Sequence[int],
+    ) -> Self:
+        """Count answers: the number of the label or label set, the score, the tokens, and those that are unknown."""
+        labels, before = None, held_out.answers
+        if before is not None:
+            labels = tuple(np.bincount(np.array(answer_N, np.int64), minlength=len(before)).tolist())
+        return cls(
+            held_out.scores.count(score_N),
+            held_out.lengths.count(np.array(tokens_N, np.int64)),
+            labels,
+            UnknownSums.of(unknown_N, tokens_N),
+        )
+
+
+class Differences(NamedTuple):
+    """How far a tally is from held-out rows.
+
+    Attributes:
+        distances: between labels (where there are counts of them), scores and lengths, by these names.
+        unknown: tokens that the model does not know; None where it knows every token.
+    """
+
+    distances: dict[str, Distance]
+    unknown: UnknownTokens | None
+
+
+def differences(held_out: HeldOutSummary, now: Tally) -> Differences:
+    """Hold answers against those to held-out rows."""
+    pairs = {name: (before, counts) for name, before, counts in compared(held_out, now)}
+    return Differences({name: distance(*pair) for name, pair in pairs.items()}, unknown_tokens(held_out, now))
+
+
+def compared(held_out: HeldOutSummary, now: Tally) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """Return what is compared: its name, the counts then, the counts now."""
+    found = [(SCORES, held_out.scores.counts, now.scores), (LENGTHS, held_out.lengths.counts, now.lengths)]
+    if held_out.answers is not None and now.labels is not None:
+        found.insert(0, (LABELS, held_out.answers, now.labels))
+    return found
+
+
+def unknown_tokens(held_out: HeldOutSummary, now: Tally) -> UnknownTokens | None:
+    """Hold the share of unknown tokens against the one that was to be expected."""
+    return None if held_out.unknown is None else UnknownTokens.of(held_out.unknown, now.unknown)
+
+
+def chance(before: tuple[int, ...], texts: int) -> float:
+    """Return what the distance of so many texts stays below in 95 of 100 cases if nothing has changed.
+
+    Of a few texts less, so that numbers of texts that are near each other have it in common: drawing takes its time.
+    """
+    step = max(1, 1 << max(0, texts.bit_length() - 1)) / _STEPS
+    return _chance(before, max(1, int(texts // step * step)))
+
+
+@lru_cache(maxsize=1024)
+def _chance(before: tuple[int, ...], texts: int) -> float:
+    # So many texts of the same shares: rounded sums of shares differ by whole texts from bin to bin.
+    up_to = np.rint(np.cumsum(before) * (texts / max(1, sum(before)))).astype(np.int64).tolist()
+    return distance(before, [b - a for a, b in pairwise([0, *up_to])], draws=_DRAWS).by_chance
+
+
+def bins_of(info: ModelInfo) -> "Bins | None":
+    """Return what answers of a model are counted in; None where the file says nothing to hold them against, and where a
+    text may have several labels.
+    """
+    if info.several:
+        return None
+    try:
+        return Bins(HeldOutSummary.of_model(info), info.labels)
+    except TextclsError:
+        return None
+
+
+class Bins:
+    """To which numbers of a row an answer adds.
+
+    Attributes:
+        held_out: what is known of held-out rows.
+        labels: of the model; none where the summary keeps no counts of so many.
+        size: how many numbers there are: texts, scores, lengths, labels, sums of tokens.
+        fingerprint: tells these bins from others; a whole number above 0 that a double holds.
+    """
+
+    def __init__(self, held_out: HeldOutSummary, labels: Sequence[str]) -> None:
+        self.held_out, self.labels = held_out, () if held_out.labels is None else tuple(labels)
+        self._scores, self._lengths = list(held_out.scores.edges), list(held_out.lengths.edges)
+        self._lengths_at = 1 + len(held_out.scores.counts)
+        labels_at = self._lengths_at + len(held_out.lengths.counts)
+        self._label_at = {name: labels_at + i for i, name in enumerate(self.labels)}
+        self._sums_at = labels_at + len(self.labels)
+        self.size = self._sums_at + len(UnknownSums._fields)
+        said = json.dumps(self.to_json()).encode()
+        self.fingerprint = 1 + int.from_bytes(sha256(said).digest()[:_FINGERPRINT_BYTES])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {"held_out": self.held_out.to_json(), "labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gives."""
+        return cls(HeldOutSummary.from_json(found["held_out"]), found["labels"])
+
+    def add(self, row: Numbers, at: int, label: str, score: float, tokens: int, unknown: int) -> None:
+        """Count an answer in the `size` numbers of `row` that begin at `at`, if its score is a probability.
+
+        Args:
+            row: numbers.
+            at: where those of these bins begin.
+            label: the answer.
+            score: its probability.
+            tokens: of the text.
+            unknown: those that the model does not know.
+        """
+        if not 0 <= score <= 1:  # NaN has no bin
+            return
+        row[at] += 1.0
+        # Rounded as those of held-out rows.
+        row[at + 1 + bisect_right(self._scores, round(score * _ROUNDING) / _ROUNDING)] += 1.0
+        row[at + self._lengths_at + bisect_right(self._lengths, tokens)] += 1.0
+        if self._label_at:
+            row[at + self._label_at[label]] += 1.0
+        at += self._sums_at
+        row[at + 1] += tokens
+        row[at + 4] += tokens * tokens
+        if unknown:
+            row[at] += unknown
+            row[at + 2] += unknown * unknown
+            row[at + 3] += unknown * tokens
+
+    def tally(self, row: Sequence[float]) -> Tally:
+        """Return what `row` [size] has counted."""
+        labels_at = self._lengths_at + len(self.held_out.lengths.counts)
+        labels = tuple(map(int, row[labels_at : self._sums_at])) if self._label_at else None
+        return Tally(
+            tuple(map(int, row[1 : self._lengths_at])),
+            tuple(map(int, row[self._lengths_at : labels_at])),
+            labels,
+            UnknownSums(*row[self._sums_at : self.size]),
+        )
+
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Return how the bins of each kind are called: by the value that they stay below, or by the label."""
+        found = {
+            name: (*(f"{edge:.{DIGITS}g}" for edge in edges), "+Inf")
+            for name, edges in ((SCORES, self._scores), (LENGTHS, self._lengths))
+        }
+        return {LABELS: self.labels, **found} if self._label_at else found

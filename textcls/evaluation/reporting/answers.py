@@ -1,0 +1,114 @@
+"""What is kept of each row while a model answers and explains it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.evaluation.data_quality.scripts import script_of
+from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.summary import GlobalExplanation
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.excerpts import Excerpt, excerpt
+from textcls.model.explanation import Explanation
+
+# Words that are told of a wrong answer.
+REASONS: Final = 3
+# Words for and against each label.
+WORDS: Final = 8
+
+Right = TypeVar("Right", str, frozenset[str])
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[Right, Kept]):
+    """Rows and the answers to them.
+
+    Attributes:
+        texts: of the rows.
+        right: the label that each carries, or its labels.
+        answers: what is kept of the answer to each.
+        probabilities: those of each [rows, labels].
+        evidence: what the model went by over all of them.
+    """
+
+    texts: list[str]
+    right: list[Right]
+    answers: list[Kept]
+    probabilities: NDArray[np.float32]
+    evidence: GlobalExplanation
+
+
+def answered(
+    classifier: Classifier, rows: Iterable[tuple[str, Right]], keep: Callable[[Explanation, Right], Kept]
+) -> Answered[Right, Kept]:
+    """Answer and explain each row once; `keep` returns what is kept of the explanation of a row."""
+    texts, right, answers = list[str](), list[Right](), list[Kept]()
+    probabilities = [np.zeros((0, len(classifier.labels)), np.float32)]
+
+    def read() -> Iterator[tuple[str, Right]]:
+        for text, labels in rows:
+            texts.append(text)
+            right.append(labels)
+            yield text, labels
+
+    def one(explanation: Explanation) -> None:
+        answers.append(keep(explanation, right[len(answers)]))
+        probabilities.append(explanation.probability_values[None])
+
+    evidence = explain_globally(classifier, read(), top=WORDS, each=one)
+    return Answered(texts, right, answers, np.concatenate(probabilities), evidence)
+
+
+class Answer(NamedTuple):
+    """What is kept of a row.
+
+    Attributes:
+        label: the answer.
+        confidence: its probability.
+        tokens: how many tokens were read.
+        unknown: how many of them the model does not know.
+        script: that most letters of the text have.
+        words: those that speak most for the answer, in lower case: over the label that the row carries, if it is wrong.
+        example: where the first of them stands; None without one.
+    """
+
+    label: str
+    confidence: float
+    tokens: int
+    unknown: int
+    script: str
+    words: tuple[str, ...]
+    example: Excerpt | None
+
+    @classmethod
+    def of(cls, explanation: Explanation, right: str) -> "Answer":
+        """Keep what is needed of the explanation of a row that carries the label `right`."""
+        answered = explanation.label
+        words, example = _reasons(explanation, right if right in explanation.labels and right != answered else None)
+        return cls(
+            label=answered,
+            confidence=float(explanation.probability_values.max()),
+            tokens=len(explanation.spans),
+            unknown=int((~explanation.known).sum()),
+            script=script_of(explanation.text),
+            words=words,
+            example=example,
+        )
+
+
+def _reasons(explanation: Explanation, against: str | None) -> tuple[tuple[str, ...], Excerpt | None]:
+    values = explanation.attribution(explanation.label, against).values
+    order: NDArray[np.int64] = (-values).argsort(kind="stable")
+    spans: dict[str, tuple[int, int]] = {}
+    for t in order.tolist():
+        if values[t] <= 0 or len(spans) == REASONS:
+            break
+        start, end = explanation.spans[t]
+        spans.setdefault(tokenizer.lower(explanation.text[start:end]), (start, end))
+    words = tuple(spans)
+    return words, excerpt(explanation.text, *spans[words[0]]) if words else None

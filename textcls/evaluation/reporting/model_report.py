@@ -1,0 +1,106 @@
+"""What a report on a model holds, whether it gives a text one label or several."""
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from textcls.evaluation import intervals
+from textcls.evaluation.intervals import Estimate
+from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.metrics import ClassificationReport, ReliabilityBin
+from textcls.evaluation.reporting.slices import Slice
+from textcls.explain.global_explanation.summary import GlobalExplanation
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """What a report is about.
+
+    Attributes:
+        name: of the file.
+        sha256: of its content.
+        bytes: its size.
+        info: what it says of itself.
+    """
+
+    name: str
+    sha256: str
+    bytes: int
+    info: ModelInfo
+
+    @property
+    def version(self) -> str:
+        """The beginning of the hash, by which services name it."""
+        return self.sha256[:12]
+
+    @classmethod
+    def of(cls, classifier: Classifier) -> "ModelFile":
+        """Describe the file of a classifier, as it was when it was loaded."""
+        graph = classifier.graph
+        return cls(graph.path.name, graph.sha256, graph.bytes, graph.info)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport(ABC):
+    """All that labelled rows say of a model, which is a `OneLabelModelReport` or a `LabelSetModelReport`.
+
+    Attributes:
+        model: which one.
+        scores: its figures over all rows, and label by label.
+        unknown_labels: labels of the rows that the model does not know.
+        accuracy: share of the rows that are answered right; of several labels, with all of them and no other.
+        macro_f1: mean F1 of the labels.
+        label_f1: F1 of each label of `scores`.
+        reliability: bins of scores, and how many of each are right; of several labels, the probabilities of all labels
+            of all rows, and how many of these labels the rows have.
+        slices: kinds of rows, with the accuracy on each.
+        evidence: what the model goes by over these rows, and shortcuts.
+    """
+
+    model: ModelFile
+    scores: ClassificationReport | LabelSetReport
+    unknown_labels: tuple[str, ...]
+    accuracy: Estimate
+    macro_f1: Estimate
+    label_f1: tuple[Estimate, ...]
+    reliability: tuple[ReliabilityBin, ...]
+    slices: tuple[Slice, ...]
+    evidence: GlobalExplanation
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.scores.rows
+
+    @property
+    def weak_slices(self) -> tuple[Slice, ...]:
+        """The slices on which the model is worse by more than chance, those first where most is lost."""
+        weak = [one for one in self.slices if one.weak]
+        return tuple(sorted(weak, key=lambda one: one.rows * (one.accuracy.value - one.others)))
+
+    @abstractmethod
+    def figures(self) -> dict[str, float]:
+        """Return the figures that runs are held against each other by, by their names."""
+
+    @abstractmethod
+    def _own_json(self) -> dict[str, Any]:
+        """Return as plain data what reports of the other kind do not hold."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        found = self.scores.as_json()
+        for label, estimate in zip(found["labels"], self.label_f1, strict=True):
+            label["f1_interval"] = [estimate.low, estimate.high]
+        return {
+            "model": {"name": self.model.name, "sha256": self.model.sha256, "bytes": self.model.bytes},
+            **found,
+            "macro_f1_interval": [self.macro_f1.low, self.macro_f1.high],
+            "confidence_of_intervals": intervals.CONFIDENCE,
+            "unknown_labels": list(self.unknown_labels),
+            "reliability": [asdict(each) for each in self.reliability],
+            **self._own_json(),
+            "slices": [one.as_json() for one in self.slices],
+            "evidence": self.evidence.as_json(),
+        }

@@ -1,0 +1,107 @@
+"""A report on a model of one label per text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from textcls.evaluation import intervals, metrics
+from textcls.evaluation.metrics import ClassificationReport
+from textcls.evaluation.reporting.abstention import Abstention, Costs, abstention
+from textcls.evaluation.reporting.answers import Answer, Answered
+from textcls.evaluation.reporting.errors import ErrorGroup, SureError, groups, surest
+from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
+from textcls.evaluation.reporting.slices import slices
+from textcls.evaluation.unknown_labels import unknown_labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneLabelModelReport(ModelReport):
+    """All that labelled rows say of a model of one label per text.
+
+    Attributes:
+        scores: accuracy, F1 and calibration error over all rows, label by label, and the confusions.
+        abstention: what thresholds do, and cost.
+        errors: wrong answers by the words behind them.
+        surest_errors: the wrong answers of the highest confidence.
+    """
+
+    scores: ClassificationReport
+    abstention: Abstention
+    errors: tuple[ErrorGroup, ...]
+    surest_errors: tuple[SureError, ...]
+
+    @property
+    def confusions(self) -> tuple[tuple[str, str, int], ...]:
+        """The right label, the answer, and how many rows, of all that are mixed up; the most frequent first."""
+        names = [label.label for label in self.scores.labels]
+        wrong = np.array(self.scores.confusion)
+        np.fill_diagonal(wrong, 0)
+        order = np.argsort(-wrong, axis=None, kind="stable")[: int((wrong > 0).sum())]
+        pairs = (divmod(int(index), len(names)) for index in order)
+        return tuple((names[right], names[answer], int(wrong[right, answer])) for right, answer in pairs)
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures that runs are held against each other by, by their names."""
+        loss = self.scores.cross_entropy
+        return {
+            "accuracy": self.accuracy.value,
+            "accuracy_low": self.accuracy.low,
+            "accuracy_high": self.accuracy.high,
+            "macro_f1": self.macro_f1.value,
+            "macro_f1_low": self.macro_f1.low,
+            "macro_f1_high": self.macro_f1.high,
+            "ece": self.scores.ece,
+            "cost_per_row": self.abstention.costs.of(self.abstention.cheapest),
+            "weak_slices": len(self.weak_slices),
+        } | ({} if loss is None else {"cross_entropy": loss})
+
+    def _own_json(self) -> dict[str, Any]:
+        return {
+            "accuracy_interval": [self.accuracy.low, self.accuracy.high],
+            "abstention": self.abstention.as_json(),
+            "errors": [_error_json(group) for group in self.errors],
+            "surest_errors": [error._asdict() for error in self.surest_errors],
+        }
+
+
+def _error_json(group: ErrorGroup) -> dict[str, Any]:
+    return group._asdict() | {"of": dict(group.of), "examples": [asdict(example) for example in group.examples]}
+
+
+def one_label_report(
+    model: ModelFile, found: Answered[str, Answer], columns: Mapping[str, Sequence[object]], costs: Costs
+) -> OneLabelModelReport:
+    """Return the report.
+
+    Args:
+        model: which one.
+        found: the rows and its answers to them.
+        columns: further columns of the rows, by whose values the model is judged as well.
+        costs: what a wrong answer costs, and a row that is left to people.
+
+    Raises:
+        InputError: the model knows no label of the rows.
+    """
+    names, right, answers = model.info.labels, found.right, found.answers
+    unknown = unknown_labels(right, names, len(right))
+    number = {name: i for i, name in enumerate([*names, *unknown])}
+    right_N = np.array([number[label] for label in right], np.int64)
+    answer_N = np.array([number[answer.label] for answer in answers], np.int64)
+    confidence, is_right = found.probabilities.max(1), right_N == answer_N
+    macro_f1, label_f1 = intervals.f1_intervals(right_N, answer_N, len(number))
+    return OneLabelModelReport(
+        model=model,
+        scores=metrics.report(found.probabilities, right_N, names, unknown),
+        unknown_labels=unknown,
+        accuracy=intervals.share(int(is_right.sum()), len(right)),
+        macro_f1=macro_f1,
+        label_f1=tuple(label_f1),
+        reliability=metrics.reliability(confidence, is_right),
+        abstention=abstention(confidence, is_right, costs),
+        errors=groups(answers, right),
+        surest_errors=surest(found.texts, answers, right),
+        slices=slices(answers, is_right, columns),
+        evidence=found.evidence,
+    )

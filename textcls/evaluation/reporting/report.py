@@ -1,0 +1,96 @@
+"""Texts and their labels in, a report on a model out: what `textcls report` calls, and `textcls.report` is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+
+from textcls.errors import ConfigError, InputError
+from textcls.evaluation import metrics
+from textcls.evaluation.evaluation import with_one_label
+from textcls.evaluation.label_set_evaluation import Labels, label_set, present
+from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
+from textcls.evaluation.reporting.answers import Answer, Answered, answered
+from textcls.evaluation.reporting.label_sets import LabelSetModelReport, label_set_report
+from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
+from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
+from textcls.evaluation.reporting.set_answers import SetAnswers
+from textcls.model.classifier import Classifier
+
+
+# A str is itself a collection of str; the first signature that fits is the one that counts.
+@overload
+def report(  # type: ignore[overload-overlap]
+    classifier: Classifier,
+    rows: Iterable[tuple[str, str]],
+    *,
+    columns: Mapping[str, Sequence[object]] | None = None,
+    costs: Costs | None = None,
+) -> OneLabelModelReport: ...
+
+
+@overload
+def report(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, Labels]],
+    *,
+    columns: Mapping[str, Sequence[object]] | None = None,
+    costs: Costs | None = None,
+) -> LabelSetModelReport: ...
+
+
+def report(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, Any]],
+    *,
+    columns: Mapping[str, Sequence[object]] | None = None,
+    costs: Costs | None = None,
+) -> ModelReport:
+    """Return all that labelled rows say of `classifier`: a `OneLabelModelReport`, or a `LabelSetModelReport` where it
+    may give a text several labels.
+
+    Args:
+        classifier: the model.
+        rows: a text and its label each, such as `zip(texts, labels)`. Where the model may give several labels: a text
+            and its labels, as a list, a set, or a mapping from labels to probabilities; those from 1/2 on count.
+        columns: further columns of the rows, such as their source, by whose values the model is judged as well.
+        costs: what a wrong answer costs, and a row that is left to people; by default 10 and 1. Not of several labels.
+
+    Raises:
+        MissingExtraError: scikit-learn or SciPy is not installed.
+        ConfigError: there are costs, and the model may give several labels a text.
+        InputError: there are no rows, they have no label, or none that the model knows; a column is of another length;
+            or rows have several labels, and the model gives one; or the reverse.
+    """
+    metrics.require()
+    model = ModelFile.of(classifier)
+    if classifier.info.several:
+        require_no_costs(costs)
+        kept = SetAnswers(classifier.labels)
+        sets = ((text, present(label_set(labels, i))) for i, (text, labels) in enumerate(rows))
+        of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
+        return label_set_report(classifier, model, of_sets, kept, columns or {})
+    of_labels = _checked(answered(classifier, with_one_label(rows), Answer.of), columns)
+    return one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
+
+
+def require_no_costs(costs: object) -> None:
+    """Refuse costs for a model that may give several labels a text.
+
+    Raises:
+        ConfigError: there are some.
+    """
+    if costs is not None:
+        raise ConfigError(
+            "Costs of an error and of abstaining are for models of one label per text, and this one may give several; "
+            "leave them out."
+        )
+
+
+def _checked(found: Answered[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> Answered[Any, Any]:
+    if not found.texts:
+        raise InputError("There are no rows to report on.")
+    for name, column in (columns or {}).items():
+        if len(column) != len(found.texts):
+            raise InputError(
+                f"The column {name!r} has {len(column):,} values, and there are {len(found.texts):,} rows."
+            )
+    return found

@@ -1,0 +1,80 @@
+"""What is kept of each row while a model that may give several labels answers and explains it.
+
+Shapes: T tokens of a text, C labels, N rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.evaluation.data_quality.scripts import script_of
+from textcls.model import tokenizer
+from textcls.model.explanation import Explanation
+
+Int32 = NDArray[np.int32]
+# The number of a word where there is none.
+NO_WORD = -1
+
+
+class ReadText(NamedTuple):
+    """What is known of a text that was read.
+
+    Attributes:
+        tokens: how many tokens were read.
+        unknown: how many of them the model does not know.
+        script: that most letters of the text have.
+    """
+
+    tokens: int
+    unknown: int
+    script: str
+
+
+class SetAnswers:
+    """Of each label and row the words that speak most for and against it, by their numbers.
+
+    Any of the labels may turn out to be missed, or one too many, so the words of all are kept, eight bytes a label.
+
+    Args:
+        labels: of the model.
+
+    Attributes:
+        words: in lower case, by number.
+    """
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self.words: list[str] = []
+        self._number: dict[str, int] = {}
+        self._none_C = np.full(len(labels), NO_WORD, np.int32)
+        self._for: list[Int32] = []
+        self._against: list[Int32] = []
+
+    def add(self, explanation: Explanation) -> ReadText:
+        """Keep what is needed of the explanation of the next row."""
+        values_TC = explanation.contributions
+        if len(values_TC):
+            text = explanation.text
+            number_T = np.array([self._number_of(text[start:end]) for start, end in explanation.spans], np.int32)
+            for_C, against_C = number_T[values_TC.argmax(0)], number_T[values_TC.argmin(0)]
+            self._for.append(np.where(values_TC.max(0) > 0, for_C, NO_WORD))
+            self._against.append(np.where(values_TC.min(0) < 0, against_C, NO_WORD))
+        else:
+            self._for.append(self._none_C)
+            self._against.append(self._none_C)
+        return ReadText(len(values_TC), int((~explanation.known).sum()), script_of(explanation.text))
+
+    def strongest_for(self) -> Int32:
+        """Return the number of the word that speaks most for each label in each row [rows, labels]."""
+        return np.array(self._for)
+
+    def strongest_against(self) -> Int32:
+        """Return the number of the one that speaks most against it [rows, labels]."""
+        return np.array(self._against)
+
+    def _number_of(self, token: str) -> int:
+        word = tokenizer.lower(token)
+        if (found := self._number.get(word)) is not None:
+            return found
+        self.words.append(word)
+        return self._number.setdefault(word, len(self._number))

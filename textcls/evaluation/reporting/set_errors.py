@@ -1,0 +1,228 @@
+"""Labels that rows have and were not assigned, and labels too many, by the words behind them.
+
+A word speaks for a label by what it added to its logit. Of a label too many that which added most is behind it, of a
+missed one that which took most away.
+
+Shapes: N rows, C labels.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from heapq import nsmallest
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.evaluation.reporting.answers import REASONS
+from textcls.evaluation.reporting.errors import EXAMPLES, GROUPS, LEAST, SUREST
+from textcls.evaluation.reporting.set_answers import NO_WORD, Int32
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.excerpts import Excerpt, excerpt
+from textcls.model.explanation import Explanation
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+class LabelErrorGroup(NamedTuple):
+    """Rows in which the same word stands behind the same error of a label.
+
+    Attributes:
+        word: the word, in lower case: of labels too many, that which speaks most for the label; of missed ones, that
+            which speaks most against it.
+        label: the label.
+        errors: in how many rows it is wrong.
+        right: in how many the same word stands behind the label, or behind its absence, and that is right.
+        instead: of labels too many: those that these rows have and were not assigned; of missed ones: those that they
+            were assigned and have not; how many rows each, the most frequent first.
+        none: in how many of the rows there is no such label.
+        examples: where the word stood.
+    """
+
+    word: str
+    label: str
+    errors: int
+    right: int
+    instead: tuple[tuple[str, int], ...]
+    none: int
+    examples: tuple[Excerpt, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return self._asdict() | {"instead": dict(self.instead), "examples": [asdict(one) for one in self.examples]}
+
+
+class SureLabelError(NamedTuple):
+    """A label that a row has and the model is sure that it has not, or the reverse: one of the two is wrong.
+
+    Attributes:
+        row: its number, from 0.
+        text: of the row.
+        labels: that it has.
+        assigned: that it was assigned.
+        label: the one that is missed, or too many.
+        probability: of it, by the model.
+        words: those that speak most for it where it is too many, and most against it where it is missed.
+    """
+
+    row: int
+    text: str
+    labels: tuple[str, ...]
+    assigned: tuple[str, ...]
+    label: str
+    probability: float
+    words: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return self._asdict() | {"labels": list(self.labels), "assigned": list(self.assigned)}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelErrors:
+    """Errors of one kind.
+
+    Attributes:
+        count: how many there are.
+        rows: in how many rows.
+        groups: by the words behind them, the largest first.
+        surest: those of which the model is surest.
+    """
+
+    count: int
+    rows: int
+    groups: tuple[LabelErrorGroup, ...]
+    surest: tuple[SureLabelError, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "count": self.count,
+            "rows": self.rows,
+            "groups": [group.as_json() for group in self.groups],
+            "surest": [error.as_json() for error in self.surest],
+        }
+
+
+class Judged(NamedTuple):
+    """Answers beside what is right.
+
+    Attributes:
+        texts: of the rows.
+        labels: the model's, and then those that it does not know.
+        right: the labels of each row.
+        gold: which of `labels` each row has [rows, labels].
+        assigned: which it was assigned [rows, labels].
+        probabilities: of the model's [rows, its labels].
+    """
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    right: Sequence[Collection[str]]
+    gold: Bools
+    assigned: Bools
+    probabilities: NDArray[np.float32]
+
+
+def too_many(classifier: Classifier, judged: Judged, word_NC: Int32, words: Sequence[str]) -> LabelErrors:
+    """Return the labels that rows were assigned and have not.
+
+    Args:
+        classifier: explains the examples.
+        judged: the answers.
+        word_NC: the number of the word that speaks most for each label in each row.
+        words: by number.
+    """
+    wrong, right = judged.assigned & ~judged.gold, judged.assigned & judged.gold
+    return _Kind(classifier, judged, word_NC, words, 1, judged.gold & ~judged.assigned).errors(wrong, right)
+
+
+def missed(classifier: Classifier, judged: Judged, word_NC: Int32, words: Sequence[str]) -> LabelErrors:
+    """Return the labels that rows have and were not assigned; of `word_NC` each speaks most against its label."""
+    wrong, right = judged.gold & ~judged.assigned, ~judged.gold & ~judged.assigned
+    return _Kind(classifier, judged, word_NC, words, -1, judged.assigned & ~judged.gold).errors(wrong, right)
+
+
+class _Kind(NamedTuple):
+    """Errors of one kind: `sign` is 1 where words speak for a label and -1 where they speak against it."""
+
+    classifier: Classifier
+    judged: Judged
+    word_NC: Int32
+    words: Sequence[str]
+    sign: int
+    instead_NC: Bools
+
+    def errors(self, wrong_NC: Bools, right_NC: Bools) -> LabelErrors:
+        rows = int(wrong_NC.any(1).sum())
+        # Of labels that the model does not know no word speaks, and there is nothing to be sure of.
+        known = self.judged.probabilities.shape[1]
+        told_NC = wrong_NC[:, :known]
+        groups = self._groups(told_NC, right_NC[:, :known])
+        return LabelErrors(int(wrong_NC.sum()), rows, groups, self._surest(told_NC))
+
+    def _groups(self, wrong_NC: Bools, right_NC: Bools) -> tuple[LabelErrorGroup, ...]:
+        largest = nsmallest(GROUPS, self._counted(wrong_NC, right_NC))
+        return tuple(self._group(wrong_NC, word, of, right) for _, right, _, _, word, of in largest)
+
+    def _counted(self, wrong_NC: Bools, right_NC: Bools) -> Iterator[tuple[int, int, str, str, int, int]]:
+        """Yield each word that stands behind several errors of a label, by what the largest groups come first."""
+        # All words of a label are counted in one pass over its rows: there are as many groups as rows have words.
+        for of in np.flatnonzero(wrong_NC.any(0)).tolist():
+            word_N, label = self.word_NC[:, of], self.judged.labels[of]
+            has_word_N = word_N != NO_WORD
+            wrong_V = np.bincount(word_N[wrong_NC[:, of] & has_word_N], minlength=len(self.words))
+            right_V = np.bincount(word_N[right_NC[:, of] & has_word_N], minlength=len(self.words))
+            for word in np.flatnonzero(wrong_V >= LEAST).tolist():
+                yield -int(wrong_V[word]), int(right_V[word]), self.words[word], label, word, of
+
+    def _group(self, wrong_NC: Bools, word: int, label: int, right: int) -> LabelErrorGroup:
+        rows = np.flatnonzero(wrong_NC[:, label] & (self.word_NC[:, label] == word))
+        instead_C = self.instead_NC[rows].sum(0)
+        order = [int(i) for i in np.argsort(-instead_C, kind="stable") if instead_C[i]]
+        return LabelErrorGroup(
+            word=self.words[word],
+            label=self.judged.labels[label],
+            errors=len(rows),
+            right=right,
+            instead=tuple((self.judged.labels[i], int(instead_C[i])) for i in order),
+            none=int((~self.instead_NC[rows].any(1)).sum()),
+            examples=tuple(self._example(int(row), self.words[word], label) for row in rows[:EXAMPLES]),
+        )
+
+    def _example(self, row: int, word: str, label: int) -> Excerpt:
+        """Return where a word stands in a row: that token of it which counts most."""
+        explanation = self.classifier.explain(self.judged.texts[row])
+        order = self._order(explanation, label)
+        start, end = next(span for span in (explanation.spans[t] for t in order) if _word(explanation, span) == word)
+        return excerpt(explanation.text, start, end)
+
+    def _order(self, explanation: Explanation, label: int) -> list[int]:
+        found: list[int] = np.argsort(-self.sign * explanation.contributions[:, label], kind="stable").tolist()
+        return found
+
+    def _surest(self, wrong_NC: Bools) -> tuple[SureLabelError, ...]:
+        row, label = np.nonzero(wrong_NC)
+        order = np.argsort(-self.sign * self.judged.probabilities[row, label], kind="stable")[:SUREST]
+        return tuple(self._sure(int(row[i]), int(label[i])) for i in order)
+
+    def _sure(self, row: int, label: int) -> SureLabelError:
+        judged = self.judged
+        explanation = self.classifier.explain(judged.texts[row])
+        speak = [t for t in self._order(explanation, label) if self.sign * explanation.contributions[t, label] > 0]
+        words = list(dict.fromkeys(_word(explanation, explanation.spans[t]) for t in speak))[:REASONS]
+        return SureLabelError(
+            row=row,
+            text=judged.texts[row],
+            labels=tuple(sorted(judged.right[row])),
+            assigned=tuple(judged.labels[i] for i in np.flatnonzero(judged.assigned[row]).tolist()),
+            label=judged.labels[label],
+            probability=float(judged.probabilities[row, label]),
+            words=tuple(words),
+        )
+
+
+def _word(explanation: Explanation, span: tuple[int, int]) -> str:
+    return tokenizer.lower(explanation.text[span[0] : span[1]])

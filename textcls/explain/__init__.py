@@ -1,0 +1,1 @@
+"""What explains answers, and the model as a whole."""

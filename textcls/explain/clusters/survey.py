@@ -1,0 +1,224 @@
+"""What is in the clusters that a model puts texts into: how many texts, which words, which examples, how they lie.
+
+Whatever the number of texts, what is kept of them is bounded, but for the number of each one's cluster and label.
+"""
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from textcls.errors import ConfigError
+from textcls.explain.clusters import agreement, plane
+from textcls.explain.clusters.agreement import Agreement
+from textcls.explain.clusters.plane import Method
+from textcls.explain.global_explanation.explainer import CHUNK, GlobalExplainer
+from textcls.explain.global_explanation.summary import TermAttribution
+from textcls.model.classifier import Classifier
+from textcls.model.prediction import Prediction
+
+# Of each cluster.
+EXAMPLES: Final = 5
+WORDS: Final = 10
+# Chosen from so many.
+CANDIDATES: Final = 200
+# Points of the map, a sample of all texts if there are more; and what is shown of each.
+POINTS: Final = 2000
+POINT_CHARACTERS: Final = 120
+EXAMPLE_CHARACTERS: Final = 300
+
+
+class AnsweredText(NamedTuple):
+    """A text with the label that it carries, None if that is not known, and what the model says of it."""
+
+    text: str
+    label: str | None
+    prediction: Prediction
+
+
+class Example(NamedTuple):
+    """A text, cut where it is long, and the probability of its cluster."""
+
+    text: str
+    score: float
+
+
+class Point(NamedTuple):
+    """A text of the map: its place, from 0 to 1 either way, the number of its cluster, and its beginning."""
+
+    x: float
+    y: float
+    cluster: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster.
+
+    Attributes:
+        name: the label of the model.
+        texts: how many texts are in it.
+        share: of all texts.
+        score: the mean probability of the cluster in its texts.
+        words: what speaks for it over all texts, the most telling first: frequent words, which say a little each time,
+            come after rarer ones that say much.
+        pairs: likewise, two neighbouring words.
+        examples: the surest of its texts.
+        matched: the label that most agrees with it, if texts carry labels.
+    """
+
+    name: str
+    texts: int
+    share: float
+    score: float
+    words: tuple[TermAttribution, ...]
+    pairs: tuple[TermAttribution, ...]
+    examples: tuple[Example, ...]
+    matched: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSurvey:
+    """What is in the clusters.
+
+    Attributes:
+        texts: how many.
+        clusters: the largest first; the empty ones as well.
+        agreement: with the labels that texts carry; None if none does.
+        points: the map: of many texts a sample; empty if there is none.
+        map_method: how their places were found.
+    """
+
+    texts: int
+    clusters: tuple[Cluster, ...]
+    agreement: Agreement | None
+    points: tuple[Point, ...]
+    map_method: Method
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        found = asdict(self)
+        found["points"] = [point._asdict() for point in self.points]
+        for cluster, told in zip(self.clusters, found["clusters"], strict=True):
+            told["examples"] = [example._asdict() for example in cluster.examples]
+        return found
+
+
+def answered(classifier: Classifier, rows: Iterable[tuple[str, str | None]]) -> Iterator[AnsweredText]:
+    """Yield texts and their labels with what the model says of them, explained.
+
+    Raises:
+        ConfigError: the model may give several labels a text.
+    """
+    if classifier.info.several:
+        raise ConfigError("The model may give a text several labels, so its labels are not clusters.")
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, CHUNK)):
+        predictions = classifier.predict([text for text, _ in chunk], explain=True)
+        for (text, label), prediction in zip(chunk, predictions, strict=True):
+            yield AnsweredText(text, label, prediction)
+
+
+def survey_clusters(
+    classifier: Classifier, answers: Iterable[AnsweredText], *, map_method: Method = "tsne", examples: int = EXAMPLES
+) -> ClusterSurvey:
+    """Return what is in the clusters of texts.
+
+    Args:
+        classifier: the model, whose labels are the clusters.
+        answers: the texts, as `answered` gives them; read once.
+        map_method: how the map is made; `none` for no map.
+        examples: how many of each cluster.
+
+    Raises:
+        ConfigError: umap-learn is to make the map, and is not installed.
+        MissingExtraError: scikit-learn is to, or there are labels, and it is not installed.
+    """
+    found = _Collector(classifier.labels, POINTS if map_method != "none" else 0, examples)
+    for answer in answers:
+        found.add(answer)
+    return found.survey(map_method)
+
+
+class _Collector:
+    """Takes in answers one at a time."""
+
+    def __init__(self, labels: tuple[str, ...], points: int, examples: int) -> None:
+        self._labels, self._most_points, self._most_examples = labels, points, examples
+        self._explainer = GlobalExplainer(labels)
+        self._clusters: list[int] = []
+        self._carried: list[str | None] = []
+        self._scores = np.zeros(len(labels))
+        # Heaps, of which the least sure example, and of equally sure ones the last, goes first.
+        self._examples: list[list[tuple[float, int, str]]] = [[] for _ in labels]
+        self._sample: list[tuple[np.ndarray[Any, Any], int, str]] = []
+        self._rng = np.random.default_rng(0)
+
+    def add(self, answer: AnsweredText) -> None:
+        """Take in a text."""
+        explanation = answer.prediction.explanation
+        if explanation is None:
+            raise TypeError("answers must be explained")
+        number, cluster = len(self._clusters), int(answer.prediction.probabilities.argmax())
+        self._explainer.add(explanation, answer.label)
+        self._clusters.append(cluster)
+        self._carried.append(answer.label)
+        self._scores[cluster] += answer.prediction.score
+        kept = (answer.prediction.score, -number, answer.text[:EXAMPLE_CHARACTERS])
+        heap = self._examples[cluster]
+        (heapq.heappush if len(heap) < self._most_examples else heapq.heappushpop)(heap, kept)
+        self._keep_point(number, explanation.logit_values, cluster, answer.text)
+
+    def _keep_point(self, number: int, logits_C: np.ndarray[Any, Any], cluster: int, text: str) -> None:
+        """Keep a sample in which each text is as likely as any other (Vitter 1985, algorithm R)."""
+        place = number if number < self._most_points else int(self._rng.integers(number + 1))
+        if place < self._most_points:
+            self._sample[place : place + 1] = [(logits_C, cluster, text[:POINT_CHARACTERS])]
+
+    def survey(self, map_method: Method) -> ClusterSurvey:
+        """Return what was found."""
+        agreed, texts = self._agreement(), len(self._clusters)
+        sizes = np.bincount(np.array(self._clusters, np.int64), minlength=len(self._labels)).tolist()
+        explained = self._explainer.summary(CANDIDATES).labels
+        found = [
+            Cluster(
+                name=name,
+                texts=size,
+                share=size / max(1, texts),
+                score=float(self._scores[i]) / max(1, size),
+                words=_telling(explained[i].words_for, texts),
+                pairs=_telling(explained[i].pairs_for, texts),
+                examples=tuple(Example(text, score) for score, _, text in sorted(self._examples[i], reverse=True)),
+                matched=agreed.matched.get(name) if agreed is not None else None,
+            )
+            for i, (name, size) in enumerate(zip(self._labels, sizes, strict=True))
+        ]
+        order = sorted(range(len(found)), key=lambda i: -found[i].texts)
+        return ClusterSurvey(texts, tuple(found[i] for i in order), agreed, self._points(map_method, order), map_method)
+
+    def _agreement(self) -> Agreement | None:
+        rows = [(self._labels[c], label) for c, label in zip(self._clusters, self._carried, strict=True) if label]
+        return agreement.agreement(*map(list, zip(*rows, strict=True))) if rows else None
+
+    def _points(self, method: Method, order: list[int]) -> tuple[Point, ...]:
+        if not self._sample:
+            return ()
+        place_N2 = plane.plane(np.stack([logits for logits, _, _ in self._sample]), method)
+        if place_N2 is None:
+            return ()
+        rank = {cluster: i for i, cluster in enumerate(order)}
+        return tuple(
+            Point(round(x, 4), round(y, 4), rank[cluster], text)
+            for (x, y), (_, cluster, text) in zip(place_N2.tolist(), self._sample, strict=True)
+        )
+
+
+def _telling(terms: Sequence[TermAttribution], texts: int) -> tuple[TermAttribution, ...]:
+    """Return the terms of the most evidence, each weighed by something like its idf."""
+    found = sorted(terms, key=lambda term: -term.evidence * math.log1p(texts / term.count))
+    return tuple(found[:WORDS])

@@ -1,0 +1,238 @@
+"""What would change the answer: the fewest tokens to leave out, or to exchange, for another label.
+
+The model itself is asked about every changed text, so what is found is exact for it. What is searched is bounded, and
+said: each token by itself, then any two of the strongest, then more of them by a beam.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from textcls.errors import ConfigError
+from textcls.explain.intervention import Span, exchange
+from textcls.explain.word_groups import Groups
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+from textcls.model.labels import label_number
+from textcls.model.prediction import Prediction
+
+# Tokens, the strongest first, that are left out by themselves; of these so many, two at a time; and beyond two.
+SINGLY: Final = 200
+PAIRED: Final = 20
+BEAM: Final = 8
+MOST_CHANGES: Final = 8
+# So often the model is asked at the most if nothing is exchanged.
+MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED
+
+# A token, and what replaces it: None for nothing.
+Option = tuple[int, str | None]
+Options = tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A token that is left out or exchanged.
+
+    Attributes:
+        token: its number.
+        start: where it stands in the text.
+        end: where it ends.
+        text: what stands there.
+        by: what stands there instead; None where it is left out.
+    """
+
+    token: int
+    start: int
+    end: int
+    text: str
+    by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A change of a text that changes its answer.
+
+    Attributes:
+        changes: in reading order.
+        text: the changed text.
+        label: what it is answered; where a text may have several labels, the most probable.
+        score: the probability of that.
+        before: the label that was answered, or was explained, before.
+        before_score: its probability after the change.
+        smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest.
+    """
+
+    changes: tuple[Change, ...]
+    text: str
+    label: str
+    score: float
+    before: str
+    before_score: float
+    smallest: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The change as plain data."""
+        return {
+            "changes": [
+                {"token": c.token, "start": c.start, "end": c.end, "text": c.text, "by": c.by} for c in self.changes
+            ],
+            "text": self.text,
+            "label": self.label,
+            "score": self.score,
+            "before": self.before,
+            "before_score": self.before_score,
+            "smallest": self.smallest,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was looked for, and what was found.
+
+    Attributes:
+        text: what was read of the text.
+        found: the smallest change found; None where there is none within the search.
+        tokens: how many tokens were tried by themselves.
+        asked: about how many texts the model was asked.
+    """
+
+    text: str
+    found: Counterfactual | None
+    tokens: int
+    asked: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The search as plain data."""
+        found = None if self.found is None else self.found.as_json()
+        return {"found": found, "tokens": self.tokens, "asked": self.asked}
+
+
+def counterfactual(
+    classifier: Classifier,
+    text: str,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    groups: Groups = (),
+) -> Search:
+    """Search the smallest change of `text` that changes its answer.
+
+    Args:
+        classifier: the model.
+        text: the text.
+        label: where a text may have several labels: the one that is to be lost; by default the most probable.
+        against: the label that is to be answered instead; by default any other.
+        groups: words that may be exchanged for each other; without any, tokens are left out alone.
+
+    Raises:
+        ConfigError: there is no such label, or it is the answer already.
+        InputError: something else than a text was given.
+    """
+    prediction = classifier.predict(text, explain=True)
+    before = prediction.label if label is None else label
+    label_number(classifier.labels, before)
+    if against is not None:
+        label_number(classifier.labels, against)
+    if before == (against or prediction.label) and (against is not None or not _holds(prediction, before)):
+        raise ConfigError(f"{before!r} is the answer already; name another label that it might be.")
+    assert prediction.explanation is not None
+    return _Searching(classifier, prediction.explanation, before, against, groups).run()
+
+
+def _holds(prediction: Prediction, label: str) -> bool:
+    """Return whether the answer is this label, or one of its labels."""
+    return label in prediction.assigned if prediction.several else label == prediction.label
+
+
+class _Searching:
+    """A search: options, each a token with what replaces it, and sets of options that were asked about."""
+
+    def __init__(
+        self, classifier: Classifier, explanation: Explanation, before: str, against: str | None, groups: Groups
+    ) -> None:
+        self.classifier, self.before, self.against = classifier, before, against
+        self.spans: tuple[Span, ...] = explanation.spans
+        # What is not read stays out of it: nothing may slide in from behind.
+        self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
+        self.values = explanation.attribution(before, against).values
+        strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
+        self.options: list[Option] = [(i, None) for i in strongest]
+        self.options += [(i, word) for i in strongest for word in _others(self.text, self.spans[i], groups)]
+        self.tokens, self.asked = len(strongest), 0
+
+    def run(self) -> Search:
+        found = None
+        margins = self._ask([(option,) for option in self.options])
+        ranked = [self.options[i] for i in np.argsort(margins, kind="stable").tolist()]
+        if margins and min(margins) < 0:
+            found = self._told((ranked[0],), smallest=self.tokens == len(self.spans))
+        elif margins:
+            found = self._more(ranked[:PAIRED])
+        return Search(self.text, found, self.tokens, self.asked)
+
+    def _more(self, strongest: Sequence[Option]) -> Counterfactual | None:
+        """Try two changes at once, then a few more."""
+        sets: list[Options] = [pair for pair in combinations(strongest, 2) if pair[0][0] != pair[1][0]]
+        for size in range(2, MOST_CHANGES + 1):
+            margins = self._ask(sets)
+            if not margins:
+                return None
+            best = np.argsort(margins, kind="stable").tolist()
+            if margins[best[0]] < 0:
+                return self._told(sets[best[0]], smallest=size == 2 and self.tokens == len(self.spans))
+            sets = self._longer([sets[i] for i in best[:BEAM]], strongest)
+        return None
+
+    def _longer(self, sets: Sequence[Options], strongest: Sequence[Option]) -> list[Options]:
+        found: dict[Options, None] = {}
+        for some in sets:
+            for option in strongest:
+                if option[0] not in {token for token, _ in some}:
+                    longer = tuple(sorted((*some, option), key=lambda one: (one[0], one[1] or "")))
+                    found[longer] = None
+        return list(found)
+
+    def _ask(self, sets: Sequence[Options]) -> list[float]:
+        """Return how far each changed text is from another answer; below 0 it has it."""
+        self.asked += len(sets)
+        return [self._margin(answer) for answer in self.classifier.predict([self._changed(some) for some in sets])]
+
+    def _changed(self, some: Options) -> str:
+        by = {token: word if word is not None else _blank(self.spans[token]) for token, word in some}
+        return exchange(self.text, self.spans, by)
+
+    def _margin(self, answer: Prediction) -> float:
+        names, scores = answer.label_names, np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
+        own = float(scores[names.index(self.before)])
+        if answer.thresholds is not None:
+            return own - float(np.log(max(1e-30, float(answer.thresholds[names.index(self.before)]))))
+        if self.against is not None:
+            other = float(scores[names.index(self.against)])
+            rest = np.delete(scores, names.index(self.against))
+            return float(rest.max(initial=-np.inf)) - other
+        return own - float(np.delete(scores, names.index(self.before)).max(initial=-np.inf))
+
+    def _told(self, some: Options, *, smallest: bool) -> Counterfactual:
+        text = self._changed(some)
+        answer = self.classifier.predict(text)
+        changes = tuple(
+            Change(token, *self.spans[token], self.text[slice(*self.spans[token])], word)
+            for token, word in sorted(some, key=lambda one: one[0])
+        )
+        before_score = float(answer.probabilities[answer.label_names.index(self.before)])
+        return Counterfactual(changes, text, answer.label, answer.score, self.before, before_score, smallest)
+
+
+def _blank(span: Span) -> str:
+    return " " * (span[1] - span[0])
+
+
+def _others(text: str, span: Span, groups: Groups) -> list[str]:
+    """Return the words of one token that the token may be exchanged for."""
+    token = tokenizer.lower(text[slice(*span)])
+    found = [word for group in groups if (token,) in group for word in group if word != (token,) and len(word) == 1]
+    return [word[0] for word in found]

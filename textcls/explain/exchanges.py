@@ -1,0 +1,132 @@
+"""Are texts answered alike whoever they speak of? The same texts with words exchanged for others of their group."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from textcls.explain.intervention import Span, exchange
+from textcls.explain.word_groups import Groups, Term, runs
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.excerpts import Excerpt, excerpt
+
+# Texts of each word that are asked about, the first that hold it; longer ones are cut.
+MOST_TEXTS: Final = 200
+MOST_CHARACTERS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What becomes of answers if one word stands for another.
+
+    Attributes:
+        word: that stands in the texts.
+        by: that takes its place.
+        texts: how many were asked about.
+        changed: how many got another answer.
+        label: whose probability changes most in the mean, with its sign.
+        difference: the mean change of that.
+        error: the standard error of that mean.
+        largest: the largest change of any text in its probability, up or down.
+        example: the text of that, around the word.
+    """
+
+    word: str
+    by: str
+    texts: int
+    changed: int
+    label: str
+    difference: float
+    error: float
+    largest: float
+    example: Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeReport:
+    """What exchanging words does, most changed answers first.
+
+    Attributes:
+        exchanges: of each word by each other of its group, where texts hold it.
+        texts: how many were looked through.
+        absent: words that stand in none.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    texts: int
+    absent: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self)
+
+
+def compare_exchanged(classifier: Classifier, texts: Iterable[str], groups: Groups) -> ExchangeReport:
+    """Return how answers change if words are exchanged for others of their group.
+
+    Args:
+        classifier: the model.
+        texts: read once; of each word the first 200 that hold it are kept.
+        groups: words that may stand for each other (`textcls.explain.word_groups.read_groups`).
+    """
+    held: dict[tuple[int, Term], list[str]] = {(g, term): [] for g, group in enumerate(groups) for term in group}
+    count = 0
+    for text in texts:
+        count += 1
+        part = text[:MOST_CHARACTERS]
+        tokens = set(tokenizer.tokenize(part))
+        spans: list[Span] | None = None
+        for (_, term), kept in held.items():
+            if len(kept) < MOST_TEXTS and tokens.issuperset(term):
+                spans = spans if spans is not None else _spans(classifier, part)
+                if any(True for _ in runs(part, spans, term)):
+                    kept.append(part)
+    found = [exchange for key, kept in held.items() if kept for exchange in _compared(classifier, groups, *key, kept)]
+    found.sort(key=lambda one: (-one.changed / one.texts, -abs(one.difference)))
+    absent = dict.fromkeys(" ".join(term) for (_, term), kept in held.items() if not kept)
+    return ExchangeReport(tuple(found), count, tuple(absent))
+
+
+def _spans(classifier: Classifier, text: str) -> list[Span]:
+    return list(tokenizer.token_spans(text, classifier.info.max_tokens))
+
+
+def _compared(
+    classifier: Classifier, groups: Groups, group: int, term: Term, texts: Sequence[str]
+) -> Iterator[Exchange]:
+    """Yield what becomes of these texts with `term` exchanged for each other word of its group."""
+    before = np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)
+    for other in groups[group]:
+        if other == term:
+            continue
+        changed = [_exchanged(classifier, text, term, other) for text in texts]
+        after = np.array([answer.probabilities for answer in classifier.predict(changed)], np.float64)
+        difference = after - before
+        label = int(np.abs(difference.mean(0)).argmax())
+        most = int(np.abs(difference[:, label]).argmax())
+        spans = _spans(classifier, texts[most])
+        at = next(runs(texts[most], spans, term))
+        yield Exchange(
+            word=" ".join(term),
+            by=" ".join(other),
+            texts=len(texts),
+            changed=int((before.argmax(1) != after.argmax(1)).sum()),
+            label=classifier.labels[label],
+            difference=float(difference[:, label].mean()),
+            error=float(difference[:, label].std(ddof=1) / len(texts) ** 0.5) if len(texts) > 1 else 0.0,
+            largest=float(difference[most, label]),
+            example=excerpt(texts[most], spans[at][0], spans[at + len(term) - 1][1]),
+        )
+
+
+def _exchanged(classifier: Classifier, text: str, term: Term, other: Term) -> str:
+    """Return `text` with `other` wherever `term` stands, with a capital letter where that has one."""
+    spans = _spans(classifier, text)
+    by: dict[int, str] = {}
+    for at in runs(text, spans, term):
+        words = " ".join(other)
+        by[at] = words[:1].upper() + words[1:] if text[spans[at][0]].isupper() else words
+        by |= dict.fromkeys(range(at + 1, at + len(term)), "")
+    return exchange(text, spans, by)

@@ -1,0 +1,188 @@
+"""Explanations in, one at a time, a global explanation out."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.explain.global_explanation.decisions import Decisions
+from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, LabelExplanation
+from textcls.explain.global_explanation.sums import KEYS, Sums
+from textcls.explain.shortcuts.audit import ShortcutAuditor
+from textcls.model import tokenizer
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+from textcls.model.labels import label_number
+
+# A word that decides, does so for more than this share of the answers of its label, and at least this many of them.
+DECIDING_SHARE: Final = 0.10
+DECIDED_ANSWERS: Final = 5
+# A pair that stands once in all texts is an accident.
+PAIR_COUNT: Final = 2
+# Explained answers held at once: with many labels and long texts each takes half a megabyte.
+CHUNK: Final = 128
+
+
+def explain_globally(
+    classifier: Classifier,
+    rows: Iterable[tuple[str, str | Collection[str] | None]],
+    *,
+    top: int = 10,
+    deciding_share: float = DECIDING_SHARE,
+    labels: Sequence[str] | None = None,
+    each: Callable[[Explanation], None] | None = None,
+) -> GlobalExplanation:
+    """Return what `classifier` goes by over many texts: the words and pairs for and against each label, and shortcuts.
+
+    Args:
+        classifier: the model.
+        rows: texts with the label that each carries, None where it carries none; read once. For shortcuts a bounded
+            sample of them is held meanwhile. Where a text
+            may have several labels: with those that it carries, None where that is not known.
+        top: words, and pairs, for and against each label.
+        deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
+        labels: those to explain, in this order; all by default.
+        each: is given the explanation of each text in turn, for what else is to be learned from it.
+
+    Raises:
+        ConfigError: there is no such label.
+    """
+    explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
+    auditor = None if classifier.info.several else ShortcutAuditor(classifier)
+    for name in labels or ():
+        label_number(classifier.labels, name)  # Refused before the rows are read.
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, CHUNK)):
+        explanations = classifier.explain([text for text, _ in chunk])
+        for explanation, (_, label) in zip(explanations, chunk, strict=True):
+            explainer.add(explanation, label)
+            if each is not None:
+                each(explanation)
+            if auditor is not None and (label is None or isinstance(label, str)):
+                auditor.add(explanation.text, label, int(explanation.probability_values.argmax()))
+    found = explainer.summary(top, deciding_share, labels)
+    return found if auditor is None else replace(found, audit=auditor.audit())
+
+
+def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
+    """Return the logits from which on labels are assigned [labels] where a text may have several; None where not."""
+    if info.thresholds is None or info.scale is None or info.shift is None:
+        return None
+    threshold = np.array(info.thresholds, np.float64)
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(threshold) - np.log1p(-threshold)
+    return np.asarray((log_odds - np.array(info.shift)) / np.array(info.scale))
+
+
+class GlobalExplainer:
+    """Adds up explanations, one at a time.
+
+    Args:
+        labels: the model's labels, in its order.
+        keys: words, and pairs, that are kept at the most; less if there are many labels (`CELLS`).
+        cuts: where a text may have several labels: the logit from which on each is assigned [labels]; None where a text
+            has one.
+    """
+
+    def __init__(self, labels: Sequence[str], keys: int = KEYS, cuts: NDArray[np.float64] | None = None) -> None:
+        self.labels, self._cuts = tuple(labels), cuts
+        self._words, self._pairs = Sums(len(labels), keys), Sums(len(labels), keys)
+        self._decisions = Decisions(keys)
+        self._answers = np.zeros(len(labels), np.int64)
+        self._texts = self._tokens = self._labelled = self._right = 0
+
+    def add(self, explanation: Explanation, right: str | Collection[str] | None = None) -> None:
+        """Add one text; `right` is the label it carries, or its labels, None if that is not known."""
+        answers = self._answered(explanation)
+        carried = {right} if isinstance(right, str) else set(right or ())
+        self._texts += 1
+        self._tokens += len(explanation.spans)
+        self._answers[answers] += 1
+        self._labelled += right is not None
+        self._right += right is not None and {self.labels[answer] for answer in answers} == carried
+        spans = explanation.spans
+        if not spans:
+            return
+        text = tokenizer.lower(tokenizer.clean(explanation.text))
+        words = [text[start:end] for start, end in spans]
+        added = explanation.contributions.astype(np.float64)
+        evidence = added @ explanation.contrasts(range(len(self.labels)))
+        self._words.add(words, evidence, explanation.text, spans)
+        # Tokens hold no white space, so a pair has one spelling.
+        pairs = [f"{a} {b}" for a, b in pairwise(words)]
+        places = [(a, b) for (a, _), (_, b) in pairwise(spans)]
+        self._pairs.add(pairs, evidence[:-1] + evidence[1:], explanation.text, places)
+        for answer in answers:
+            wrong = right is not None and self.labels[answer] not in carried
+            cut = None if self._cuts is None else float(self._cuts[answer])
+            self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
+
+    def _answered(self, explanation: Explanation) -> list[int]:
+        """Return the numbers of the labels that a text was answered with."""
+        if self._cuts is None:
+            return [int(explanation.probability_values.argmax())]
+        found: list[int] = np.flatnonzero(explanation.logit_values >= self._cuts).tolist()
+        return found
+
+    def summary(
+        self, top: int = 10, deciding_share: float = DECIDING_SHARE, labels: Sequence[str] | None = None
+    ) -> GlobalExplanation:
+        """Return what was found.
+
+        Args:
+            top: words, and pairs, for and against each label.
+            deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
+            labels: those to explain, in this order; all by default.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(dict.fromkeys(labels))
+        wanted = [label_number(self.labels, name) for name in names]
+        explained = tuple(
+            LabelExplanation(
+                self.labels[i],
+                int(self._answers[i]),
+                self._words.ranked(i, 1, top, 1),
+                self._words.ranked(i, -1, top, 1),
+                self._pairs.ranked(i, 1, top, PAIR_COUNT),
+                self._pairs.ranked(i, -1, top, PAIR_COUNT),
+            )
+            for i in wanted
+        )
+        return GlobalExplanation(
+            texts=self._texts,
+            tokens=self._tokens,
+            labelled=self._labelled,
+            right=self._right,
+            dropped=self._words.dropped + self._pairs.dropped,
+            deciding=self._deciding(deciding_share, wanted),
+            labels=explained,
+            deciding_share=deciding_share,
+            mirrored=len(wanted) == len(self.labels) == 2 and self._cuts is None,
+            several=self._cuts is not None,
+        )
+
+    def _deciding(self, share: float, wanted: Sequence[int]) -> tuple[DecidingWord, ...]:
+        found = [
+            DecidingWord(
+                label=self.labels[label],
+                text=word,
+                share=decided / int(self._answers[label]),
+                decided=decided,
+                holding=self._decisions.holding[label, word],
+                answers=int(self._answers[label]),
+                wrong=self._decisions.wrong[label, word] if self._labelled else None,
+                example=self._words.example(self._words.number[word], label, 1),
+            )
+            for (label, word), decided in self._decisions.decided.items()
+            if label in wanted
+            and decided >= DECIDED_ANSWERS
+            and decided > share * int(self._answers[label])
+            and word in self._words.number
+        ]
+        return tuple(sorted(found, key=lambda s: (-s.share, s.label, s.text)))

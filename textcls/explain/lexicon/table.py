@@ -1,0 +1,261 @@
+"""The model as a table: terms with what the model says of each label, the weightiest first, and how two models differ.
+
+Shapes: W terms, C labels.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError
+from textcls.explain.lexicon.terms import HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
+from textcls.explain.lexicon.weights import weights
+from textcls.model.classifier import Classifier
+from textcls.model.labels import label_number
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Words, pairs and pieces that the model knows, the weightiest first.
+
+    Attributes:
+        labels: of the model.
+        kinds: `word`, `pair` or `piece`, of each term.
+        terms: as text, in lower case (`textcls.explain.lexicon.terms`).
+        counts: how often each stands where it comes from.
+        weights: what each says of each label [W, C], in logits before the norm.
+        unknown: how many of the words and pairs the model has no row for.
+        dropped: how many were left out because there were too many, the rarest first.
+        several: whether labels stand for themselves and do not compete.
+        low: the smallest of these weights over several models of the same rows [W, C]; None where only one was asked.
+        high: the largest, likewise.
+    """
+
+    labels: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    terms: tuple[str, ...]
+    counts: tuple[int, ...]
+    weights: Float32
+    unknown: int
+    dropped: int
+    several: bool = False
+    low: Float32 | None = None
+    high: Float32 | None = None
+
+    @cached_property
+    def evidence(self) -> Float32:
+        """What each term says of each label against the mean of all [W, C]; by itself where labels do not compete."""
+        return self.weights if self.several else self.weights - self.weights.mean(1, keepdims=True)
+
+    def number(self, kind: Kind) -> int:
+        """How many terms of a kind there are."""
+        return self.kinds.count(kind)
+
+    def top(self, label: str, k: int, *, against: bool = False) -> list[int]:
+        """Return the numbers of the `k` words and pairs that say most for a label, or against it.
+
+        Ranked by evidence times the root of the count, as rows are when a file is made small: a rare word may have a
+        large weight by chance.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        sign = -1 if against else 1
+        value_W = sign * self.evidence[:, label_number(self.labels, label)]
+        worth_W = value_W * np.sqrt(np.maximum(1, self.counts)) * (np.array(self.kinds) != "piece")
+        return [i for i in np.argsort(-worth_W, kind="stable")[:k].tolist() if worth_W[i] > 0]
+
+    def as_csv(self) -> str:
+        """Return the lexicon as CSV, a term a line, with a column for each label, and for the ends of its range."""
+        rows = (
+            (kind, term, count, *map(_rounded, values.flatten().tolist())) for kind, term, count, values in self._rows()
+        )
+        ends = ("", " low", " high")[: 1 if self.low is None else None]
+        return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows)
+
+    def as_list(self) -> str:
+        """Return the terms alone, with their counts, as CSV: what `read_terms` reads."""
+        return _csv(HEAD, zip(self.kinds, self.terms, self.counts, strict=True))
+
+    def as_json(self) -> str:
+        """Return the lexicon as a JSON list of objects, one a term."""
+        names = ("weights", "low", "high")[: 1 if self.low is None else None]
+        found = [
+            {"kind": kind, "term": term, "count": count}
+            | {name: dict(zip(self.labels, of.tolist(), strict=True)) for name, of in zip(names, values, strict=True)}
+            for kind, term, count, values in self._rows()
+        ]
+        return _json(found)
+
+    def _rows(self) -> Iterator[tuple[str, str, int, Float32]]:
+        """Yield each term with its weights, and the ends of their range where there is one [1 or 3, C]."""
+        values = [self.weights] if self.low is None or self.high is None else [self.weights, self.low, self.high]
+        yield from zip(self.kinds, self.terms, self.counts, np.stack(values, 1), strict=True)
+
+    def with_range(self, others: Iterable[Classifier]) -> "Lexicon":
+        """Return the lexicon with the range of its weights over further models of the same rows, with the same labels.
+
+        A term that one of them does not know weighs nothing there.
+
+        Raises:
+            ConfigError: one has no values for words.
+        """
+        low, high = self.weights, self.weights
+        for other in others:
+            require_rows(other)
+            columns = [other.labels.index(label) for label in self.labels]
+            found_WC = np.zeros_like(self.weights)
+            for kind in KINDS:
+                which = [i for i, own in enumerate(self.kinds) if own == kind]
+                found_WC[which] = weights(other, kind, [self.terms[i] for i in which])[:, columns]
+            low, high = np.minimum(low, found_WC), np.maximum(high, found_WC)
+        return replace(self, low=low, high=high)
+
+
+def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TERMS) -> Lexicon:
+    """Return what the model says of the words, pairs and pieces of `texts`, which are read once and not kept.
+
+    Args:
+        classifier: the model.
+        texts: where words come from, such as the texts of the training.
+        most: so many words, and pairs, are counted; beyond that the rarest are dropped.
+
+    Raises:
+        ConfigError: the model has no values for words: it mixes tokens, has many seeds, or its labels are prototypes.
+    """
+    require_rows(classifier)
+    return lexicon_of(classifier, counted(classifier.info, texts, most=most))
+
+
+def require_rows(classifier: Classifier) -> None:
+    """Refuse a model without values for words.
+
+    Raises:
+        ConfigError: it mixes tokens, has many seeds, or its labels are prototypes.
+    """
+    if not classifier.graph.has_rows:
+        raise ConfigError(
+            f"{classifier.path} has no weights of words: tokens are mixed, or labels are prototypes, or seeds are many."
+        )
+
+
+def lexicon_of(classifier: Classifier, terms: Terms) -> Lexicon:
+    """Return what a model with rows says of terms."""
+    found = [terms.words, terms.pairs, terms.pieces]
+    names = [[*counter] for counter in found]
+    weights_WC = np.concatenate([weights(classifier, kind, some) for kind, some in zip(KINDS, names, strict=True)])
+    kinds = [kind for kind, some in zip(KINDS, names, strict=True) for _ in some]
+    listed = [term for some in names for term in some]
+    counts = [count for counter in found for count in counter.values()]
+    largest_W = np.abs(weights_WC).max(1, initial=0.0)
+    order = np.argsort(-largest_W, kind="stable")
+    order = order[largest_W[order] > 0].tolist()
+    asked = len(terms.words) + len(terms.pairs)
+    return Lexicon(
+        classifier.labels,
+        tuple(kinds[i] for i in order),
+        tuple(listed[i] for i in order),
+        tuple(counts[i] for i in order),
+        weights_WC[order],
+        asked - sum(kinds[i] != "piece" for i in order),
+        terms.dropped,
+        classifier.info.several,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TermChange:
+    """What two models say of a term.
+
+    Attributes:
+        kind: of the term.
+        term: as text.
+        count: how often it stands where it comes from.
+        label: of which the two say what differs most.
+        before: what the first says of it against the mean of the labels that both know; None if it does not know it.
+        after: likewise the second.
+    """
+
+    kind: Kind
+    term: str
+    count: int
+    label: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float:
+        """How much more the second says; a term that is unknown says nothing."""
+        return (self.after or 0.0) - (self.before or 0.0)
+
+
+def changes(before: Lexicon, after: Lexicon) -> list[TermChange]:
+    """Return what two models say of the same terms, those first whose evidence changed most for their counts.
+
+    Raises:
+        ConfigError: they have no label in common.
+    """
+    labels = [label for label in after.labels if label in before.labels]
+    if not labels:
+        raise ConfigError("The two models have no label in common, so their words cannot be compared.")
+    sides = [_evidence(found, labels) for found in (before, after)]
+    counts = {key: count for found in (before, after) for key, count in zip(_keys(found), found.counts, strict=True)}
+    silent = np.zeros(len(labels), np.float32)
+    found_changes = []
+    for key, count in counts.items():
+        first, second = (side.get(key) for side in sides)
+        moved = (silent if second is None else second) - (silent if first is None else first)
+        most = int(np.abs(moved).argmax())
+        values = (None if side is None else float(side[most]) for side in (first, second))
+        found_changes.append(TermChange(*key, count, labels[most], *values))
+    return sorted(found_changes, key=lambda one: (-abs(one.change) * max(1, one.count) ** 0.5, one.kind, one.term))
+
+
+def _keys(found: Lexicon) -> Iterator[tuple[Kind, str]]:
+    return zip(found.kinds, found.terms, strict=True)
+
+
+def _evidence(found: Lexicon, labels: list[str]) -> dict[tuple[Kind, str], Float32]:
+    weights_WC = found.weights[:, [found.labels.index(label) for label in labels]]
+    if not found.several and len(labels) > 1:
+        weights_WC = weights_WC - weights_WC.mean(1, keepdims=True)
+    return dict(zip(_keys(found), weights_WC, strict=True))
+
+
+def changes_csv(found: Iterable[TermChange]) -> str:
+    """Return what two models say as CSV, a term a line."""
+    rows = (
+        [_rounded(value) if isinstance(value, float) else "" if value is None else value for value in astuple(one)]
+        for one in found
+    )
+    return _csv([field.name for field in fields(TermChange)], rows)
+
+
+def changes_json(found: Iterable[TermChange]) -> str:
+    """Return what two models say as a JSON list of objects."""
+    return _json([asdict(one) for one in found])
+
+
+def _rounded(weight: float) -> str:
+    return f"{weight:.4f}"
+
+
+def _csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _json(found: list[dict[str, Any]]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=0) + "\n"

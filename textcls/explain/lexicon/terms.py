@@ -1,0 +1,152 @@
+"""Words, pairs of words and pieces of words, with their counts: from texts, or from a list in a file.
+
+A pair is written with a space between its words, `not good`, and with the edge of the text as `⟨start⟩ not`; a piece as
+it stands in a word, its edges as `<` and `>`: `<un`, `ing>`. No token looks like either.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from textcls.errors import InputError
+from textcls.model import tokenizer
+from textcls.model.artifact import ModelInfo
+from textcls.model.features import FeatureConfig
+
+Kind = Literal["word", "pair", "piece"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+START, END = "\u27e8start\u27e9", "\u27e8end\u27e9"
+FIRST, LAST = "<", ">"
+# Of each kind, so many are counted.
+MOST_TERMS: Final = 2_000_000
+MOST_BYTES: Final = 500_000_000
+HEAD: Final = ("kind", "term", "count")
+_PAIR: Final = 2
+_SUFFIX: Final = ".words.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What a model may be asked about.
+
+    Attributes:
+        words: with their counts.
+        pairs: likewise.
+        pieces: of the words, likewise; none that is a whole word.
+        dropped: how many words and pairs were left out because there were too many, the rarest first.
+    """
+
+    words: Counter[str]
+    pairs: Counter[str]
+    pieces: Counter[str]
+    dropped: int = 0
+
+    def __or__(self, other: "Terms") -> "Terms":
+        """Return the terms of both, with the larger of their counts."""
+        found = (self.words | other.words, self.pairs | other.pairs, self.pieces | other.pieces)
+        return Terms(*found, self.dropped + other.dropped)
+
+
+def counted(info: ModelInfo, texts: Iterable[str], *, most: int = MOST_TERMS) -> Terms:
+    """Return the words and pairs of texts, read once and not kept, as a model of `info` reads them.
+
+    Of each kind at most `most` are kept; beyond that the rarest are dropped.
+    """
+    words: Counter[str] = Counter()
+    pairs: Counter[str] = Counter()
+    dropped = 0
+    for text in texts:
+        tokens = tokenizer.tokenize(text)[: info.max_tokens]
+        words.update(tokens)
+        if info.features.bigrams and tokens:
+            behind = [END] if len(tokens) < info.max_tokens else []
+            pairs.update(f"{left} {right}" for left, right in pairwise([START, *tokens, *behind]))
+        dropped += _forget(words, most) + _forget(pairs, most)
+    pieces: Counter[str] = Counter()
+    for word, count in words.items():
+        pieces.update(dict.fromkeys(_pieces(word, info.features), count))
+        _forget(pieces, most)
+    return Terms(words, pairs, pieces, dropped)
+
+
+def beside(model: Path) -> Path:
+    """Return where the list of words of a model is kept, if it is."""
+    return model.with_name(model.stem + _SUFFIX)
+
+
+def read_terms(path: Path, info: ModelInfo) -> Terms:
+    """Return the terms of a list: a table as `Lexicon.as_csv` writes it, or else a word, pair or text a line.
+
+    Raises:
+        InputError: there is no such file, it is no text or too large, or a row of the table is no term with its count.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; a list of words is shorter.")
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"The list of words, {path}, is not UTF-8 text.") from error
+    except OSError as error:
+        raise InputError(f"The list of words, {path}, cannot be read: {error.strerror}.") from error
+    if not text.startswith(",".join(HEAD)):
+        found = counted(info, text.splitlines())
+    else:
+        found = _of_table(csv.reader(io.StringIO(text)), path)
+    if not found.words and not found.pairs:
+        raise InputError(f"{path} holds no words; write one a line.")
+    return found
+
+
+def _of_table(rows: Iterator[list[str]], path: Path) -> Terms:
+    next(rows)
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    for number, row in enumerate(rows, 2):
+        kind, term, count = row[:3] if len(row) >= len(HEAD) else ("", "", "")
+        if not _is_term(kind, term) or not (count.isascii() and count.isdigit()):
+            raise InputError(
+                f"{path}, line {number}: {','.join(row[:3])[:60]!r} is not a kind ({', '.join(KINDS)}), a term of it "
+                "and its count; write the list again with textcls train --keep-words."
+            )
+        found[kind][term] = int(count)
+    return Terms(found["word"], found["pair"], found["piece"])
+
+
+def _is_term(kind: str, term: str) -> bool:
+    if kind == "piece":
+        return bool(term)
+    parts = term.split(" ")
+    if kind == "pair" and len(parts) == _PAIR:
+        parts = parts[parts[0] == START : len(parts) - (parts[1] == END)]
+    elif kind != "word" or len(parts) > 1:
+        return False
+    return bool(parts) and all(tokenizer.tokenize(part) == [part] for part in parts)
+
+
+def _pieces(word: str, config: FeatureConfig) -> Iterator[str]:
+    """Yield the pieces of a word, the whole word left out: it is known by itself, or nothing of it is."""
+    cut = word[: config.max_chars]
+    if len(word) == 1:
+        return
+    framed = FIRST + cut + LAST
+    for n in config.ngram_sizes:
+        for first in range(len(framed) - n + 1):
+            piece = framed[first : first + n]
+            if piece != framed:
+                yield piece
+
+
+def _forget(counter: Counter[str], most: int) -> int:
+    """Keep the more frequent half of what is counted if it is too much; return how many are dropped."""
+    if len(counter) <= most:
+        return 0
+    kept, size = dict(counter.most_common(most // 2)), len(counter)
+    counter.clear()
+    counter.update(kept)
+    return size - len(kept)

@@ -1,0 +1,77 @@
+"""What a model says of terms by themselves: the values of their rows, before the norm of a text divides them.
+
+Shapes: W terms, C labels, K kinds of rows, B texts, T tokens, U unknown tokens, N n-grams of a token, G groups,
+X = C + 2, as in `textcls.model.sub_token_attribution`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.explain.lexicon.terms import END, FIRST, LAST, START, Kind
+from textcls.model.classifier import Classifier
+
+Float32 = NDArray[np.float32]
+
+# Asked about in one call.
+ASKED: Final = 256
+_WORD, _LEFT_PAIR, _RIGHT_PAIR = range(3)
+# A letter that hardly any text holds, so that a word with it is unknown, and is read by its pieces.
+_RARE: Final = "\u01c1"
+
+
+def weights(classifier: Classifier, kind: Kind, terms: Sequence[str]) -> Float32:
+    """Return what a model with rows says of terms of a kind [W, C]; zeros where it has no row."""
+    ask = {"word": _of_words, "pair": _of_pairs, "piece": _of_pieces}[kind]
+    return _in_parts(terms, len(classifier.labels), lambda some: ask(classifier, some))
+
+
+def _in_parts(terms: Sequence[str], labels: int, ask: Callable[[Sequence[str]], Float32]) -> Float32:
+    parts = [ask(terms[first : first + ASKED]) for first in range(0, len(terms), ASKED)]
+    return np.concatenate([np.zeros((0, labels), np.float32), *parts])
+
+
+def _rows(classifier: Classifier, texts: Sequence[str]) -> Float32:
+    """Return the values of the rows of short texts [K, B, T, C], summed over groups."""
+    found = classifier.graph.run([classifier.graph.read(text)[0] for text in texts], ["rows"])["rows"]
+    rows_KBTC: Float32 = found[..., : len(classifier.labels)].sum(-2)
+    return rows_KBTC
+
+
+def _of_words(classifier: Classifier, words: Sequence[str]) -> Float32:
+    return _rows(classifier, words)[_WORD, :, 0]
+
+
+def _of_pairs(classifier: Classifier, pairs: Sequence[str]) -> Float32:
+    """Return what pairs say: half of one is owned by either word, and of one with an edge the other half by nobody."""
+    split = [pair.split(" ") for pair in pairs]
+    texts = [" ".join(word for word in words if word not in (START, END)) for words in split]
+    kind_B = np.array([_LEFT_PAIR if words[0] == START else _RIGHT_PAIR for words in split])
+    owners_B = np.array([2 - (words[0] == START or words[1] == END) for words in split], np.float32)
+    rows_KBTC = _rows(classifier, texts)
+    found_BC: Float32 = owners_B[:, None] * rows_KBTC[kind_B, np.arange(len(texts)), 0]
+    return found_BC
+
+
+def _of_pieces(classifier: Classifier, pieces: Sequence[str]) -> Float32:
+    """Return what pieces say, each asked about within a word that the model does not know."""
+    config, labels = classifier.info.features, len(classifier.labels)
+    found_WC = np.zeros((len(pieces), labels), np.float32)
+    carriers, places, which = [], [], []
+    for i, piece in enumerate(pieces):
+        letters = piece.removeprefix(FIRST).removesuffix(LAST)
+        carrier = letters + _RARE if piece.startswith(FIRST) else _RARE + letters
+        if len(carrier) <= config.max_chars and len(piece) in config.ngram_sizes:
+            carriers.append(carrier)
+            smaller = sum(config.max_chars + 3 - n for n in config.ngram_sizes if n < len(piece))
+            places.append(smaller + (0 if piece.startswith(FIRST) else 2))
+            which.append(i)
+    if not carriers or not classifier.graph.has_pieces:
+        return found_WC
+    outputs = classifier.graph.run(carriers, ["ngram_rows", "known"])
+    ngrams_UNC = outputs["ngram_rows"][..., :labels].sum(-2)
+    unknown = np.flatnonzero(~outputs["known"][:, 0])
+    found_WC[np.array(which)[unknown]] = ngrams_UNC[np.arange(len(unknown)), np.array(places)[unknown]]
+    return found_WC

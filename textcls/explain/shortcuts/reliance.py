@@ -1,0 +1,100 @@
+"""Does the model go by it? What becomes of its answers if a term is put into texts, or taken out of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.explain.intervention import insert, remove
+from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64
+from textcls.explain.shortcuts.terms import Term
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+
+# Texts that are asked about with a term and without it.
+ASKED: Final = 200
+# Longer texts are cut: what a term does to one does not hang on its end.
+ASKED_CHARACTERS: Final = 20_000
+# Where a term stands at the edge of nearly all of its texts, it is put there.
+AT_EDGE: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """What becomes of answers when something of the texts is changed.
+
+    Attributes:
+        texts: how many were asked about.
+        changed: how many were answered with the label after and not before, or before and not after.
+        difference: by how much its probability rose in the mean.
+    """
+
+    texts: int
+    changed: int
+    difference: float
+
+
+def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
+    """Return what becomes of texts of other labels if the term is put into them, where it stands in its own."""
+    random = np.random.default_rng(0)
+    words = " ".join(corpus.words[word] for word in term.words)
+    at_start = float(np.mean(corpus.word_T[term.first_O - 1] == START))
+    at_end = float(np.mean(corpus.word_T[term.lasts + 1] == END))
+
+    def change(text: str) -> str:
+        spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
+        place = int(random.integers(len(spans) + 1))
+        at = 0 if at_start > AT_EDGE else len(spans) if at_end > AT_EDGE else place
+        return insert(text, spans, at, words)
+
+    return asked(classifier, corpus, others(corpus, term.label), term.label, change)
+
+
+def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
+    """Return what becomes of texts of the label that hold the term if it is taken out."""
+
+    def change(text: str) -> str:
+        spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
+        return remove(text, spans, places_of([corpus.words[word] for word in term.words], text, spans))
+
+    rows = term.rows(corpus)
+    return asked(classifier, corpus, rows[corpus.label_N[rows] == term.label], term.label, change)
+
+
+def places_of(words: Sequence[str], text: str, spans: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the numbers of all tokens of `text` that are part of a run of these words, in lower case."""
+    lowered = tokenizer.lower(tokenizer.clean(text))
+    tokens = [lowered[start:end] for start, end in spans]
+    size = len(words)
+    found = (i for i in range(len(tokens) - size + 1) if tokens[i : i + size] == list(words))
+    return {i + k for i in found for k in range(size)}
+
+
+def others(corpus: Corpus, label: int) -> Int64:
+    """Return the numbers of the texts that carry another label."""
+    return np.flatnonzero(corpus.label_N != label)
+
+
+def asked(classifier: Classifier, corpus: Corpus, rows: Int64, label: int, change: Callable[[str], str]) -> Reliance:
+    """Return what a change of some of these texts, drawn at random, does to the answers.
+
+    Args:
+        classifier: the model.
+        corpus: the texts.
+        rows: numbers of those that may be asked about.
+        label: the number of the label.
+        change: what is done to a text.
+    """
+    chosen = np.random.default_rng(1).permutation(rows)[:ASKED]
+    if not len(chosen):
+        return Reliance(0, 0, 0.0)
+    texts = [corpus.texts[i][:ASKED_CHARACTERS] for i in chosen.tolist()]
+    before, after = _probabilities(classifier, texts), _probabilities(classifier, [change(text) for text in texts])
+    was, is_now = before.argmax(1) == label, after.argmax(1) == label
+    return Reliance(len(texts), int((was != is_now).sum()), float((after - before)[:, label].mean()))
+
+
+def _probabilities(classifier: Classifier, texts: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)

@@ -1,0 +1,158 @@
+"""Which training rows an answer is like: rows whose words add to its label what its own words add.
+
+A text is described by what each of its distinct words adds along one contrast, that of the explained answer. Two texts
+are as alike as these descriptions: by the cosine of the angle between them, 1 for the same words at the same shares, 0
+where no word that counts is shared. So "the" makes no texts alike, and every row comes with the words that do.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import islice
+from math import hypot
+from typing import Any, Final
+
+import numpy as np
+
+from textcls.errors import InputError
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Attribution, Explanation
+
+# Rows that are explained at once, and shared words that are told of.
+SOME: Final = 256
+SHOWN_WORDS: Final = 8
+LISTED: Final = 5
+
+# A text, and its label or labels.
+LabelledText = tuple[str, str | Collection[str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarRow:
+    """A training row that is like the explained text.
+
+    Attributes:
+        row: its number in the file, from 1.
+        labels: its label, or labels.
+        text: of the row.
+        alike: how much, 0 to 1.
+        shared: the words that both have, with what each adds in the explained text, the strongest first.
+    """
+
+    row: int
+    labels: tuple[str, ...]
+    text: str
+    alike: float
+    shared: tuple[tuple[str, float], ...]
+
+    def as_json(self, *, texts: bool) -> dict[str, Any]:
+        """Return it as plain data, with its text on request."""
+        found = {
+            "row": self.row,
+            "labels": list(self.labels),
+            "alike": self.alike,
+            "shared": [{"word": word, "added": added} for word, added in self.shared],
+        }
+        return found | ({"text": self.text} if texts else {})
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarRows:
+    """The rows of a file that are most like a text.
+
+    Attributes:
+        label: that was explained.
+        rows: how many were looked at.
+        same: the most alike of that label, the most alike first.
+        other: likewise of other labels.
+    """
+
+    label: str
+    rows: int
+    same: tuple[SimilarRow, ...]
+    other: tuple[SimilarRow, ...]
+
+    def as_json(self, *, texts: bool = False) -> dict[str, Any]:
+        """Return them as plain data, with their texts on request."""
+        sides = {"same_label": self.same, "other_labels": self.other}
+        listed = {name: [row.as_json(texts=texts) for row in side] for name, side in sides.items()}
+        return {"label": self.label, "rows": self.rows, **listed}
+
+
+def similar_rows(
+    classifier: Classifier,
+    explanation: Explanation,
+    attribution: Attribution,
+    rows: Iterable[LabelledText],
+    *,
+    most: int = LISTED,
+) -> SimilarRows:
+    """Return the rows that are most like an explained text.
+
+    Args:
+        classifier: the model.
+        explanation: of the text, by tokens.
+        attribution: of the label that is explained, of that explanation.
+        rows: texts with their labels, such as those of the training; read once, and not kept.
+        most: so many are returned, of the label and of others.
+
+    Raises:
+        InputError: there are no rows.
+    """
+    own = _added(explanation, attribution)
+    size, count = _length(own), 0
+    same: list[SimilarRow] = []
+    other: list[SimilarRow] = []
+    for row in _explained(classifier, rows, attribution):
+        count = row.number
+        alike = sum(value * row.added[word] for word, value in own.items() if word in row.added)
+        if alike <= 0:
+            continue
+        shared = sorted(((word, own[word]) for word in own.keys() & row.added.keys()), key=lambda s: (-abs(s[1]), s[0]))
+        similar = SimilarRow(
+            row.number, row.labels, row.text, min(1.0, alike / (size * _length(row.added))), tuple(shared[:SHOWN_WORDS])
+        )
+        side = same if attribution.label in row.labels else other
+        side.append(similar)
+        if len(side) > SOME:
+            side[:] = _most_alike(side, most)
+    if not count:
+        raise InputError("There are no rows to look for texts like this one.")
+    return SimilarRows(attribution.label, count, _most_alike(same, most), _most_alike(other, most))
+
+
+def _most_alike(rows: list[SimilarRow], most: int) -> tuple[SimilarRow, ...]:
+    return tuple(nlargest(most, rows, key=lambda row: (row.alike, -row.row)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    number: int
+    labels: tuple[str, ...]
+    text: str
+    added: dict[str, float]
+
+
+def _explained(classifier: Classifier, rows: Iterable[LabelledText], attribution: Attribution) -> Iterator[_Row]:
+    numbered = enumerate(rows, 1)
+    while some := list(islice(numbered, SOME)):
+        explanations = classifier.explain([text for _, (text, _) in some])
+        for (number, (text, label)), explanation in zip(some, explanations, strict=True):
+            labels = (label,) if isinstance(label, str) else tuple(label or ())
+            yield _Row(number, labels, text, _added(explanation, attribution))
+
+
+def _added(explanation: Explanation, attribution: Attribution) -> dict[str, float]:
+    """Return what each distinct word adds along the contrast of an attribution."""
+    found: defaultdict[str, float] = defaultdict(float)
+    values = explanation.contributions.astype(np.float64) @ attribution.contrast
+    lowered = tokenizer.lower(explanation.text)
+    for (start, end), value in zip(explanation.spans, values.tolist(), strict=True):
+        found[lowered[start:end]] += value
+    return dict(found)
+
+
+def _length(added: dict[str, float]) -> float:
+    return hypot(*added.values()) or 1.0

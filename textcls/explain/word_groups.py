@@ -1,0 +1,66 @@
+"""Groups of words that may stand for each other: a file that a user writes, and places of such words in texts."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from textcls.errors import InputError
+from textcls.explain.intervention import Span
+from textcls.model import tokenizer
+
+# A word or several in a row, as tokens in lower case.
+Term = tuple[str, ...]
+Groups = Sequence[tuple[Term, ...]]
+MOST_BYTES: Final = 1_000_000
+MOST_TERMS: Final = 1_000
+MOST_IN_GROUP: Final = 50
+
+
+def read_groups(path: Path) -> list[tuple[Term, ...]]:
+    """Return the groups of a file: one a line, its words with commas between them; lines from `#` on are notes.
+
+    Raises:
+        InputError: there is no such file, it is no text, too large, or a line has fewer than two different words.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; words to exchange are a short list.")
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The words to exchange, {path}, cannot be read: {error}.") from error
+    groups = []
+    for number, line in enumerate(lines, 1):
+        meant = line.partition("#")[0]
+        if not meant.strip():
+            continue
+        terms = tuple(dict.fromkeys(term for word in meant.split(",") if (term := tuple(tokenizer.tokenize(word)))))
+        if not 2 <= len(terms) <= MOST_IN_GROUP:
+            raise InputError(
+                f"{path}, line {number}: {len(terms)} words; write 2 to {MOST_IN_GROUP} different ones with commas "
+                "between them, as in: he, she"
+            )
+        groups.append(terms)
+    if not groups:
+        raise InputError(f"{path} holds no words; write a group of words a line, as in: he, she")
+    if sum(map(len, groups)) > MOST_TERMS:
+        raise InputError(f"{path} holds more than {MOST_TERMS:,} words; take the most important ones.")
+    return groups
+
+
+def runs(text: str, spans: Sequence[Span], term: Term) -> Iterator[int]:
+    """Yield the numbers of the tokens where `term` begins, those that overlap left out.
+
+    Args:
+        text: the text.
+        spans: of its tokens.
+        term: words in lower case.
+    """
+    lowered = tokenizer.lower(tokenizer.clean(text))
+    tokens = [lowered[start:end] for start, end in spans]
+    at = 0
+    while at + len(term) <= len(tokens):
+        if tuple(tokens[at : at + len(term)]) == term:
+            yield at
+            at += len(term)
+        else:
+            at += 1

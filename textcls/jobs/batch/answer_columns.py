@@ -1,0 +1,119 @@
+"""An answer as the columns it becomes in a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from textcls.data.rows import Format
+from textcls.data.targets import JSON
+from textcls.errors import ConfigError
+from textcls.model.classifier import Classifier
+from textcls.model.explanation import Explanation
+from textcls.model.prediction import Prediction
+
+Columns = dict[str, Any]
+# Between several labels in a cell of CSV.
+SEPARATOR: Final = ";"
+# What numbers are made of.
+_OF_NUMBERS: Final = frozenset("0123456789.e+-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerColumns:
+    """Which columns to answer with: the label, its score and the decision, and more if wanted.
+
+    Where a text may have several labels these are the labels that reach their thresholds, the most probable first, and
+    their scores in the same order.
+
+    Attributes:
+        explain: also what each token added to the winning label, as pairs of token and contribution; of several labels
+            to each of those that were assigned, as pairs of label and such pairs.
+        top_k: also the best labels, as pairs of label and score; None for no such column.
+        threshold: score below which the decision is `abstain`; None leaves it to the model.
+        several: whether a text may have several labels.
+        separator: what joins several labels, and their scores, to one text; None leaves them lists.
+    """
+
+    explain: bool = False
+    top_k: int | None = None
+    threshold: float | None = None
+    several: bool = False
+    separator: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        top = ["top_labels"] if self.top_k is not None else []
+        if self.several:
+            return ("predicted_labels", "scores", "decision", *top, *(["explanations"] if self.explain else []))
+        return ("predicted_label", "score", "decision", *top, *(["explanation"] if self.explain else []))
+
+    def written_as(self, kind: Format, classifier: Classifier) -> "AnswerColumns":
+        """Return the columns in which `classifier` answers in a file of this format.
+
+        Several labels are lists there, and in CSV and TSV one text: joined by the separator, `;` by default, or as JSON
+        if that is `json`.
+
+        Raises:
+            ConfigError: a separator was chosen where nothing is joined, or one that a label or a score may hold.
+        """
+        if not classifier.info.several:
+            if self.separator is not None:
+                raise ConfigError("--label-separator joins several labels, and this model gives one; leave it out.")
+            return self
+        if kind not in ("csv", "tsv"):
+            if self.separator is not None:
+                raise ConfigError(f"--label-separator joins labels in CSV and TSV; {kind} has lists, so leave it out.")
+            return replace(self, several=True)
+        separator = self.separator or SEPARATOR
+        if separator == JSON:
+            return replace(self, several=True, separator=None)
+        held = next((label for label in classifier.labels if separator in label), None)
+        if held is not None:
+            raise ConfigError(
+                f"The label {held!r} contains the separator {separator!r}; choose another with "
+                "--label-separator, or json for lists of JSON."
+            )
+        if _OF_NUMBERS & set(separator):
+            raise ConfigError(f"The separator {separator!r} may stand in a score; choose another, or json.")
+        return replace(self, several=True, separator=separator)
+
+    def of(self, classifier: Classifier, texts: Sequence[str]) -> list[Columns]:
+        """Return the columns of the answers of `classifier` to `texts`.
+
+        Raises:
+            ConfigError: the threshold is no probability.
+        """
+        predictions = classifier.predict(texts, explain=self.explain, threshold=self.threshold)
+        return [self._of_one(prediction) for prediction in predictions]
+
+    def _of_one(self, prediction: Prediction) -> Columns:
+        found: Columns = self._assigned(prediction) if self.several else _winner(prediction)
+        found["decision"] = prediction.decision
+        if self.top_k is not None:
+            found["top_labels"] = [[best.label, round(best.score, 6)] for best in prediction.top(self.top_k)]
+        explanation = prediction.explanation
+        if explanation is not None and self.several:
+            found["explanations"] = [[label, _contributions(explanation, label)] for label in prediction.assigned]
+        elif explanation is not None:
+            found["explanation"] = _contributions(explanation, prediction.label)
+        return found
+
+    def _assigned(self, prediction: Prediction) -> Columns:
+        labels = list(prediction.assigned)
+        numbers = [prediction.label_names.index(label) for label in labels]
+        scores = [round(float(prediction.probabilities[i]), 6) for i in numbers]
+        if self.separator is None:
+            return {"predicted_labels": labels, "scores": scores}
+        return {"predicted_labels": self.separator.join(labels), "scores": self.separator.join(map(repr, scores))}
+
+
+def _winner(prediction: Prediction) -> Columns:
+    return {"predicted_label": prediction.label, "score": round(prediction.score, 6)}
+
+
+def _contributions(explanation: Explanation, label: str) -> list[list[Any]]:
+    """Return each token with what it added to `label`."""
+    added = explanation.contributions[:, explanation.labels.index(label)].tolist()
+    pairs = zip(explanation.spans, added, strict=True)
+    return [[explanation.text[start:end], round(value, 4)] for (start, end), value in pairs]

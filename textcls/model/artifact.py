@@ -1,0 +1,349 @@
+"""The saved model: one ONNX file, everything in it. Its names, metadata and versions are defined here.
+
+What makes the graph (the export of `textcls_training`) and what reads it (`textcls.model.classifier`, and `model.mjs`
+of the page) spell again those of the names that they use.
+
+    input   text           string [B]        one text each, as `tokenizer.clean` leaves it
+    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature) of one label a text,
+                                             sigmoid(scale * logits + shift) of several
+            logits         float  [B, C]
+            tokens         string [B, T]     lower-cased; "" where padded
+            attention      float  [B, T]     attention probability: sums to 1, or is 0 for an empty text
+            contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
+            known          bool   [B, T]     false out of vocabulary: neither training nor vectors have it, or pruned
+
+A file whose rows are logits of labels (`textcls.model.sub_token_attribution`) gives them, too:
+
+            rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram
+            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; not without n-grams
+            weights        float  [B, T, G, 1]     what rows are multiplied by
+
+A file of prototypes (`textcls.model.prototypes`) knows the number of its labels only when it is loaded. It also gives:
+
+            embedding      float  [B, F]     the vector of a text that support rows are compared with: length 1, or 0
+            support        float  [B, C, K]  attention over the support rows of each label: sums to 1, zero behind them
+
+and what `textcls.model.teaching` exchanges are three constants of its graph:
+
+            support_rows   float16 [S, F]    the vectors of all support rows, label by label, of length 1
+            support_counts int64   [C]       how many each label has
+            label_bias     float   [C]
+
+The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
+that differs between two runs of the same training: no time, duration, host, path or thread count.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Final, Literal, get_args
+
+from textcls.errors import ArtifactError, ConfigError
+from textcls.model.features import FeatureConfig
+from textcls.model.labels import labels_problem, unpaired_surrogate
+from textcls.model.prototypes import Prototypes
+
+# The newest format: of several labels a text, or of prototypes. All other files are still written in the first.
+FORMAT_VERSION: Final = 2
+Task = Literal["single-label", "multi-label"]
+TASKS: Final = get_args(Task)
+METADATA_KEY: Final = "textcls"
+# Among what the metadata tell of the training.
+LABELS_WRITTEN: Final = "labels_written"
+CLUSTERS: Final = "clusters"
+LABEL_NAMES: Final = "label_names"
+HELD_OUT: Final = "held_out"
+INPUT: Final = "text"
+OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
+ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
+EMBEDDING: Final = "embedding"
+SUPPORT: Final = "support"
+# Constants of a graph of prototypes.
+SUPPORT_ROWS: Final = "support_rows"
+SUPPORT_COUNTS: Final = "support_counts"
+LABEL_BIAS: Final = "label_bias"
+# What a model file may have: ONNX itself cannot hold more than 2 GiB in one file.
+MOST_BYTES: Final = 2_000_000_000
+METADATA_CHARACTERS: Final = 16_000_000
+MOST_TOKENS: Final = 1_000_000
+EXAMPLE_CHARACTERS: Final = 10_000
+LARGEST: Final = 3e38
+_OF_SEVERAL: Final = ("scale", "shift", "thresholds")
+_NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a saved model says of itself.
+
+    Attributes:
+        labels: names of the classes, in the order of the outputs.
+        bias: logits of the empty text, one a label.
+        temperature: what the logits are divided by.
+        max_tokens: tokens of a text that are read.
+        features: which hashed rows a token has.
+        model: the configuration of the network. The graph is what counts, but `attention` is a promise, since sub-token
+            attributions are computed otherwise where it is `norm`; `explain-benchmark` rebuilds the network from all
+            keys.
+        text_columns: the columns that the texts were trained from; several are joined by a line break.
+        label_column: the column of the labels.
+        training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
+            `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
+            weights, which `explain-benchmark` reads. Where word vectors were given, `vectors` tells of them: `source`,
+            `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
+            there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
+            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are
+            clusters, which were learned without labels, `held_out_accuracy` is None and `clusters` tells of them:
+            `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
+            one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of
+            them: `by`, whose vectors know the names, `descriptions`, the words of each label, and `agreement`, the
+            share of held-out texts answered with the label whose name is nearest. `held_out` counts how held-out rows
+            were answered (`textcls.evaluation.drift.summary`), if there were any, of one label a text.
+            Other keys may come and go.
+        threshold: score below which an answer is `abstain`; None never abstains.
+        task: whether a text has one label, or may have several, or none.
+        format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.
+        scale: of several labels: what the logit of each is multiplied by.
+        shift: likewise: what is added to it; the sum is the log-odds of the label.
+        thresholds: likewise: the probability from which on each is assigned.
+        prototypes: the support rows of the labels, where labels are made of such.
+        example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
+    """
+
+    labels: tuple[str, ...]
+    bias: tuple[float, ...]
+    temperature: float
+    max_tokens: int
+    features: FeatureConfig
+    model: Mapping[str, Any]
+    text_columns: tuple[str, ...]
+    label_column: str
+    training: Mapping[str, Any]
+    threshold: float | None = None
+    task: Task = "single-label"
+    format_version: int = 1
+    scale: tuple[float, ...] | None = None
+    shift: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = None
+    prototypes: Prototypes | None = None
+    example: str | None = None
+
+    @property
+    def norm(self) -> bool:
+        """Whether the attention is `norm`, whose tokens also weaken each other."""
+        return self.model.get("attention") == "norm"
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.task == "multi-label"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        found = asdict(replace(self, prototypes=None))
+        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL), *(() if self.example else ("example",)))
+        found = {name: value for name, value in found.items() if name not in left_out}
+        return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
+
+    def to_metadata(self) -> dict[str, str]:
+        """Return the ONNX metadata properties; the same info gives the same text."""
+        return {METADATA_KEY: json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True)}
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str], path: Path) -> "ModelInfo":
+        """Read the ONNX metadata properties of the file at `path`, and check each of them.
+
+        Raises:
+            ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
+        """
+        if METADATA_KEY not in metadata:
+            raise ArtifactError(
+                f"{path} is an ONNX file but not a textcls model: it lacks the {METADATA_KEY!r} metadata."
+            )
+        try:
+            found = _json_object(metadata[METADATA_KEY])
+            version = _whole(found, "format_version", 1)
+            if version <= FORMAT_VERSION:
+                return cls(**_checked(found))
+        except KeyError as error:
+            raise _damaged(path, f"there is no {error}") from error
+        except (ValueError, TypeError, OverflowError, RecursionError, ConfigError) as error:
+            raise _damaged(path, str(error)) from error
+        raise ArtifactError(
+            f"{path} has format version {version}, and this textcls reads up to {FORMAT_VERSION}: "
+            "upgrade with pip install --upgrade textcls."
+        )
+
+
+def example_problem(text: str) -> str | None:
+    """Return what is wrong with a text that a file is to keep as an example, None if nothing is."""
+    if not text.strip():
+        return "is empty"
+    if len(text) > EXAMPLE_CHARACTERS:
+        return f"has {len(text):,} characters; the maximum is {EXAMPLE_CHARACTERS:,}"
+    if unpaired_surrogate(text):
+        return "holds half a character (an unpaired surrogate), which has no UTF-8 form"
+    return None
+
+
+def _damaged(path: Path, why: str) -> ArtifactError:
+    return ArtifactError(f"{path}: the textcls metadata is damaged ({why.rstrip('.')}); train or copy the model again.")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    if len(text) > METADATA_CHARACTERS:
+        raise ValueError(f"they have {len(text):,} characters, and {METADATA_CHARACTERS:,} are the most")
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"they are a JSON {type(found).__name__} and no object")
+    if unpaired_surrogate(json.dumps(found, ensure_ascii=False)):
+        raise ValueError("they hold an unpaired surrogate, which has no UTF-8 form")
+    return found
+
+
+def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `ModelInfo` that `found` holds.
+
+    Raises:
+        KeyError: one is missing.
+        ValueError: one is not what it should be.
+        ConfigError: likewise.
+    """
+    labels = _strings(found, "labels")
+    if wrong := labels_problem(labels):
+        raise ValueError(wrong)
+    bias = tuple(_number(value, "bias") for value in _items(found, "bias"))
+    if len(bias) != len(labels):
+        raise ValueError(f"{len(labels)} labels, {len(bias)} numbers in the bias")
+    temperature = _number(found["temperature"], "temperature")
+    if not temperature > 0:
+        raise ValueError(f"the temperature is {temperature:g}, and must be above 0")
+    threshold = None if found["threshold"] is None else _number(found["threshold"], "threshold")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"the threshold is {threshold:g}, and must be a probability")
+    task = found["task"]
+    version = _whole(found, "format_version", 1)
+    prototypes = "prototypes" in found
+    if task not in TASKS or (task == "multi-label") + prototypes != (version == 2):
+        raise ValueError("the task is none that this version of textcls knows")
+    example = found.get("example")
+    if example is not None and (not isinstance(example, str) or example_problem(example)):
+        raise ValueError("the example is not a valid text")
+    text_columns = _strings(found, "text_columns")
+    if not text_columns or not isinstance(found["label_column"], str):
+        raise ValueError("text_columns and label_column must name columns")
+    return {
+        "labels": labels,
+        "bias": bias,
+        "temperature": temperature,
+        "max_tokens": _whole(found, "max_tokens", 1, MOST_TOKENS),
+        "features": FeatureConfig.from_json(_object(found, "features")),
+        "model": _object(found, "model"),
+        "text_columns": text_columns,
+        "label_column": found["label_column"],
+        "training": _object(found, "training"),
+        "threshold": threshold,
+        "task": task,
+        "format_version": version,
+        "example": example,
+        **(_of_several(found, len(labels)) if task == "multi-label" else {}),
+        **({"prototypes": Prototypes.from_json(_object(found, "prototypes"), len(labels))} if prototypes else {}),
+    }
+
+
+def _of_several(found: Mapping[str, Any], labels: int) -> dict[str, Any]:
+    """Return the fields that files of several labels a text have besides."""
+    checked = {}
+    for name in _OF_SEVERAL:
+        numbers = tuple(_number(value, name) for value in _items(found, name))
+        if len(numbers) != labels:
+            raise ValueError(f"{labels} labels, {len(numbers)} numbers in {name}")
+        checked[name] = numbers
+    if not min(checked["scale"]) > 0:
+        raise ValueError("scale contains a number that is not above 0")
+    if not all(0 <= number <= 1 for number in checked["thresholds"]):
+        raise ValueError("thresholds contain a number that is not a probability")
+    return checked
+
+
+def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = found[name]
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is not an object")
+    return value
+
+
+def _items(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found[name]
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is not a list")
+    return value
+
+
+def _strings(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = _items(found, name)
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} contains something that is not a string")
+    return tuple(values)
+
+
+def _number(value: object, name: str) -> float:
+    # True and False are integers for Python. The bound is that of 32 bits.
+    if type(value) not in (int, float) or not abs(float(value)) <= LARGEST:  # type: ignore[arg-type]
+        raise ValueError(f"{name} holds {str(value)[:40]!r}, which is not a finite number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _whole(found: Mapping[str, Any], name: str, least: int, most: int | None = None) -> int:
+    value = found[name]
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bounds = f"from {least} on" if most is None else f"from {least} to {most:,}"
+        raise ValueError(f"{name} is {str(value)[:40]!r}, and must be a whole number {bounds}")
+    return value
+
+
+def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
+    """Return the content of the model file at `path`.
+
+    Args:
+        path: a regular file; what it links to counts.
+        most: bytes that it may have.
+        advice: follows the sentence that says it has more.
+
+    Raises:
+        ArtifactError: there is no such file, it cannot be read, it is something else such as a device or a pipe, it is
+            too large, or it is being written.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ArtifactError(f"There is no model file {path}.")
+        if stat.S_ISREG(mode):
+            # What was a file a moment ago may be a pipe by now, whose opening would wait for somebody to write.
+            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                return _content(file, path, most, advice)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise ArtifactError(f"There is no model file {path}.") from error
+        if error.errno == errno.EACCES:
+            raise ArtifactError(f"{path} cannot be read: give this process's user permission to.") from error
+        raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
+    except ValueError as error:  # a NUL in the name
+        raise ArtifactError(f"There is no model file {str(path)!r}.") from error
+    raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
+
+
+def _content(file: IO[bytes], path: Path, most: int, advice: str) -> bytes:
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
+    if found.st_size > most:
+        raise ArtifactError(f"{path} has {found.st_size:,} bytes, and a model file may have at most {most:,}{advice}.")
+    data = file.read(found.st_size + 1)
+    if len(data) != found.st_size:
+        raise ArtifactError(f"{path} is still being written; move a finished file into its place.")
+    return data

@@ -1,0 +1,238 @@
+"""Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from platform import node
+from typing import Any, Final, overload
+
+import numpy as np
+
+from textcls.errors import ArtifactError, ConfigError, InputError
+from textcls.model import artifact
+from textcls.model.cost import Cost
+from textcls.model.explanation import Explanation
+from textcls.model.graph import Graph
+from textcls.model.prediction import Prediction, checked_threshold, explanation_of
+from textcls.model.prototypes import SupportAttention
+from textcls.model.self_test import self_test
+from textcls.model.sequences import require_sequence
+from textcls.model.sub_token_attribution import SubTokenAttribution
+from textcls.model.text_columns import text_of_row
+
+# A text as the model reads it, or a row with the text columns of the training.
+Text = str | Mapping[str, Any]
+
+_ANSWER: Final = ("probabilities", "attention", "known")
+_EXPLAINED: Final = (*_ANSWER, "logits", "contributions")
+
+
+class Classifier:
+    """A saved model, ready to answer. Safe to share between threads.
+
+    ```python
+    classifier = Classifier.load("tickets.onnx")
+    classifier.predict("my card was charged twice").label
+    classifier.predict(["first text", "second text"], explain=True)
+    classifier.predict({"subject": "Charged twice", "body": "My card ..."})  # trained on two columns
+    ```
+
+    Attributes:
+        info: what the file says of the model.
+        path: of the file, for messages.
+        graph: what runs it.
+        cost: what its answers cost.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.info, self.path = graph.info, graph.path
+        self.graph = graph
+        self._bias = np.array(graph.info.bias, np.float32)
+        thresholds = graph.info.thresholds
+        self._thresholds = None if thresholds is None else np.array(thresholds, np.float32)
+        self._explained = _EXPLAINED if graph.info.prototypes is None else (*_EXPLAINED, artifact.SUPPORT)
+        self.cost = Cost.of(graph.info, folded=graph.has_rows)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Classifier":
+        """Load the model file at `path`.
+
+        Raises:
+            ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
+        """
+        path = Path(path)
+        return cls.from_bytes(artifact.read_file(path), path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> "Classifier":
+        """Load the model file whose content is `data`; messages name it `path`.
+
+        Raises:
+            ArtifactError: it is damaged or not ours, or it is of a newer format.
+        """
+        graph = Graph.from_bytes(data, path)
+        self_test(graph)
+        return cls(graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the path of the file that it was loaded from, which is loaded anew where it arrives.
+
+        So it can go to other processes, and to other machines that have the file at the same path.
+        """
+        return _arrived, (self.path.absolute(),)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of `Prediction.probabilities`."""
+        return self.info.labels
+
+    # A str is itself a sequence of str; the first signature that fits is the one that counts.
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, texts: Text, *, explain: bool = False, threshold: float | None = None
+    ) -> Prediction: ...
+
+    @overload
+    def predict(
+        self, texts: Sequence[Text], *, explain: bool = False, threshold: float | None = None
+    ) -> list[Prediction]: ...
+
+    def predict(
+        self, texts: Text | Sequence[Text], *, explain: bool = False, threshold: float | None = None
+    ) -> Prediction | list[Prediction]:
+        """Classify one text or several.
+
+        Args:
+            texts: a text, or a sequence of texts; a sequence gives a list in the same order. A text is a string as the
+                model reads it, or a row: a mapping with the text columns of the training, `info.text_columns`.
+            explain: also say what each token added to each label.
+            threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
+                text may have several labels: the probability from which on each is assigned; by default that of the
+                label.
+
+        Raises:
+            InputError: something else than text was given, or a row lacks a column.
+            ConfigError: the threshold is no probability.
+        """
+        threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
+        if isinstance(texts, str) or self._is_row(texts):
+            return next(self._predict_batch([self._text(texts, "The row")], explain, threshold))
+        require_sequence(texts, "texts")
+        try:
+            given = list(texts)
+        except TypeError as error:
+            raise InputError(f"A text or a sequence of texts is needed, not {type(texts).__name__}.") from error
+        read = [text if isinstance(text, str) else self._text(text, f"Text {i}") for i, text in enumerate(given)]
+        answers: list[Prediction | None] = [None] * len(read)
+        lengths = [len(text) for text in read]
+        # Texts of similar length together, shortest first, so that little is padding.
+        for which in self.cost.divide(lengths, sorted(range(len(read)), key=lengths.__getitem__)):
+            for i, answer in zip(which, self._predict_batch([read[i] for i in which], explain, threshold), strict=True):
+                answers[i] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _is_row(self, given: object) -> bool:
+        """Return whether it is a row, and no mapping from or to texts."""
+        return isinstance(given, Mapping) and any(name in given for name in self.info.text_columns)
+
+    def _text(self, given: object, where: str) -> str:
+        """Return a text as the model reads it; `where` is what it is called in messages."""
+        if isinstance(given, str):
+            return given
+        if isinstance(given, Mapping):
+            return text_of_row(given, self.info.text_columns, where)
+        raise InputError(f"{where} is not a string but {type(given).__name__}.")
+
+    @overload
+    def explain(self, texts: Text) -> Explanation: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def explain(self, texts: Sequence[Text]) -> list[Explanation]: ...
+
+    def explain(self, texts: Text | Sequence[Text]) -> Explanation | list[Explanation]:
+        """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
+
+        Raises:
+            InputError: as `predict` says.
+        """
+        answers = self.predict(texts, explain=True)
+        if isinstance(answers, Prediction):
+            return explanation_of(answers)
+        return [explanation_of(answer) for answer in answers]
+
+    def parts(self, text: str) -> list[SubTokenAttribution]:
+        """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
+
+        They add up to the contributions, label by label.
+
+        Raises:
+            ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
+            InputError: something else than a text was given.
+        """
+        if not isinstance(text, str):
+            require_sequence(text, "texts")
+            raise InputError(f"A text is needed, not {type(text).__name__}.")
+        if not self.graph.has_rows:
+            remedy = "a linear head" if self.info.prototypes is not None else "few seeds and no mixing layer"
+            raise ConfigError(f"{self.path} attributes to whole tokens only; for their parts, train with {remedy}.")
+        return self.graph.sub_token_attributions(text)
+
+    def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:
+        """Return the attention over support rows of text `number`, where labels are prototypes."""
+        prototypes = self.info.prototypes
+        return None if prototypes is None else SupportAttention(prototypes, outputs[artifact.SUPPORT][number])
+
+    def _predict_batch(self, texts: list[str], explain: bool, threshold: float | None) -> Iterator[Prediction]:
+        read = [self.graph.read(text) for text in texts]
+        thresholds = self._thresholds
+        if thresholds is not None and threshold is not None:
+            thresholds = np.full_like(thresholds, threshold)
+        outputs = self.graph.run([given for given, _ in read], self._explained if explain else _ANSWER)
+        all_probabilities, all_attention, all_known = (outputs[name] for name in _ANSWER)
+        for i, text in enumerate(texts):
+            probabilities, attention, known = all_probabilities[i], all_attention[i], all_known[i]
+            tokens = int(np.count_nonzero(attention))
+            explanation = None
+            if explain:
+                logits, contributions = outputs["logits"][i], outputs["contributions"][i]
+                explanation = Explanation(
+                    text,
+                    self.labels,
+                    self._bias,
+                    probabilities,
+                    logits,
+                    attention,
+                    contributions,
+                    known,
+                    thresholds is not None,
+                    self._support(outputs, i),
+                )
+            if thresholds is not None:
+                abstains = not (probabilities >= thresholds).any()
+            else:
+                abstains = threshold is not None and probabilities.max() < threshold
+            yield Prediction(
+                self.labels,
+                probabilities,
+                "abstain" if abstains else "accept",
+                read[i][1],
+                explanation,
+                threshold,
+                tokens,
+                thresholds,
+                # What lies behind the text fills up the batch.
+                tokens - int(np.count_nonzero(known[:tokens])),
+            )
+
+
+def _arrived(path: Path) -> Classifier:
+    """Load what was pickled.
+
+    Raises:
+        ArtifactError: the file cannot be used, or it is not on this machine.
+    """
+    if not path.exists():
+        raise ArtifactError(
+            f"There is no model file {path} on {node()}, where the classifier was sent; it is pickled as the path of "
+            "its file, so put that there under the same path."
+        )
+    return Classifier.load(path)

@@ -1,0 +1,470 @@
+"""The exact split of a text's logits over its tokens, and the attributions that every consumer shows of it.
+
+The command line, the HTML page, notebooks and the server all read this one object: `Explanation.attribution` is what
+they rank and colour by, `Explanation.as_json` is what they write.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError
+from textcls.model import tokenizer
+from textcls.model.contrast import Float32, Float64, each_alone, one_against_one, one_against_rest
+from textcls.model.labels import label_number
+from textcls.model.prototypes import SupportAttention, SupportWeight
+from textcls.model.units import UNITS, Span, Unit, unit_spans
+
+# Support rows of a label that are told of.
+SHOWN_SUPPORT: Final = 3
+
+
+class TokenAttribution(NamedTuple):
+    """One token and what it added.
+
+    `text` is the token as the caller wrote it, `source[start:end]`; `attention` its attention probability;
+    `contributions` what it added to the logit of each label, signed; `known` is false if the word is
+    unknown to the model: training has not seen it, or it was left out for size.
+    """
+
+    text: str
+    start: int
+    end: int
+    attention: float
+    contributions: Mapping[str, float]
+    known: bool
+
+
+class Spread(NamedTuple):
+    """How far an attribution hangs on the model: its range over several models of the same rows.
+
+    Attributes:
+        low: the smallest value of each token over the models [tokens].
+        high: the largest.
+        models: how many there are, the explained one among them.
+        agreed: how many of them answer as that one does.
+        lowest_score: the smallest probability that one gives the label.
+        highest_score: the largest.
+    """
+
+    low: Float32
+    high: Float32
+    models: int
+    agreed: int
+    lowest_score: float
+    highest_score: float
+
+    @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Whether all models give a token the same sign [tokens]."""
+        return (self.low > 0) | (self.high < 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the spread as plain data."""
+        return {
+            "models": self.models,
+            "agreed": self.agreed,
+            "score": {"low": self.lowest_score, "high": self.highest_score},
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Attribution:
+    """One number a token: how far it speaks for `label`, against all other labels or against one.
+
+    It is the same contrast of the contributions, of the bias and of the logits, so that up to rounding
+    `bias + values.sum() == total`.
+
+    Attributes:
+        label: the label explained.
+        against: the one label it is held against; None for all others, weighted by their probabilities.
+        values: the contrast of each token's contributions [tokens], in logits.
+        bias: that of the bias.
+        total: that of the logits of the whole text.
+        contrast: how much each label counts [labels]; see `textcls.model.contrast`.
+        sizes: of how many tokens each value is the sum [tokens]; ones but for an explanation that is grouped by units.
+        spread: the range of the values over several models, where there are such (`textcls.explain.stability`).
+    """
+
+    label: str
+    against: str | None
+    values: Float32
+    bias: float
+    total: float
+    contrast: Float64
+    sizes: NDArray[np.int64]
+    spread: Spread | None = None
+
+    @property
+    def means(self) -> Float64:
+        """The mean over the tokens of each unit [tokens]: what units are tinted by; of tokens the values themselves."""
+        return self.values.astype(np.float64) / self.sizes
+
+    @property
+    def kind(self) -> str:
+        """What the values are called: the evidence for a label, or its difference from another."""
+        return "evidence" if self.against is None else "difference"
+
+    def strongest(self, k: int | None = None) -> NDArray[np.int64]:
+        """The numbers of the `k` tokens (all by default) with the largest |value|, strongest first; ties in order.
+
+        Raises:
+            ConfigError: `k` is negative.
+        """
+        if k is not None and k < 0:
+            raise ConfigError(f"k must be 0 or more, not {k}.")
+        return np.argsort(-np.abs(self.values), kind="stable")[:k]
+
+    def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:
+        """The share of the sum of |values| that these tokens carry, 0 to 1; 1 where there is nothing to carry."""
+        every = np.abs(self.values.astype(np.float64))
+        total = float(every.sum())
+        return min(1.0, float(every[tokens].sum()) / total) if total else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The attribution as plain data, `tokens` in reading order."""
+        return {
+            "label": self.label,
+            "against": self.against,
+            "bias": self.bias,
+            "tokens": self.values.tolist(),
+            "total": self.total,
+            **({} if self.spread is None else {"stability": self.spread.as_json()}),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """The exact split of a text's logits over its tokens.
+
+    `bias[label] + sum(token.contributions[label] for token in tokens) == logits[label]`, up to 32-bit rounding
+    (`completeness_error`). It is the accounting of this model's answer, not a claim about causes.
+
+    Attributes:
+        text: the classified text.
+        labels: all labels, in the model's order.
+        bias_values: logits of the empty text [labels].
+        probability_values: calibrated probabilities of this text [labels].
+        logit_values: logits of this text [labels].
+        attention_output: the model's output for this text [T]; zero behind the last token.
+        contribution_output: likewise [T, labels].
+        known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
+            left out for size.
+        several: whether a text may have several labels, which then do not compete.
+        support: of what support rows its prototypes are made; None where labels are none.
+        unit: what stands in the place of tokens: of one by tokens `grouped` makes one by phrases or sentences.
+        groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
+    """
+
+    text: str
+    labels: tuple[str, ...]
+    bias_values: Float32
+    probability_values: Float32
+    logit_values: Float32
+    attention_output: Float32
+    contribution_output: Float32
+    known_output: NDArray[np.bool_]
+    several: bool = False
+    support: SupportAttention | None = None
+    unit: Unit = "token"
+    groups: tuple[Span, ...] | None = None
+    # What notebooks show; `textcls.display.notebook` sets it.
+    _repr_html_: ClassVar[Callable[["Explanation"], str]]
+
+    @property
+    def label(self) -> str:
+        """The most probable label."""
+        return self.labels[int(self.probability_values.argmax())]
+
+    @property
+    def runner_up(self) -> str | None:
+        """The second most probable label; None if the model knows only one."""
+        return self._most_probable_other(self.label)
+
+    @property
+    def bias(self) -> dict[str, float]:
+        """The logits of the empty text."""
+        return dict(zip(self.labels, self.bias_values.tolist(), strict=True))
+
+    @property
+    def logits(self) -> dict[str, float]:
+        """The logits of this text, before calibration."""
+        return dict(zip(self.labels, self.logit_values.tolist(), strict=True))
+
+    @property
+    def completeness_error(self) -> float:
+        """The largest difference between a logit and the bias and contributions that should add up to it."""
+        return float(np.abs(self.bias_values + self.contribution_output.sum(0) - self.logit_values).max())
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Start and end in `text` of each token that was read, or of each unit."""
+        if self.groups is None:
+            return tuple(tokenizer.token_spans(self.text, len(self.attention_output)))
+        tokens = list(tokenizer.token_spans(self.text, self.groups[-1][1] if self.groups else 0))
+        return tuple((tokens[first][0], tokens[behind - 1][1]) for first, behind in self.groups)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many tokens each unit has [tokens]; ones where tokens are not grouped."""
+        if self.groups is None:
+            return np.ones(len(self.spans), np.int64)
+        return np.array([behind - first for first, behind in self.groups], np.int64)
+
+    def grouped(self, unit: Unit) -> "Explanation":
+        """Return the same explanation by phrases or sentences: of each the sum over its tokens, which add up as before.
+
+        Everything that is said of tokens is then said of units; `Attribution.means` are the averages over their tokens.
+        The rules of segmentation stand in `textcls.model.units`. The words of a unit are not told apart: all count
+        as known.
+
+        Raises:
+            ConfigError: there is no such unit, or the explanation is grouped already.
+        """
+        if unit not in UNITS:
+            raise ConfigError(f"There is no unit {unit!r}; choose from {', '.join(UNITS)}.")
+        if unit == "token":
+            return self
+        if self.groups is not None:
+            raise ConfigError(f"The explanation is grouped by {self.unit}s already; group the one by tokens.")
+        groups = tuple(unit_spans(self.text, self.spans, unit))
+        firsts = [first for first, _ in groups]
+
+        def sums(values: Float32) -> Float32:
+            return np.add.reduceat(values, firsts, axis=0, dtype=np.float64).astype(np.float32) if firsts else values
+
+        return replace(
+            self,
+            attention_output=sums(self.attention),
+            contribution_output=sums(self.contributions),
+            known_output=np.ones(len(groups), np.bool_),
+            unit=unit,
+            groups=groups,
+        )
+
+    def units_as_json(self, labels: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The units as plain data, in reading order: `tokens` are the numbers of the first and of that behind the last.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(labels)
+        columns = [self._number(name) for name in names]
+        added = self.contributions[:, columns]
+        groups = self.groups or [(i, i + 1) for i in range(len(self.spans))]
+        rows = zip(groups, self.spans, added.tolist(), (added / self.sizes[:, None]).tolist(), strict=True)
+        return [
+            {
+                "text": self.text[start:end],
+                "start": start,
+                "end": end,
+                "tokens": list(group),
+                "contributions": dict(zip(names, sums, strict=True)),
+                "means": dict(zip(names, means, strict=True)),
+            }
+            for group, (start, end), sums, means in rows
+        ]
+
+    @property
+    def attention(self) -> Float32:
+        """Attention probability of each token [tokens]; they sum to 1 unless there are no tokens."""
+        return self.attention_output[: len(self.spans)]
+
+    @property
+    def contributions(self) -> Float32:
+        """What each token added to each label's logit [tokens, labels]."""
+        return self.contribution_output[: len(self.spans)]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the model knows the word of each token [tokens]."""
+        return self.known_output[: len(self.spans)]
+
+    def attribution(self, label: str | None = None, against: str | None = None) -> Attribution:
+        """How far each token speaks for `label` (the most probable by default), against all others or against one.
+
+        Raises:
+            ConfigError: there is no such label, or both are the same.
+        """
+        name = self.label if label is None else label
+        number = self._number(name)
+        if against is None:
+            contrast = self.contrasts([number])[:, 0]
+        else:
+            contrast = one_against_one(len(self.labels), number, self._number(against))
+        if name == against:
+            raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
+        values = self.contributions.astype(np.float64) @ contrast
+        bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
+        return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes)
+
+    def contrasts(self, numbers: Sequence[int]) -> Float64:
+        """Return how much each label counts in the evidence for labels [labels, numbers], these given by number.
+
+        A label stands against all others, or, where a text may have several, for itself.
+        """
+        if self.several:
+            return each_alone(len(self.labels), numbers)
+        return one_against_rest(self.probability_values, numbers)
+
+    def columns(self, attribution: Attribution) -> list[int]:
+        """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
+
+        That is the one it is held against, or else the most probable of the others. Where a text may have several
+        labels and one stands alone, there is nothing beside it: its values are its contributions.
+        """
+        if self.several and attribution.against is None:
+            return []
+        other = attribution.against or (self.runner_up if attribution.label == self.label else self.label)
+        return [self.labels.index(name) for name in (attribution.label, other) if name is not None]
+
+    def evidence(self, label: str | None = None) -> Float32:
+        """What each token added for `label` against all others [tokens]; by default for the most probable label.
+
+        That is its contribution to the label less the mean of those to the others, weighted by their probabilities:
+        to first order the change of the label's log-odds, in units of the temperature. Of two labels it is the
+        difference. Where a text may have several labels, it is the contribution to the label itself.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        return self.attribution(label).values
+
+    def contrast(self, label: str | None = None, against: str | None = None) -> Float32:
+        """Why `label` and not `against`: the difference of each token's contributions to the two [tokens].
+
+        With the difference of the biases it adds up to the difference of the logits.
+
+        Args:
+            label: by default the most probable label.
+            against: by default the most probable of the others.
+
+        Raises:
+            ConfigError: there is no such label, both are the same, or the model knows only one.
+        """
+        name = self.label if label is None else label
+        self._number(name)
+        other = self._most_probable_other(name) if against is None else against
+        if other is None:
+            raise ConfigError(f"The model knows only the label {name!r}; there is no other label to contrast it with.")
+        return self.attribution(name, other).values
+
+    def top(self, k: int, label: str | None = None) -> tuple[TokenAttribution, ...]:
+        """The `k` tokens with the most evidence for or against `label` (by default the winner), strongest first.
+
+        Raises:
+            ConfigError: there is no such label, or `k` is negative.
+        """
+        return self._listed(self.attribution(label).strongest(k))
+
+    def covered(self, k: int, label: str | None = None) -> float:
+        """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
+
+        Raises:
+            ConfigError: there is no such label, or `k` is negative.
+        """
+        attribution = self.attribution(label)
+        return attribution.share(attribution.strongest(k))
+
+    @property
+    def unknown(self) -> tuple[TokenAttribution, ...]:
+        """The tokens whose words are unknown to the model, in reading order."""
+        return self._listed(np.flatnonzero(~self.known))
+
+    def nearest(self, label: str | None = None, k: int = SHOWN_SUPPORT) -> list[SupportWeight]:
+        """The `k` support rows that carried `label` (by default the most probable), where labels are prototypes.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        number = self._number(self.label if label is None else label)
+        return [] if self.support is None else self.support.top(number, k)
+
+    @property
+    def known_share(self) -> float:
+        """The share of the winner's |evidence| on words that the model knows."""
+        return self.attribution().share(self.known)
+
+    @cached_property
+    def tokens(self) -> tuple[TokenAttribution, ...]:
+        """The tokens in reading order."""
+        return self._listed(np.arange(len(self.spans)))
+
+    def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
+        """The explanation as plain data: the one form of the command line, the server and files.
+
+        `completeness_error` is that of all labels.
+
+        Args:
+            labels: those whose bias, logits and contributions are wanted, in this order; all by default.
+
+        Raises:
+            ConfigError: there is no such label.
+        """
+        names = self.labels if labels is None else tuple(labels)
+        number = {name: i for i, name in enumerate(self.labels)}
+        columns = [number[name] if name in number else self._number(name) for name in names]
+        text = self.text
+        # Written out, and not made of `tokens`: a server does this for each text.
+        rows = zip(
+            self.spans,
+            self.attention.tolist(),
+            self.contributions[:, columns].tolist(),
+            self.known.tolist(),
+            strict=True,
+        )
+        tokens: list[dict[str, Any]] = [
+            {
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "attention": attention,
+                "contributions": dict(zip(names, added, strict=True)),
+                "known": known,
+            }
+            for (start, end), attention, added, known in rows
+        ]
+        return {
+            "label": self.label,
+            "runner_up": self.runner_up,
+            "bias": dict(zip(names, self.bias_values[columns].tolist(), strict=True)),
+            "logits": dict(zip(names, self.logit_values[columns].tolist(), strict=True)),
+            "completeness_error": self.completeness_error,
+            "tokens": tokens,
+            **self._support_as_json(),
+        }
+
+    def _support_as_json(self) -> dict[str, Any]:
+        if self.support is None:
+            return {}
+        return {"support": [support.to_json() for support in self.nearest()]}
+
+    def __repr__(self) -> str:
+        return f"Explanation(label={self.label!r}, tokens={len(self.spans)})"
+
+    def _listed(self, numbers: NDArray[np.int64]) -> tuple[TokenAttribution, ...]:
+        """The tokens of these numbers, in their order."""
+        rows = zip(
+            [self.spans[i] for i in numbers.tolist()],
+            self.attention[numbers].tolist(),
+            self.contributions[numbers].tolist(),
+            self.known[numbers].tolist(),
+            strict=True,
+        )
+        return tuple(
+            TokenAttribution(self.text[start:end], start, end, share, dict(zip(self.labels, added, strict=True)), known)
+            for (start, end), share, added, known in rows
+        )
+
+    def _most_probable_other(self, label: str) -> str | None:
+        order = np.argsort(-self.probability_values, kind="stable").tolist()
+        return next((self.labels[i] for i in order if self.labels[i] != label), None)
+
+    def _number(self, label: str) -> int:
+        return label_number(self.labels, label)

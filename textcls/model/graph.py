@@ -1,0 +1,114 @@
+"""A loaded model file: its ONNX graph in ONNX Runtime, and what it says of itself. Texts in, arrays out."""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from textcls.errors import ArtifactError
+from textcls.model import artifact, sub_token_attribution, tokenizer
+from textcls.model.artifact import ModelInfo
+from textcls.model.sub_token_attribution import RowOutputs, SubTokenAttribution
+
+
+class Graph:
+    """The graph of a model file. Safe to share between threads.
+
+    Attributes:
+        session: what runs it.
+        info: what the file says of itself.
+        path: of the file, for messages.
+        sha256: of its content as it was loaded, in hexadecimal.
+        bytes: how many these were.
+    """
+
+    def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path, content: bytes) -> None:
+        self.session, self.info, self.path = session, info, path
+        self.sha256, self.bytes = hashlib.sha256(content).hexdigest(), len(content)
+        self._outputs = {output.name for output in session.get_outputs()}
+        # Without this ONNX Runtime computes the outputs that nobody asked for, too.
+        self._options = onnxruntime.RunOptions()
+        self._options.only_execute_path_to_fetches = True
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> "Graph":
+        """Load the model file whose content is `data`; messages name it `path`.
+
+        Raises:
+            ArtifactError: it is damaged or not ours, or it is of a newer format.
+        """
+        session = _open_session(data, path)
+        try:
+            metadata = session.get_modelmeta().custom_metadata_map
+        except UnicodeDecodeError as error:
+            raise ArtifactError(
+                f"{path} is damaged: its metadata is not UTF-8; train or copy the model again."
+            ) from error
+        return cls(session, ModelInfo.from_metadata(metadata, path), path, data)
+
+    def run(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the outputs `names` (`textcls.model.artifact`) of texts that `read` has prepared, over all."""
+        given: NDArray[np.object_] = np.array(texts, object)
+        return dict(zip(names, self.session.run(names, {artifact.INPUT: given}, self._options), strict=True))
+
+    def read(self, text: str) -> tuple[str, bool]:
+        """Return what the graph needs of `text`, and whether there is more of it than is read.
+
+        The graph makes a string of every token before it cuts, which of ten million characters takes 300 MB. One token
+        more than is read tells it that the text goes on.
+        """
+        limit, cleaned = self.info.max_tokens, tokenizer.clean(text)
+        if len(text) <= limit:
+            return cleaned, False
+        beyond = next(islice(tokenizer.token_spans(cleaned), limit, None), None)
+        return (cleaned, False) if beyond is None else (cleaned[: beyond[1]], True)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the file says what its rows add, of which sub-token attributions are made."""
+        return "rows" in self._outputs
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether the file has rows of character n-grams, for words that it does not know."""
+        return "ngram_rows" in self._outputs
+
+    def rows(self, text: str, tokens: int) -> RowOutputs:
+        """Return what the graph says of the rows of `text`, which has so many tokens. Needs `has_rows`."""
+        names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]
+        found = self.run([self.read(text)[0]], names)
+        return RowOutputs(
+            found["rows"][:, 0, :tokens],
+            found.get("ngram_rows"),
+            found["weights"][0, :tokens, :, 0],
+            found["known"][0, :tokens],
+        )
+
+    def sub_token_attributions(self, text: str) -> list[SubTokenAttribution]:
+        """Return what rows within each token of `text` contributed. Needs `has_rows`."""
+        spans = tuple(tokenizer.token_spans(text, self.info.max_tokens))
+        rows = self.rows(text, len(spans))
+        return sub_token_attribution.split(rows, spans, self.info.labels, self.info.features, norm=self.info.norm)
+
+
+def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Texts come in all lengths; the arena would keep the memory of the longest for ever.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        # Kept for a change of providers, which nobody asks for; it is as large as the file.
+        session._model_bytes = None
+        return session
+    except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
+        raise ArtifactError(
+            f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file."
+        ) from error

@@ -1,0 +1,167 @@
+"""What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from textcls.errors import ConfigError
+from textcls.model.contrast import Float32
+from textcls.model.explanation import Explanation
+
+Decision = Literal["accept", "abstain"]
+
+
+def checked_threshold(threshold: float) -> float:
+    """Return `threshold` as Python's own number.
+
+    Raises:
+        ConfigError: it is no probability.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    return float(threshold)
+
+
+class LabelScore(NamedTuple):
+    """A label and its calibrated probability."""
+
+    label: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Prediction:
+    """The answer to one text.
+
+    Attributes:
+        probabilities: calibrated, one a label, in the model's order.
+        decision: `abstain` if the best score is below the threshold; of several labels, if none is assigned.
+        truncated: whether the text is longer than the model reads; the rest was cut.
+        explanation: present if it was asked for.
+        threshold: the score below which the decision is `abstain`; None never abstains.
+        tokens_read: how many tokens of the text were read: those with an attention probability above 0.
+        thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
+            where it has one.
+        tokens_unknown: how many of the tokens read are unknown to the model.
+    """
+
+    label_names: tuple[str, ...]
+    probabilities: Float32
+    decision: Decision
+    truncated: bool
+    explanation: Explanation | None
+    threshold: float | None = None
+    tokens_read: int = 0
+    thresholds: Float32 | None = None
+    tokens_unknown: int = 0
+    # What notebooks show; `textcls.display.notebook` sets it.
+    _repr_html_: ClassVar[Callable[["Prediction"], str]]
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels, or none."""
+        return self.thresholds is not None
+
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The labels of the text, the most probable first: those that reach their thresholds, or the one label.
+
+        Of one label a text there is none if the decision is `abstain`.
+        """
+        if self.thresholds is None:
+            return (self.label,) if self.decision == "accept" else ()
+        reached = np.flatnonzero(self.probabilities >= self.thresholds)
+        best_first = reached[np.argsort(-self.probabilities[reached], kind="stable")]
+        return tuple(self.label_names[i] for i in best_first.tolist())
+
+    @property
+    def label(self) -> str:
+        """The most probable label."""
+        return self.label_names[int(self.probabilities.argmax())]
+
+    @property
+    def score(self) -> float:
+        """The probability of `label`."""
+        return float(self.probabilities.max())
+
+    @property
+    def reason(self) -> str | None:
+        """Why the decision is `abstain`, in a sentence or two; None if it is not."""
+        if self.decision == "accept":
+            return None
+        if self.thresholds is not None:
+            return self._nothing_assigned(self.thresholds)
+        reason = f"It abstains: the best score, {self.score:.1%}, is below the threshold"
+        reason += "." if self.threshold is None else f" of {self.threshold:.1%}."
+        if self.explanation is None:
+            return reason
+        unknown, tokens = len(self.explanation.unknown), len(self.explanation.spans)
+        if not tokens:
+            return f"{reason} The text has no tokens."
+        return f"{reason} Of its {tokens:,} tokens, {unknown:,} {'is' if unknown == 1 else 'are'} unknown to the model."
+
+    def _nothing_assigned(self, thresholds: Float32) -> str:
+        best = int((self.probabilities - thresholds).argmax())
+        return (
+            f"It abstains: no label reaches its threshold; the nearest is {self.label_names[best]!r}, with "
+            f"{self.probabilities[best]:.1%} of {thresholds[best]:.1%}."
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What belongs beside the answer: why it abstains, that there was too much to read, or nothing."""
+        found = [] if self.reason is None else [self.reason]
+        if self.truncated:
+            found.append("The text is longer than the model reads; the rest was cut.")
+        if self.explanation is not None and not self.explanation.spans:
+            found.append("The text has no tokens: the answer is the bias alone.")
+        return found
+
+    def top(self, k: int | None = None) -> list[LabelScore]:
+        """The `k` most probable labels, best first; all of them by default. Ties keep the model's order.
+
+        Raises:
+            ConfigError: `k` is negative.
+        """
+        if k is not None and k < 0:
+            raise ConfigError(f"k must be 0 or more, not {k}.")
+        order = np.argsort(-self.probabilities, kind="stable")[:k]
+        return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]
+
+    def as_json(self, top_k: int | None = None) -> dict[str, Any]:
+        """The prediction as plain data: a result of `POST /v1/classify`.
+
+        Args:
+            top_k: how many labels it holds, best first; all by default.
+        """
+        scores = self.probabilities.tolist()
+        # As `top`, in a fifth of its time where labels are few. Ties keep the model's order.
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+        names = self.label_names
+        best, order = order[0], order[:top_k]
+        result: dict[str, Any] = {
+            "label": names[best],
+            "score": scores[best],
+            "labels": [{"label": names[i], "score": scores[i]} for i in order],
+            "decision": self.decision,
+            "truncated": self.truncated,
+        }
+        if self.thresholds is not None:
+            result["assigned"] = list(self.assigned)
+        if self.explanation is not None:
+            result.update(self.explanation.as_json([names[i] for i in order]))
+        return result
+
+    def __repr__(self) -> str:
+        explained = "" if self.explanation is None else f", explanation={self.explanation!r}"
+        return f"Prediction(label={self.label!r}, score={self.score:.4f}, decision={self.decision!r}{explained})"
+
+
+def explanation_of(prediction: Prediction) -> Explanation:
+    """Return the explanation of an answer that was asked for with one."""
+    if prediction.explanation is None:
+        raise ValueError("the answer was asked for without an explanation")
+    return prediction.explanation
