@@ -23,17 +23,17 @@ from matplotlib.figure import Figure
 from plots import STYLE
 from torch import Tensor, nn
 
+from textcls_torch.fit.optim import AdamWGroup
+from textcls_torch.models import ops
+from textcls_torch.models.mixing.gmlp import FullGate, GatedMLP, ToeplitzGate
+from textcls_torch.pretraining.masked.held_out import HeldOutScores
+from textcls_torch.pretraining.masked.trainer import MIXING_RATE, MaskedTrainer
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.optim import AdamWGroup
 from textcls_training.fit.threads import reproducible
-from textcls_training.models import ops
-from textcls_training.models.mixing.gmlp import FullGate, GatedMLP, ToeplitzGate
-from textcls_training.pretraining.masked.held_out import HeldOutScores
-from textcls_training.pretraining.masked.trainer import MIXING_RATE, MaskedTrainer
 from textcls_training.pretraining.texts import PretrainingTexts, read_texts
 from textcls_training.pretraining.vocabulary import Vocabulary
 

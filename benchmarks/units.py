@@ -20,7 +20,7 @@ import numpy as np
 from common import FOLDERS, about, data_sets, headline, read, train_ours
 
 from textcls import Classifier
-from textcls_training.studies.explanations.benchmark import explain_benchmark
+from textcls_torch.studies.explanations.benchmark import explain_benchmark
 from textcls_training.studies.explanations.plausibility import Rationale
 from textcls_training.studies.explanations.rationales import read_rationales
 from textcls_training.studies.runner import markdown_table

@@ -16,11 +16,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 RUN_TIME = ROOT / "textcls"
 TRAINING = ROOT / "training" / "textcls_training"
+TORCH = ROOT / "training" / "textcls_torch"
 KERNELS = ROOT / "kernels" / "textcls_kernels"
 Graph = dict[str, set[str]]
 
 # `onnxruntime` is another package than `onnx`.
-NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", "textcls_training", "textcls_kernels"}
+OURS = {"textcls_training", "textcls_torch", "textcls_kernels"}
+NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", *OURS}
 # Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
 MAY_IMPORT = (
     ("cli/", {"click"}),
@@ -103,7 +105,9 @@ def test_run_time_modules_import_only_what_their_part_may(path: Path) -> None:
 
 def test_kernels_import_nothing_of_ours() -> None:
     for path in files(KERNELS.parent):  # and so do their examples and their benchmark
-        assert not {"textcls", "textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
+        assert not {"textcls", "textcls_training", "textcls_torch"} & set(imports(path.read_text(encoding="utf-8"))), (
+            path
+        )
 
 
 # Phases of training, from the bottom up: each may import those before it.
@@ -178,13 +182,46 @@ def test_the_options_of_training_need_no_pytorch() -> None:
         assert not NEVER_AT_RUN_TIME - {"textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
 
 
-def test_triton_is_imported_by_the_kernels_alone() -> None:
+# Where the main road asks for what needs PyTorch, late.
+DOORS = {
+    "export/heads/folded_head.py",
+    "export/heads/scoring_head.py",
+    "export/prune.py",
+    "fit/cross_fit.py",
+    "fit/device.py",
+    "fit/processes.py",
+    "fit/split_parts.py",
+    "fit/threads.py",
+    "models/ensemble.py",
+    "pipeline.py",
+    "preparing.py",
+    "pretraining/run.py",
+    "sentence_encoder.py",
+    "studies/ablation/cli.py",
+    "studies/explanations/cli.py",
+}
+
+
+def test_training_needs_pytorch_at_its_doors_alone_and_late() -> None:
+    found = set()
     for path in files(TRAINING):
+        source = path.read_text(encoding="utf-8")
+        if {"torch", "textcls_torch", "textcls_kernels"} & set(imports(source)):
+            found.add(path.relative_to(TRAINING).as_posix())
+        at_top = "\n".join(
+            ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)
+        )
+        assert not {"torch", "textcls_torch", "textcls_kernels"} & set(imports(at_top)), path
+    assert found == DOORS
+
+
+def test_triton_is_imported_by_the_kernels_alone() -> None:
+    for path in [*files(TRAINING), *files(TORCH)]:
         assert "triton" not in set(imports(path.read_text(encoding="utf-8"))), path
 
 
 def test_nothing_reads_or_writes_pickles() -> None:
-    for path in [*files(RUN_TIME), *files(TRAINING), *files(KERNELS)]:
+    for path in [*files(RUN_TIME), *files(TRAINING), *files(TORCH), *files(KERNELS)]:
         found = set(imports(path.read_text(encoding="utf-8")))
         assert not found & {"pickle", "cPickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}, path
 
@@ -201,7 +238,7 @@ def test_without_any_extra_a_model_loads_predicts_and_explains(model_path: Path)
     code = """
 import sys
 blocked = {"torch", "onnx", "onnxscript", "numba", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic",
-           "starlette", "pyarrow", "textcls_training", "textcls_kernels"}
+           "starlette", "pyarrow", "textcls_training", "textcls_torch", "textcls_kernels"}
 class Hook:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in blocked:
@@ -364,8 +401,8 @@ def test_a_part_imports_from_the_layers_below_alone(package: Path, path: Path) -
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Of all three packages together."""
-    graph = graph_of(RUN_TIME, TRAINING, KERNELS)
+    """Of all four packages together."""
+    graph = graph_of(RUN_TIME, TRAINING, TORCH, KERNELS)
     assert [sorted(circle) for circle in circles(graph)] == []
 
 

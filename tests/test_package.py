@@ -17,7 +17,12 @@ from packaging.requirements import Requirement
 import textcls
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = (ROOT / "textcls", ROOT / "training" / "textcls_training", ROOT / "kernels" / "textcls_kernels")
+PACKAGES = (
+    ROOT / "textcls",
+    ROOT / "training" / "textcls_training",
+    ROOT / "training" / "textcls_torch",
+    ROOT / "kernels" / "textcls_kernels",
+)
 EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
 SERVE = {"fastapi", "httptools", "orjson", "prometheus-client", "uvicorn", "uvloop"}
 TRAIN = {"torch", "onnx", "onnxscript", "numba", "safetensors", "scikit-learn", "scipy"}

@@ -17,6 +17,12 @@ pytest.importorskip("numba", reason="training needs its packages: pip install 't
 from tests.kernels.unwaiting import unwaiting
 from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
+from textcls_torch.fit.shared_gradients import arrays_of
+from textcls_torch.models.device_table import DeviceTable
+from textcls_torch.models.embedding_table import EmbeddingTable
+from textcls_torch.pretraining.masked import trainer as masked_trainer
+from textcls_torch.pretraining.masked.report import MaskedReport
+from textcls_torch.pretraining.masked.trainer import MaskedTrainer
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import Device
 from textcls_training.data.batches import epoch_batches
@@ -24,13 +30,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.shared_gradients import arrays_of
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.device_table import DeviceTable
-from textcls_training.models.embedding_table import EmbeddingTable
-from textcls_training.pretraining.masked import trainer as masked_trainer
-from textcls_training.pretraining.masked.report import MaskedReport
-from textcls_training.pretraining.masked.trainer import MaskedTrainer
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.pretraining.vocabulary import Vocabulary

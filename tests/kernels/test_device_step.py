@@ -23,21 +23,21 @@ pytest.importorskip("numba", reason="training needs its packages: pip install 't
 from tests.kernels.tape import recorder, taped
 from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
+from textcls_torch.fit import view_learner
+from textcls_torch.fit.device_step import DeviceStep, rounded_up
+from textcls_torch.fit.recorded import AFTER, MOST, Recorded
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.models.device_table import BatchShape
+from textcls_torch.models.fused_readout import fuses
+from textcls_torch.models.mixing import MIXERS
+from textcls_torch.pretraining.clusters.trainer import ClusterTrainer
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
-from textcls_training.fit import view_learner
-from textcls_training.fit.device_step import DeviceStep, rounded_up
-from textcls_training.fit.recorded import AFTER, MOST, Recorded
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.models.device_table import BatchShape
 from textcls_training.models.ensemble import VECTORS as VECTORS_VIEW
-from textcls_training.models.fused_readout import fuses
-from textcls_training.models.mixing import MIXERS
-from textcls_training.pretraining.clusters.trainer import ClusterTrainer
 from textcls_training.vectors.word_vectors import WordVectors
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

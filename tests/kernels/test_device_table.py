@@ -21,17 +21,17 @@ import textcls
 from textcls.model.features import FeatureConfig
 from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
+from textcls_torch.fit import view_learner
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.models.device_table import DeviceTable
+from textcls_torch.models.embedding_table import EmbeddingTable
+from textcls_torch.models.hashed_embedding import HashedEmbedding
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.feature_space import FeatureSpace
-from textcls_training.fit import view_learner
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.models.device_table import DeviceTable
-from textcls_training.models.embedding_table import EmbeddingTable
-from textcls_training.models.hashed_embedding import HashedEmbedding
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs triton: pip install 'textcls[kernels]'")

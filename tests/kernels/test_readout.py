@@ -139,9 +139,9 @@ def test_gradients_of_the_twin_are_finite_differences(norm: bool, loss: str) -> 
 @every_loss
 def test_the_loss_is_that_of_trainings_own_modules(loss: str, attention: Any, impl: Impl) -> None:
     pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
+    from textcls_torch.fit.loss import label_loss, label_set_loss
+    from textcls_torch.models.classifier import ViewClassifier
     from textcls_training.config.settings import ModelConfig
-    from textcls_training.fit.loss import label_loss, label_set_loss
-    from textcls_training.models.classifier import ViewClassifier
 
     case = replace(SMALL, loss=loss, norm=attention == "norm", options="rows")
     dtype = torch.float64 if impl == "reference" else torch.float32

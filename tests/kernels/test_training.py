@@ -14,16 +14,16 @@ from textcls_kernels.testing import count_launches
 pytest.importorskip("triton", reason="the kernels need triton: pip install 'textcls[kernels]'")
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.fit.view_learner import ViewLearner
+from textcls_torch.models.classifier import SeedAttention
+from textcls_torch.models.hashed_embedding import HashedEmbedding, RowTable
+from textcls_torch.models.mixing.metric import MetricAttention
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.fit.view_learner import ViewLearner
-from textcls_training.models.classifier import SeedAttention
-from textcls_training.models.hashed_embedding import HashedEmbedding, RowTable
-from textcls_training.models.mixing.metric import MetricAttention
 
 DEVICE: Device = "cuda" if torch.cuda.is_available() else "cpu"
 TEXTS = ["my card was charged twice", "where is it", "", "a refund, please: " * 18, "parcel", "is it my parcel or not"]

@@ -11,6 +11,9 @@ from torch import nn
 
 from textcls.model import features, tokenizer
 from textcls.model.features import FeatureConfig
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.initial_weights import init_weights
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.arrays import Float32
@@ -22,11 +25,8 @@ from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
 from textcls_training.fit.validation import EpochScore
-from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import HashedView, TrainedModel, View
-from textcls_training.models.initial_weights import init_weights
 from textcls_training.training_report import TrainReport
 
 M = TypeVar("M", bound=nn.Module)

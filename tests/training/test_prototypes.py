@@ -15,12 +15,12 @@ from textcls.model.teaching import teach
 from textcls.model.teaching.scores import padded, scores
 from textcls.model.teaching.support import Support
 from textcls.model.teaching.teach import embed
+from textcls_torch.studies.explanations.benchmark import require_one_label
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline import train
-from textcls_training.studies.explanations.benchmark import require_one_label
 
 FIELDS = {name: getattr(SMALL, name) for name in ("dim", "ngrams", "epochs", "max_tokens", "device", "vectors")}
 CONFIG = TrainConfig(**FIELDS, head="prototypes")

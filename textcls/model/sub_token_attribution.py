@@ -109,7 +109,7 @@ def added_by_tokens(found: RowOutputs, labels: int, *, norm: bool) -> Float32:
 
 
 class _Credit:
-    """The formula of a contribution (`norm_attributions` of `textcls_training.models.ops`), for some of the rows."""
+    """The formula of a contribution (`norm_attributions` of `textcls_torch.models.ops`), for some of the rows."""
 
     def __init__(self, found: RowOutputs, labels: int, norm: bool) -> None:
         self.labels, self.norm = labels, norm

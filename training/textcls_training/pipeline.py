@@ -241,8 +241,8 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
         info = _summarised(info, fitted, tables)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         return tables
-    from textcls_training.export.save_prototypes import encoder_tables, save_prototypes
-    from textcls_training.models.prototypes import text_encoder
+    from textcls_torch.export.save_prototypes import encoder_tables, save_prototypes
+    from textcls_torch.models.prototypes import text_encoder
 
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):

@@ -91,7 +91,7 @@ def prepare(task: Task, *, answered: bool) -> Prepared:
         raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     names = given.label_names() if learned is None else learned.names
     if config.head == "prototypes":
-        from textcls_training.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
+        from textcls_torch.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
 
         check_support_rows(given.labels)
     spill = spill_of(config.max_memory, task.output)

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from textcls.cli import main
 from textcls.errors import ConfigError
+from textcls_torch.models.mixing import MIXERS
 from textcls_training import cli, pipeline
 from textcls_training.config.options import Choice
 from textcls_training.config.settings import (
@@ -24,7 +25,6 @@ from textcls_training.config.settings import (
     TrainConfig,
     from_options,
 )
-from textcls_training.models.mixing import MIXERS
 from textcls_training.sklearn import TextClassifier
 
 TEXTS, LABELS = ["refund please", "where is it"] * 10, ["billing", "shipping"] * 10

@@ -13,16 +13,16 @@ from torch import Tensor
 from tests.training.helpers import LABELS, module_of, random_model
 from textcls.errors import ArtifactError
 from textcls.model.features import FeatureConfig
+from textcls_torch.export.heads.vector_head import VectorHead
+from textcls_torch.models.mixing import MIXERS
 from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs
 from textcls_training.export.heads.scoring_head import ScoringHead, empty_text_logits, scoring_head
-from textcls_training.export.heads.vector_head import VectorHead
 from textcls_training.export.tables import NO_SCORE
 from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import HashedView, TrainedModel
-from textcls_training.models.mixing import MIXERS
 
 TOKENS, TEMPERATURE = 7, 1.7
 # Ensemble weights are those of the model.

@@ -8,16 +8,16 @@ from tests.training.helpers import LABELS, random_model
 from textcls.errors import ConfigError
 from textcls.model import features
 from textcls.model.features import FeatureConfig
+from textcls_torch.export.heads.vector_head import VectorHead
+from textcls_torch.models.classifier import ViewClassifier
 from textcls_training.config.settings import ModelConfig, Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export import candidates
 from textcls_training.export.heads.scoring_head import scoring_head
-from textcls_training.export.heads.vector_head import VectorHead
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.calibration import Calibration
-from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import TrainedModel
 
 MAX_TOKENS = 48

@@ -12,6 +12,9 @@ import numpy as np
 
 from tests.training.fit.compiled.test_compiled import HARD, SEVERAL, SOFT, VECTORS, WEIGHTS, configuration, dataset
 from textcls.errors import ConfigError
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.pretraining.masked import run as masked
+from textcls_torch.pretraining.masked import trainer as masked_trainer
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import ModelConfig, OptimConfig
 from textcls_training.data.dataset import Dataset
@@ -20,9 +23,6 @@ from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import Processes, here, joined
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.pretraining.masked import run as masked
-from textcls_training.pretraining.masked import trainer as masked_trainer
 from textcls_training.pretraining.texts import PretrainingTexts
 
 # Every other token of each text.

@@ -9,6 +9,7 @@ import pytest
 
 from tests.training.helpers import Recorder, classes_of, dataset_of, fit_all, logits_of, resolved, same_weights
 from textcls.errors import ConfigError
+from textcls_torch.fit.trainer import Trainer
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import Impl, ModelConfig
 from textcls_training.data.arrays import Float32
@@ -21,7 +22,6 @@ from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import end_to_end, select
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
 from textcls_training.fit.validation import EpochScore, LabelValidation
 
 

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from tests.training.helpers import dataset_of, fit_all, logits_of, resolved, same_weights
+from textcls_torch.fit import loss
+from textcls_torch.fit.loss import label_loss, label_set_loss, make_loss
 from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.fit import loss
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
-from textcls_training.fit.loss import label_loss, label_set_loss, make_loss
 
 LOGITS_VBC = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
 LABEL_B = torch.tensor([0, 2, 1, 1, 0])

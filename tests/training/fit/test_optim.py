@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from textcls_training.fit.optim import AdamWGroup
+from textcls_torch.fit.optim import AdamWGroup
 
 RATE, DECAY = 0.1, 0.5
 
@@ -37,7 +37,7 @@ def test_a_step_does_not_import_pytorchs_compiler() -> None:
     """It takes longer than training on a thousand texts does."""
     code = """
 import sys, torch
-from textcls_training.fit.optim import AdamWGroup
+from textcls_torch.fit.optim import AdamWGroup
 weight = torch.ones(2).requires_grad_()
 weight.sum().backward()
 AdamWGroup([weight], 0.1).step(1.0)

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from tests.command_line import write_rows
 from tests.training.fit.shared_trainings import CASES, everything, trainer_of
 from textcls.errors import ConfigError, SurroundingsError
+from textcls_torch.fit.shared_gradients import Layout, SharedGradient, gradient_of_shards
 from textcls_training.cli import _shared
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import chosen_impl
 from textcls_training.config.settings import OPTIONS, ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.processes import ALONE, Started, shards_among, started
-from textcls_training.fit.shared_gradients import Layout, SharedGradient, gradient_of_shards
 from textcls_training.fit.threads import reproducible
 from textcls_training.pretraining.cli import _shared as _shared_pretraining
 

@@ -21,16 +21,16 @@ from tests.training.helpers import (
 )
 from textcls import Classifier
 from textcls.errors import ConfigError
+from textcls_torch.fit.pending_losses import PendingLosses
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.models.hashed_embedding import HashedEmbedding
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import parse
 from textcls_training.fit import cross_fit
-from textcls_training.fit.pending_losses import PendingLosses
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.models.hashed_embedding import HashedEmbedding
 from textcls_training.pipeline import train
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from textcls.model import features, tokenizer
+from textcls_torch.models.bit_embedding import BitEmbedding
 from textcls_training.data.corpus import Corpus
 from textcls_training.models.bit_codes import BITS, SEEDS, codes
-from textcls_training.models.bit_embedding import BitEmbedding
 
 TEXTS = (
     "",

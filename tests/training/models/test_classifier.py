@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from textcls_torch.models import ops
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.mixing import MIXERS
 from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.tables import NO_SCORE
-from textcls_training.models import ops
 from textcls_training.models.calibration import Calibration
-from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.mixing import MIXERS
 
 D, C, T = 6, 4, 7
 KINDS: tuple[Attention, ...] = get_args(Attention)

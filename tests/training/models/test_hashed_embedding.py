@@ -12,9 +12,9 @@ from torch import Tensor
 from tests.training.helpers import plain_features
 from textcls.model import tokenizer
 from textcls.model.features import FeatureConfig
+from textcls_torch.models.embedding_table import EmbeddingTable, HashedBatch
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
-from textcls_training.models.embedding_table import EmbeddingTable, HashedBatch
 
 CONFIGS = (
     FeatureConfig(ngram_sizes=(3, 5)),

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from tests.training.helpers import started
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.initial_weights import init_weights
+from textcls_torch.models.layers import LSTM, Linear
+from textcls_torch.models.mixing import MIXERS
 from textcls_training.config.settings import ModelConfig
-from textcls_training.models.classifier import ViewClassifier
-from textcls_training.models.initial_weights import init_weights
-from textcls_training.models.layers import LSTM, Linear
-from textcls_training.models.mixing import MIXERS
 
 CONFIGS = [ModelConfig(dim=8, mixing=mixing, metric=True) for mixing in MIXERS]
 CONFIGS += [ModelConfig(dim=8, attention="cosine", seeds=3), ModelConfig(dim=8, mixing="gmlp", values="mixed")]

@@ -9,15 +9,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tests.training.helpers import started
-from textcls_training.models.classifier import MixingLayer
-from textcls_training.models.mixing import MIXERS
-from textcls_training.models.mixing.building_blocks import StaticVector
-from textcls_training.models.mixing.gmlp import FullGate, GatedMLP, Gating
-from textcls_training.models.mixing.lambda_layer import LambdaLayer
-from textcls_training.models.mixing.metric import MetricAttention
-from textcls_training.models.mixing.mixer import TokenMLP
-from textcls_training.models.mixing.sha import SingleHeadedAttention
-from textcls_training.models.mixing.softmax import DotProductAttention
+from textcls_torch.models.classifier import MixingLayer
+from textcls_torch.models.mixing import MIXERS
+from textcls_torch.models.mixing.building_blocks import StaticVector
+from textcls_torch.models.mixing.gmlp import FullGate, GatedMLP, Gating
+from textcls_torch.models.mixing.lambda_layer import LambdaLayer
+from textcls_torch.models.mixing.metric import MetricAttention
+from textcls_torch.models.mixing.mixer import TokenMLP
+from textcls_torch.models.mixing.sha import SingleHeadedAttention
+from textcls_torch.models.mixing.softmax import DotProductAttention
 
 D, OUT, T = 6, 3, 9
 LENGTHS = (9, 4, 1, 0)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from textcls_training.models import ops
+from textcls_torch.models import ops
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -9,18 +9,18 @@ from torch.nn import functional as F
 
 from tests.training.helpers import Recorder
 from textcls import ConfigError, InputError
+from textcls_torch.pretraining.masked.held_out import HeldOutScores
+from textcls_torch.pretraining.masked.model import MaskedModel
+from textcls_torch.pretraining.masked.run import train
+from textcls_torch.pretraining.masked.softmax import WordSampler, sampled_cross_entropy, word_log_probabilities
+from textcls_torch.pretraining.masked.trainer import MaskedTrainer
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.pretraining.masked.held_out import HeldOutScores
 from textcls_training.pretraining.masked.masking import masked_tokens
-from textcls_training.pretraining.masked.model import MaskedModel
-from textcls_training.pretraining.masked.run import train
-from textcls_training.pretraining.masked.softmax import WordSampler, sampled_cross_entropy, word_log_probabilities
-from textcls_training.pretraining.masked.trainer import MaskedTrainer
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.pretraining.vocabulary import Vocabulary
 

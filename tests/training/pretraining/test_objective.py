@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from textcls_training.pretraining.clusters.objective import (
+from textcls_torch.pretraining.clusters.objective import (
     SHARPNESS,
     Marginal,
     cross_entropy,

@@ -18,7 +18,7 @@ from textcls_training.vectors.word_vectors import WordVectors
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
-# Who trains: `textcls_training.fit.compiled`, or `textcls_training.fit.trainer`.
+# Who trains: `textcls_training.fit.compiled`, or `textcls_torch.fit.trainer`.
 Trainers = Literal["compiled", "reference"]
 # Vectors that are compared with each other hold more than labels ask for.
 PROTOTYPE_DIM: Final = 64

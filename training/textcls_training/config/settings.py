@@ -36,7 +36,7 @@ EmbeddingKind = Literal["rows", "bits"]
 Head = Literal["linear", "prototypes"]
 Size = Literal["tiny", "small", "default", "full"]
 Values = Literal["token", "mixed"]
-# Behind a colon stands a variant; `textcls_training.models.mixing.MIXERS` has a layer for each.
+# Behind a colon stands a variant; `textcls_torch.models.mixing.MIXERS` has a layer for each.
 MIXINGS: Final = (
     "none",
     "pool",
@@ -295,12 +295,12 @@ class ModelConfig:
 
     Attributes:
         dim: width D of a token's vector.
-        mixing: name of the mixing layer, see `textcls_training.models.mixing.MIXERS`.
+        mixing: name of the mixing layer, see `textcls_torch.models.mixing.MIXERS`.
         attention: how scores become weights. `norm` (`ops.norm_weights`) and `softmax` weigh scalar products s . x_t,
             or metric scores; `metric` is the softmax of metric scores; `cosine` the softmax of `ops.cosine_scores`,
             `kernel` that of `ops.kernel_scores`.
-        embedding: how a token gets its vector: from `rows` of a table (`textcls_training.models.hashed_embedding`), or
-            from the `bits` of its hash (`textcls_training.models.bit_embedding`).
+        embedding: how a token gets its vector: from `rows` of a table (`textcls_torch.models.hashed_embedding`), or
+            from the `bits` of its hash (`textcls_torch.models.bit_embedding`).
         metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
             (`textcls_training.config.resolve`), and is no until then.
         values: what the attention sums up, the token's own vector or the mixed one.

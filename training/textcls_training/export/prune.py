@@ -59,7 +59,7 @@ def _head_bytes(model: TrainedModel) -> int:
         size += VECTORS_BYTES
     if model.foldable:
         return size
-    from textcls_training.export.heads.vector_head import folded_copy
+    from textcls_torch.export.heads.vector_head import folded_copy
 
     for classifier in model.classifiers:
         size += 4 * sum(weight.numel() for weight in folded_copy(classifier).state_dict().values())

@@ -1,6 +1,6 @@
 """What a trainer is, whatever it is made of: one fit, a fresh model and the passes over the rows that train it.
 
-There are two: `textcls_training.fit.trainer`, the reference, in PyTorch, and `textcls_training.fit.compiled`, one
+There are two: `textcls_torch.fit.trainer`, the reference, in PyTorch, and `textcls_training.fit.compiled`, one
 compiled loop for the default model. Which of them a training has is settled before it begins
 (`textcls_training.config.resolve`).
 """

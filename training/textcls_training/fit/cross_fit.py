@@ -53,7 +53,7 @@ def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: S
         from textcls_training.fit.compiled.trainer import CompiledTrainer
 
         return CompiledTrainer(dataset, classes, config, stop)
-    from textcls_training.fit.trainer import Trainer
+    from textcls_torch.fit.trainer import Trainer
 
     return Trainer(dataset, classes, config, stop)
 

@@ -1,4 +1,4 @@
-"""What the rows of each label count in the loss (`textcls_training.fit.loss`). Shape: C labels."""
+"""What the rows of each label count in the loss (`textcls_torch.fit.loss`). Shape: C labels."""
 
 from typing import Final
 

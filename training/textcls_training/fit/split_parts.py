@@ -16,7 +16,7 @@ from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.models.bit_codes import codes
 
 if TYPE_CHECKING:  # PyTorch is there only where prototypes are asked for.
-    from textcls_training.fit.trainer import Trainer
+    from textcls_torch.fit.trainer import Trainer
 
 # Rows from which support rows are made for a split; the more labels, the more.
 MOST_ROWS = 20_000
@@ -48,7 +48,7 @@ class SplitParts:
         Raises:
             TypeError: the trainer is not the reference.
         """
-        from textcls_training.fit.trainer import Trainer
+        from textcls_torch.fit.trainer import Trainer
 
         if not isinstance(trainer, Trainer):
             raise TypeError("prototypes are for the reference")
@@ -70,7 +70,7 @@ def _spelling(trainer: "Trainer", corpus: Corpus) -> Float32:
 
     As under `norm` attention it is divided by the root of the sum of the squared weights.
     """
-    from textcls_training.models.hashed_embedding import HashedEmbedding
+    from textcls_torch.models.hashed_embedding import HashedEmbedding
 
     embedding = trainer.learners[0].embedding
     if not isinstance(embedding, HashedEmbedding):

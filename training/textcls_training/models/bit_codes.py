@@ -1,4 +1,4 @@
-"""The codes of tokens: bits of their hashes, of which `textcls_training.models.bit_embedding` makes vectors.
+"""The codes of tokens: bits of their hashes, of which `textcls_torch.models.bit_embedding` makes vectors.
 
 Shapes: V distinct tokens, K bits, H hashes of W bits each.
 """

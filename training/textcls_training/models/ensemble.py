@@ -18,7 +18,7 @@ from textcls_training.data.vector_space import VectorSpace
 if TYPE_CHECKING:  # A model without mixing layers is trained and saved without PyTorch.
     from torch import Tensor
 
-    from textcls_training.models.classifier import MixingLayer
+    from textcls_torch.models.classifier import MixingLayer
 
 # Where the view of vectors stands among the others, if there is one.
 VECTORS: Final = 1
@@ -59,7 +59,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HashedView:
-    """What a view by hashed features has learned (`textcls_training.models.hashed_embedding`).
+    """What a view by hashed features has learned (`textcls_torch.models.hashed_embedding`).
 
     Attributes:
         space: its features, their rows and weights.
@@ -74,7 +74,7 @@ class HashedView:
 
 @dataclass(frozen=True, slots=True)
 class BitView:
-    """What a view by the bits of hashes has learned (`textcls_training.models.bit_embedding`).
+    """What a view by the bits of hashes has learned (`textcls_torch.models.bit_embedding`).
 
     Attributes:
         matrix_KD: a vector for each bit.
@@ -87,7 +87,7 @@ class BitView:
 
 @dataclass(frozen=True, slots=True)
 class VectorView:
-    """What a view by vectors from a file has learned (`textcls_training.models.vector_embedding`).
+    """What a view by vectors from a file has learned (`textcls_torch.models.vector_embedding`).
 
     Attributes:
         space: the words, their rows and weights.

@@ -1,6 +1,6 @@
 """A trained classifier of a view whose scores and values are linear in the token vectors: three arrays, no PyTorch.
 
-It is what `textcls_training.models.classifier.ViewClassifier` comes to where nothing mixes the tokens, seeds folded.
+It is what `textcls_torch.models.classifier.ViewClassifier` comes to where nothing mixes the tokens, seeds folded.
 
 Shapes: V rows of a table, D width, S seeds, C labels.
 """

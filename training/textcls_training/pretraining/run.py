@@ -52,11 +52,11 @@ def pretrain(
 
             return cooccurrence.run(texts, output, config, callback, stop)
         case "masked":
-            from textcls_training.pretraining.masked import run as masked
+            from textcls_torch.pretraining.masked import run as masked
 
             return masked.run(texts, output, config, callback, stop)
         case "mutual-information":
-            from textcls_training.pretraining.clusters import run as clusters
+            from textcls_torch.pretraining.clusters import run as clusters
 
             return clusters.run(texts, output, config, callback, stop)
         case "label-names":

@@ -15,6 +15,10 @@ import torch
 from tests.training.helpers import Recorder, classes_of, dataset_of, resolved
 from textcls.data import read_labelled
 from textcls.errors import ConfigError
+from textcls_torch.fit.trainer import Trainer
+from textcls_torch.fit.view_learner import ViewLearner
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.hashed_embedding import HashedEmbedding
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -27,11 +31,7 @@ from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
 from textcls_training.fit.cross_fit import ValidatedFit, cross_fit, make_trainer
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.trainer import Trainer
-from textcls_training.fit.view_learner import ViewLearner
-from textcls_training.models.classifier import ViewClassifier
 from textcls_training.models.ensemble import HashedView
-from textcls_training.models.hashed_embedding import HashedEmbedding
 from textcls_training.models.linear_classifier import LinearClassifier
 from textcls_training.vectors.word_vectors import WordVectors
 

@@ -8,8 +8,8 @@ import pytest
 
 from textcls import Classifier
 from textcls.model import tokenizer
+from textcls_torch.studies.explanations.benchmark import explain_benchmark
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.benchmark import explain_benchmark
 from textcls_training.studies.explanations.explained_text import ExplainedText, explained_texts
 from textcls_training.studies.explanations.plausibility import Rationale
 from textcls_training.studies.explanations.results import BenchmarkResult

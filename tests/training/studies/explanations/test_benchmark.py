@@ -14,12 +14,12 @@ from tests.training.studies.explanations.conftest import TEXTS
 from textcls import Classifier
 from textcls.cli import main
 from textcls.errors import ConfigError, InputError, SurroundingsError, TextclsError
+from textcls_torch.studies.explanations import page, plots
+from textcls_torch.studies.explanations.benchmark import explain_benchmark
+from textcls_torch.studies.explanations.methods import METHODS, Counted, Method
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations import page, plots
-from textcls_training.studies.explanations.benchmark import explain_benchmark
 from textcls_training.studies.explanations.bootstrap import Estimate
 from textcls_training.studies.explanations.explained_store import ExplainedStore, Kept
-from textcls_training.studies.explanations.methods import METHODS, Counted, Method
 from textcls_training.studies.explanations.report import comparison_grids, grids, notes
 from textcls_training.studies.explanations.results import BenchmarkResult, RationaleCounts
 

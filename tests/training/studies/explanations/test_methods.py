@@ -5,13 +5,13 @@ import torch
 from tests.training.helpers import Trained
 from textcls import Classifier
 from textcls.errors import ArtifactError, ConfigError, MissingExtraError
+from textcls_torch.studies.explanations import gradients, methods
+from textcls_torch.studies.explanations.gradients import SavedHead
+from textcls_torch.studies.explanations.methods import METHODS, Counted, choose
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.pipeline import train
-from textcls_training.studies.explanations import gradients, methods
-from textcls_training.studies.explanations.gradients import SavedHead
-from textcls_training.studies.explanations.methods import METHODS, Counted, choose
 
 TEXT = "my card was charged twice"
 

@@ -28,7 +28,7 @@ def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHea
     """Return the scoring head of the saved model, where labels are linear."""
     if model.foldable:
         return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
-    from textcls_training.export.heads.vector_head import VectorHead
+    from textcls_torch.export.heads.vector_head import VectorHead
 
     return VectorHead(model.classifiers, model.ensemble_weights, calibration)
 

@@ -31,7 +31,7 @@ class Texts(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows, their weights, and the state of their optimizer; `textcls_training.models.embedding_table` says more.
+    """Rows, their weights, and the state of their optimizer; `textcls_torch.models.embedding_table` says more.
 
     Attributes:
         row_VD: the rows.

@@ -215,7 +215,7 @@ def _uses(texts: Texts) -> Int64:
 
 
 def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:
-    """Return rows of normal draws, as `textcls_training.models.embedding_table.EmbeddingTable` has them."""
+    """Return rows of normal draws, as `textcls_torch.models.embedding_table.EmbeddingTable` has them."""
     row_VD = rng.standard_normal((len(weight_V), width), np.float32)
     row_VD *= np.float32(optim.table_std)
     row_VD[0] = 0
@@ -224,7 +224,7 @@ def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.rando
 
 
 def fresh_weights(model: ModelConfig, classes: int, rng: np.random.Generator, *, even_attention: bool) -> Dense:
-    """Return weights that begin as the table of `textcls_training.models.initial_weights` says."""
+    """Return weights that begin as the table of `textcls_torch.models.initial_weights` says."""
     weights = Dense.zeros(model.seeds, model.dim, classes, plain=even_attention)
     if not even_attention:
         weights.seed_SD[:] = rng.standard_normal(weights.seed_SD.shape)

@@ -77,7 +77,8 @@ def ablate(
     Every combination of the choices is trained with each seed, and tested on held-out rows. A second run continues
     where the first one stopped; a variant that fails appears in the table with its error.
     """
-    from textcls_training.studies.ablation import measure, page, report
+    from textcls_torch.studies.ablation import measure, page
+    from textcls_training.studies.ablation import report
     from textcls_training.studies.ablation.cells import AblationState, CellSettings, choose, make_cells
 
     metrics.require()

@@ -103,8 +103,8 @@ def explain_benchmark_command(
     model's own contributions, beside LIME, SHAP, Integrated Gradients and others on the same model; with
     --rationale-column also how far they agree with people. Progress counts explanations, one per text and method.
     """
-    from textcls_training.studies.explanations import page
-    from textcls_training.studies.explanations.benchmark import explain_benchmark, require_one_label
+    from textcls_torch.studies.explanations import page
+    from textcls_torch.studies.explanations.benchmark import explain_benchmark, require_one_label
     from textcls_training.studies.explanations.report import print_report
 
     metrics.require()

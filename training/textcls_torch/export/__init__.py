@@ -1,0 +1,1 @@
+"""What a trained PyTorch model is saved as."""

@@ -1,0 +1,1 @@
+"""Scoring heads whose constants PyTorch computes."""

@@ -1,0 +1,166 @@
+"""From a trained model to a file of prototypes: its encoder is saved, and then taught the rows of the training.
+
+What a file can be taught later is how it is taught first (`textcls.model.teaching`): its own graph makes the vectors of
+the rows, whose means are the support rows of their labels.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from textcls._util.atomic_write import atomic_write
+from textcls.errors import ConfigError, InputError
+from textcls.model.artifact import ModelInfo
+from textcls.model.classifier import Classifier
+from textcls.model.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
+from textcls.model.teaching.centres import MEANS, MOST_SINGLE, Float32, centres
+from textcls.model.teaching.support import Support, prototypes_of
+from textcls.model.teaching.teach import embed
+from textcls_torch.export.heads.prototype_head import PrototypeHead
+from textcls_torch.models.prototypes import TextEncoder
+from textcls_training.config.settings import Size
+from textcls_training.data.corpus import Corpus
+from textcls_training.export.prune import budget, lookup_tables
+from textcls_training.export.save import check_parity, content_of
+from textcls_training.export.tables import LookupTables
+from textcls_training.models.bit_codes import BITS
+
+# By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
+MEASURED_ROWS, MEASURED_TOKENS = 500, 200
+# What the metadata say of a support row.
+SUPPORT_ROW_BYTES: Final = 12
+# Of a label with more rows so many, evenly from all, make its support rows.
+MOST_ROWS: Final = 1000
+
+
+def check_support_rows(labels: Sequence[str]) -> int:
+    """Return how many support rows the labels of some rows will have.
+
+    Raises:
+        ConfigError: they are too many for a file.
+    """
+    counts = Counter(labels)
+    rows = sum(count if count <= MOST_SINGLE else MEANS for count in counts.values())
+    if rows > MOST_SUPPORT_ROWS:
+        raise ConfigError(
+            f"{len(counts):,} labels would be made of {rows:,} support rows, and the maximum is "
+            f"{MOST_SUPPORT_ROWS:,}; train with a linear head."
+        )
+    return rows
+
+
+def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Sequence[str]) -> LookupTables:
+    """Return the tables of an encoder, which with the support rows are about as large as they may be.
+
+    Args:
+        encoder: what makes vectors of texts.
+        corpus: the texts that it was trained on.
+        size: how large the file may be.
+        labels: of the labelled rows.
+
+    Raises:
+        ConfigError: there is no room.
+    """
+    support = check_support_rows(labels) * (2 * _width(encoder) + SUPPORT_ROW_BYTES)
+    most = budget(size, len(set(labels)))
+    if most is not None and support >= most:
+        raise ConfigError(
+            f"The support rows alone take {support:,} bytes, and the file may have {most:,}; choose a larger size."
+        )
+    return lookup_tables(encoder.model, corpus, None if most is None else most - support)
+
+
+def _width(encoder: TextEncoder) -> int:
+    """Return how many entries the vector of a text has."""
+    return encoder.width * len(encoder.model.views) + BITS
+
+
+def save_prototypes(
+    encoder: TextEncoder,
+    tables: LookupTables,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    info: ModelInfo,
+    path: Path,
+    *,
+    keep_texts: bool,
+) -> ModelInfo:
+    """Make the support rows of all labels, check the file against PyTorch, write it to `path`.
+
+    Args:
+        encoder: what makes vectors of texts.
+        tables: what the text graph reads.
+        texts: of the training rows.
+        labels: of each its label.
+        info: what the file says of itself, but for the prototypes.
+        path: of the file.
+        keep_texts: whether the file keeps the texts nearest to support rows, or their numbers alone.
+
+    Returns:
+        What the file says of itself.
+
+    Raises:
+        InputError: no row of a label holds anything.
+        ConfigError: training diverged; nothing is written.
+        ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
+    """
+    info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
+    lengths = _part_lengths(encoder, tables, texts, info)
+    empty = content_of(tables, _head_without_rows(encoder, lengths, info), info)
+    classifier = Classifier.from_bytes(empty, path)
+    parts = []
+    for label in info.labels:
+        rows = _rows_of(label, labels)
+        parts.append(_support_rows(classifier, [texts[i] for i in rows], rows, keep_texts=keep_texts))
+        if not parts[-1][0]:
+            raise InputError(f"No training row of the label {label!r} holds a word or a sign; a prototype needs one.")
+    prototypes = Prototypes(encoder.calibration.scale, keep_texts, tuple(rows for rows, _ in parts))
+    support = Support(replace(classifier.info, prototypes=prototypes), tuple(vectors for _, vectors in parts))
+    content = support.written_to(empty, path)
+    head = PrototypeHead(encoder, lengths, np.concatenate(support.of_label), prototypes, info.bias)
+    check_parity(content, tables, head, encoder.model.types, info.max_tokens)
+    with atomic_write(path) as file:
+        file.write(content)
+    return support.info
+
+
+def _placeholder(encoder: TextEncoder, labels: int, keep_texts: bool) -> Prototypes:
+    """Return one support row a label, until there are others."""
+    row = SupportRow(1, 1, False, "" if keep_texts else None)
+    return Prototypes(encoder.calibration.scale, keep_texts, ((row,),) * labels)
+
+
+def _head_without_rows(encoder: TextEncoder, lengths: Sequence[float], info: ModelInfo) -> PrototypeHead:
+    """Return a head whose support rows, one a label, are yet to come."""
+    vector_SF = np.zeros((len(info.labels), _width(encoder)), np.float32)
+    return PrototypeHead(encoder, lengths, vector_SF, prototypes_of(info, Path()), info.bias)
+
+
+def _part_lengths(encoder: TextEncoder, tables: LookupTables, texts: Sequence[str], info: ModelInfo) -> list[float]:
+    some = [texts[i] for i in np.unique(np.linspace(0, len(texts) - 1, MEASURED_ROWS).astype(np.int64))]
+    head = _head_without_rows(encoder, [1.0] * len(encoder.calibration.parts), info)
+    return head.part_lengths(tables, Corpus.of(some, min(info.max_tokens, MEASURED_TOKENS)))
+
+
+def _rows_of(label: str, labels: Sequence[str]) -> list[int]:
+    """Return the numbers of the rows with a label, not more than are needed."""
+    rows = [i for i, one in enumerate(labels) if one == label]
+    some = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64))
+    return [rows[i] for i in some]
+
+
+def _support_rows(
+    classifier: Classifier, texts: Sequence[str], rows: Sequence[int], *, keep_texts: bool
+) -> tuple[tuple[SupportRow, ...], Float32]:
+    vector_NF, _ = embed(classifier, texts)
+    there = np.flatnonzero(vector_NF.any(1))
+    found = centres(vector_NF[there])
+    support = []
+    for nearest, size in zip(found.nearest_K.tolist(), found.size_K.tolist(), strict=True):
+        number = int(there[nearest])
+        support.append(SupportRow(rows[number] + 1, size, False, kept_text(texts[number]) if keep_texts else None))
+    return tuple(support), found.centre_KF

@@ -1,0 +1,1 @@
+"""The reference trainer, to which the compiled one is held."""

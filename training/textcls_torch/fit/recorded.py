@@ -1,0 +1,113 @@
+"""Work on a GPU that is recorded and replayed: CUDA graphs.
+
+A step of a small model is some dozens of launches, each finished before Python has launched the next. Recorded, they go
+off by themselves. A recording has fixed shapes and reads its arrays where it did the first time, so that there is one
+for each shape, with memory of its own for what it is given.
+"""
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, Final, Generic, TypeVar
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from textcls_torch.models.sending import send_into, sent
+
+# Recordings at most: each keeps some megabytes on the GPU.
+MOST: Final = 64
+# Recording takes about as long as doing the work this many times, which is a guess. Waiting this long never costs much
+# more than twice what foresight would.
+AFTER: Final = 8
+# CUDA records for one thread at a time.
+_RECORDING = Lock()
+
+Shape = TypeVar("Shape")
+Given = Sequence[Tensor]
+Replay = Callable[[], Tensor]
+
+
+class Recorded(Generic[Shape]):
+    """Work that is given a shape and tensors of it, and returns a tensor; its other effects are on the device, too.
+
+    In a shape it is first done as it comes, which compiles what it runs, and recorded later.
+
+    Attributes:
+        after: how often it is done as it comes, at least once.
+        most: recordings that are kept; work in other shapes is done as it comes.
+    """
+
+    def __init__(self, device: torch.device, record: Callable[[Replay], Replay] | None = None) -> None:
+        """Work on `device`; `record` makes of work what does it again, without doing it. By default CUDA records."""
+        self.after, self.most = AFTER, MOST
+        self._device = device
+        self._record = record or (cuda_graph() if device.type == "cuda" else None)
+        self._met: Counter[Shape] = Counter()
+        self._kept: dict[Shape, tuple[Given, Replay]] = {}
+
+    def __call__(self, work: Callable[[Shape, Given], Tensor], shape: Shape, arrays: Sequence[NDArray[Any]]) -> Tensor:
+        """Send arrays to the device, do the work with them, and return what comes of it; it is the same work always."""
+        if shape not in self._kept:
+            if self._record is None or not self._may_record(shape):
+                return work(shape, [sent(array, self._device) for array in arrays])
+            own = [torch.from_numpy(array).to(self._device, copy=True) for array in arrays]
+            try:
+                self._kept[shape] = own, self._record(partial(work, shape, own))
+            except torch.OutOfMemoryError:
+                # Graphs have memory apart from that of work as it comes, for which there was room until now.
+                self._kept.clear()
+                self.most = 0
+                return work(shape, own)
+        given, replay = self._kept[shape]
+        for tensor, array in zip(given, arrays, strict=True):
+            send_into(tensor, array)
+        return replay().clone()  # the next replay writes there again
+
+    @property
+    def recordings(self) -> int:
+        """How many are kept."""
+        return len(self._kept)
+
+    def _may_record(self, shape: Shape) -> bool:
+        self._met[shape] += 1
+        return self._met[shape] > self.after and len(self._kept) < self.most
+
+
+def cuda_graph() -> Callable[[Replay], Replay]:
+    """Return what records work as a CUDA graph, without doing it; all graphs share their memory, one runs at a time."""
+    import torch._dynamo  # a first custom operator would import it within work, and what imports then holds its frames
+
+    pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    first = True
+
+    def record(work: Replay) -> Replay:
+        nonlocal first
+        if first:
+            gc.collect()  # nodes of autograd that are left of work as it came belong to another stream
+            first = False
+        graph = torch.cuda.CUDAGraph()
+        recording = torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local")
+        with _RECORDING, recording:
+            result = _unless_full(work)
+        if isinstance(result, torch.OutOfMemoryError):
+            raise result
+
+        def replay() -> Tensor:
+            graph.replay()
+            return result
+
+        return replay
+
+    return record
+
+
+def _unless_full(work: Replay) -> Tensor | torch.OutOfMemoryError:
+    """Return the error that there is no room, so that the recording ends as it should before it is raised."""
+    try:
+        return work()
+    except torch.OutOfMemoryError as error:
+        return error

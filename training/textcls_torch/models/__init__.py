@@ -1,0 +1,1 @@
+"""Embeddings, mixing layers, attention and the classifier of a view, as PyTorch modules."""

@@ -1,0 +1,98 @@
+"""The hashed embedding: a token's vector from rows of a table, which learn; and where that table lies.
+
+Shapes: B texts, T tokens of the longest one, D width, V rows of the table, X some of these.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.device_table import DeviceTable
+from textcls_torch.models.embedding_table import EmbeddingTable
+from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
+from textcls_training.models.ensemble import HashedView
+
+
+class RowTable(Protocol):
+    """A table of rows, wherever it lies: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
+
+    What `encode` and `batch` return is its own affair.
+    """
+
+    @property
+    def row_VD(self) -> Float32:  # noqa: N802
+        """The rows."""
+
+    @property
+    def sum_V(self) -> Float32:  # noqa: N802
+        """What their optimizer has added up of each."""
+
+    def encode(self, encoded: EncodedFeatures) -> Any:
+        """Bring texts to where the table is, once."""
+
+    def batch(self, encoded: Any, text_B: Int64) -> Any:
+        """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
+
+    def rows(self, row_X: Int32) -> Any:
+        """Collect rows as one text, each row a token of it."""
+
+    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
+
+    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
+        """Move the rows of `batch` against the gradient of its token vectors."""
+
+
+class HashedEmbedding:
+    """A vector for each token from rows of a table: one view of a text, and how it learns."""
+
+    def __init__(
+        self, space: FeatureSpace, dim: int, std: float, accumulator: float, device: torch.device | None = None
+    ) -> None:
+        """Make a fresh table, on a device where one is named.
+
+        Raises:
+            SurroundingsError: the device has no room for it.
+        """
+        self.space = space
+        table = EmbeddingTable(space.weight, dim, std, accumulator)
+        self.table: RowTable = table if device is None else DeviceTable(table, device)
+
+    @property
+    def learns(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def dense(self) -> list[Tensor]:
+        """None: the table has an optimizer of its own."""
+        return []
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return rows and accumulators."""
+        return {"row": self.table.row_VD, "sum": self.table.sum_V}
+
+    def encode(self, corpus: Corpus) -> Any:
+        """Look up the rows of texts."""
+        return self.table.encode(self.space.encode(corpus))
+
+    def batch(self, encoded: Any, text_B: Int64) -> Any:
+        """Collect the texts numbered `text_B`, in that order."""
+        return self.table.batch(encoded, text_B)
+
+    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
+        return self.table.read(batch)
+
+    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
+        """Move the rows of `batch` against the gradient of its token vectors."""
+        self.table.update(batch, grad_BTD, rate)
+
+    def view(self, classifier: ViewClassifier) -> HashedView:
+        """Return what has been learned, with the classifier behind it."""
+        return HashedView(self.space, self.table.row_VD, classifier)

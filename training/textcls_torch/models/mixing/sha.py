@@ -1,0 +1,79 @@
+"""Single-headed attention over a recurrent network: one LSTM, one head with one matrix, one Boom layer.
+
+Shapes: see `textcls_torch.models.ops.mixing`.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from textcls_torch.models.layers import LSTM, Linear
+from textcls_torch.models.mixing.building_blocks import StaticVector, leave
+from textcls_torch.models.ops import boom, dot_product_attention
+from textcls_training.models.opset import OPSET
+
+
+class SingleHeadedAttention(nn.Module):
+    """One block of SHA-RNN (Merity 2019, arXiv 1911.11423, section 6), with its order of residuals and layer norms.
+
+        h = x + LSTM(x);   h = h + attention(q = s_q * norm(W h), k = s_k * norm(h), v = s_v * norm(h));
+        y = norm(h) + Boom(norm'(h))
+
+    Queries have a matrix, keys and values none: learned vectors scale all three, s_q and s_k by a sigmoid, s_v
+    over-parameterised (`StaticVector`), which is folded when the model is saved. O(N d^2 + N^2 d) in N tokens of width
+    d, N^2 numbers a text in memory, and N steps one after the other.
+
+    Deviations: attention sees the whole text and no memory of an earlier one, as nothing is predicted word by word.
+    The LSTM reads forward only: padding, which is last, cannot reach a token.
+
+    Args:
+        dim: width D of the token vectors and of the hidden state.
+        out: width of the result.
+        boom_factor: width of the Boom layer, as a multiple of D.
+    """
+
+    def __init__(self, dim: int, out: int, boom_factor: int = 4) -> None:
+        super().__init__()
+        self.lstm = LSTM(dim, dim, batch_first=True)
+        self.middle_norm, self.memory_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.query, self.query_norm = Linear(dim, dim), nn.LayerNorm(dim)
+        self.query_D, self.key_D = nn.Parameter(torch.empty(dim)), nn.Parameter(torch.empty(dim))
+        self.value = StaticVector(dim)
+        self.boom_norm, self.skip_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.boom = Linear(dim, boom_factor * dim)
+        self.leave = leave(dim, out)
+
+    def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return [B, T, out]."""
+        h_BTD = x_BTD + (_lstm_of_onnx(x_BTD, self.lstm) if torch.compiler.is_exporting() else self.lstm(x_BTD)[0])
+        memory_BTD, h_BTD = self.memory_norm(h_BTD), self.middle_norm(h_BTD)
+        q_BTD = torch.sigmoid(self.query_D) * self.query_norm(self.query(h_BTD))
+        k_BTD, v_BTD = torch.sigmoid(self.key_D) * memory_BTD, self.value() * memory_BTD
+        h_BTD = h_BTD + dot_product_attention(q_BTD, k_BTD, v_BTD, mask_BT)
+        y_BTD = self.skip_norm(h_BTD) + boom(self.boom_norm(h_BTD), self.boom.weight, self.boom.bias)
+        y_BTX: Tensor = self.leave(y_BTD)
+        return y_BTX
+
+
+def _lstm_of_onnx(x_BTD: Tensor, lstm: nn.LSTM) -> Tensor:
+    """The same as an ONNX node, whose gates have another order: PyTorch's tracer would write out the steps of T.
+
+    Only in an export: elsewhere the node has no values.
+    """
+    width = lstm.hidden_size
+
+    def gates(weight_XD: Tensor) -> Tensor:
+        i, f, g, o = (slice(n * width, (n + 1) * width) for n in range(4))
+        return torch.cat([weight_XD[part] for part in (i, o, f, g)])
+
+    into_XD, again_XD, into_X, again_X = map(gates, lstm.all_weights[0])
+    weights = into_XD, again_XD, torch.cat([into_X, again_X])
+    x_TBD = x_BTD.transpose(0, 1)
+    h_T1BD = torch.onnx.ops.symbolic(
+        "LSTM",
+        [x_TBD, *(weight.unsqueeze(0) for weight in weights)],
+        {"hidden_size": width},
+        dtype=x_BTD.dtype,
+        shape=(x_TBD.shape[0], 1, x_TBD.shape[1], width),
+        version=OPSET,
+    )
+    return h_T1BD.squeeze(1).transpose(0, 1)

@@ -1,0 +1,75 @@
+"""From a trained model to the vectors of texts that prototypes compare: its views without their linear heads.
+
+The vector of a text is made of parts: what the attention of each view sums up, and its spelling, the sum of the codes
+of its words. Words that the training has not seen have no row, but each has a code, so that words which a text shares
+with an example count, whatever they are.
+
+Shapes: V vectors of words, D width of a part.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_torch.models.layers import Linear
+from textcls_torch.models.modules import module_of
+from textcls_training.models.calibration import PrototypeCalibration
+from textcls_training.models.ensemble import Classifier, TrainedModel, VectorView
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoder:
+    """What makes vectors of texts.
+
+    Attributes:
+        model: views whose head gives the entries of a vector in the place of logits, all of one width.
+        calibration: how much its views and the spelling count.
+    """
+
+    model: TrainedModel
+    calibration: PrototypeCalibration
+
+    @property
+    def width(self) -> int:
+        """How many entries a view has."""
+        return self.model.classifiers[0].labels
+
+
+def text_encoder(model: TrainedModel, calibration: PrototypeCalibration) -> TextEncoder:
+    """Return the encoder within a trained model.
+
+    Args:
+        model: its views have tables of rows, linear scores, one seed, and no mixing layer.
+        calibration: what validation rows say of its parts.
+    """
+    width = model.hashed_views[0].classifier.config.dim
+    views: list[Any] = []
+    for view in model.table_views:
+        weight = torch.eye(width) if not isinstance(view, VectorView) else _directions(view, width)
+        views.append(replace(view, classifier=_with_head(view.classifier, weight)))
+    return TextEncoder(replace(model, views=views), calibration)
+
+
+def _directions(view: VectorView, width: int) -> torch.Tensor:
+    """Return the directions [D, F] in which the words of a file differ most: all of them if there are so few."""
+    row_VF = view.space.vectors.row_VD.astype(np.float64)
+    _, direction_FF = np.linalg.eigh(row_VF.T @ row_VF)
+    found_FD = direction_FF[:, ::-1][:, :width]
+    # The sign of a direction is left open by the decomposition: its largest entry is above 0.
+    sign_D = np.sign(found_FD[np.abs(found_FD).argmax(0), np.arange(found_FD.shape[1])])
+    weight_DF = np.zeros((width, row_VF.shape[1]))
+    weight_DF[: found_FD.shape[1]] = (found_FD * sign_D).T
+    return torch.from_numpy(weight_DF.astype(np.float32))
+
+
+def _with_head(classifier: Classifier, weight_DF: torch.Tensor) -> ViewClassifier:
+    """Return the classifier with a head that gives a linear map of what attention sums up, without biases."""
+    found = module_of(classifier)
+    found.head = Linear(weight_DF.shape[1], len(weight_DF))
+    found.head.weight = nn.Parameter(weight_DF)
+    found.head.bias = nn.Parameter(torch.zeros(len(weight_DF)))
+    return found.eval()

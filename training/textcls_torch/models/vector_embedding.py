@@ -1,0 +1,93 @@
+"""The embedding by vectors: a word's vector from a file, which training reads and never moves.
+
+What is learned is which words count (a query of the attention) and what they say (the head), some hundreds of numbers a
+label: knowledge of words comes from elsewhere, so that a word which training has seen once, or never, is read by what
+it has in common with others.
+
+Shapes: B texts, T tokens of the longest one, D width, V vectors.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from textcls_torch.models.classifier import ViewClassifier
+from textcls_training.config.settings import ModelConfig
+from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.vector_space import EncodedWords, VectorSpace
+from textcls_training.models.constants import VECTOR_LENGTH
+from textcls_training.models.ensemble import VectorView
+from textcls_training.vectors.word_vectors import WordVectors
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBatch:
+    """Texts as rows: that of each token [B, T], 0 at padding and for a word without a vector; which tokens are real."""
+
+    row_BT: Int64
+    mask_BT: Tensor
+
+
+class VectorEmbedding:
+    """A vector for each token that the file knows, and zero for the others; nothing of it learns."""
+
+    def __init__(self, vectors: WordVectors) -> None:
+        self.space = VectorSpace.of(vectors)
+
+    @property
+    def learns(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def dense(self) -> list[Tensor]:
+        """None: nothing moves."""
+        return []
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return none: nothing moves."""
+        return {}
+
+    def encode(self, corpus: Corpus) -> EncodedWords:
+        """Look up the rows of texts."""
+        return self.space.encode(corpus)
+
+    def batch(self, encoded: EncodedWords, text_B: Int64) -> VectorBatch:
+        """Collect the texts numbered `text_B`, in that order."""
+        corpus = encoded.corpus
+        length_B = corpus.start[text_B + 1] - corpus.start[text_B]
+        mask_BT: Bools = np.arange(max(1, length_B.max(initial=0))) < length_B[:, None]
+        row_BT = np.zeros(mask_BT.shape, np.int64)
+        row_BT[mask_BT] = encoded.row_of_type[corpus.token[corpus.places(text_B)]]
+        return VectorBatch(row_BT, torch.from_numpy(mask_BT))
+
+    @torch.no_grad()
+    def read(self, batch: VectorBatch) -> tuple[Tensor, Tensor]:
+        """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
+        # A tensor of PyTorch's own: products may differ in their last bit by where in memory NumPy has put an array.
+        x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)) * VECTOR_LENGTH
+        weight_BT1 = torch.from_numpy(self.space.weight[batch.row_BT]).unsqueeze(2)
+        return x_BTD, weight_BT1.square()
+
+    def update(self, batch: VectorBatch, grad_BTD: Tensor, rate: float) -> None:
+        """Leave everything as it is."""
+
+    def view(self, classifier: ViewClassifier) -> VectorView:
+        """Return the rows, with the classifier that has learned behind them."""
+        return VectorView(self.space, VECTOR_LENGTH, classifier)
+
+
+def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) -> ViewClassifier:
+    """Return the classifier of the view by vectors, where all words begin alike and say nothing.
+
+    Args:
+        config: of the other views.
+        vectors: what it reads.
+        labels: how many there are.
+    """
+    return ViewClassifier(config.of_vectors(vectors.dim), labels, from_zero=True)

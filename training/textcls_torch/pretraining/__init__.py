@@ -1,0 +1,1 @@
+"""Objectives without labels that need PyTorch."""

@@ -1,0 +1,1 @@
+"""Clusters of texts by mutual information."""

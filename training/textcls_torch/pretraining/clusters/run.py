@@ -1,0 +1,169 @@
+"""Learning clusters from beginning to end: texts in, a model whose labels are clusters out."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from textcls.display.text import plural
+from textcls.errors import InputError
+from textcls.model.artifact import CLUSTERS
+from textcls_torch.pretraining.clusters.objective import information
+from textcls_torch.pretraining.clusters.trainer import ClusterTrainer
+from textcls_training.clock import Clock
+from textcls_training.config.pretraining import PretrainConfig
+from textcls_training.config.resolve import ResolvedConfig, resolve
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import Corpus
+from textcls_training.data.dataset import Dataset
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.threads import reproducible
+from textcls_training.models.ensemble import TrainedModel
+from textcls_training.models.vectors_report import VectorsReport
+from textcls_training.pretraining.clusters.names import cluster_names
+from textcls_training.pretraining.clusters.report import ClustersReport, HeldOutInformation
+from textcls_training.pretraining.clusters.start import first_clusters
+from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
+from textcls_training.pretraining.texts import PretrainingTexts
+from textcls_training.vectors.word_vectors import WordVectors
+
+# The column of the cluster, in what is written with the model.
+LABEL_COLUMN: Final = "cluster"
+# Passes over the texts, and of few texts so many that these are the steps.
+EPOCHS: Final = 10
+LEAST_STEPS: Final = 300
+# Steps that learn the first clusters, rounded to whole epochs. With fewer, views of a text hardly agree yet, and most
+# clusters run dry.
+FIRST_STEPS: Final = 100
+# Texts a step: the steps are then long enough to tell of the clusters, and there are enough of them.
+BATCH: Final = 64
+# Tokens of a text, in the mean, up to which English vectors of words are of use.
+MOST_WORDS_A_TEXT: Final = 100
+# The least number of texts to a cluster.
+LEAST_TEXTS: Final = 2
+
+
+class Learned(NamedTuple):
+    """Clusters that were learned.
+
+    Attributes:
+        model: answers texts with clusters.
+        names: of the clusters.
+        sizes: how many texts each has.
+        epochs: whole epochs.
+        held_out: what held-out texts say of them.
+        vectors: where the vectors of words come from.
+    """
+
+    model: TrainedModel
+    names: Sequence[str]
+    sizes: Int64
+    epochs: int
+    held_out: HeldOutInformation
+    vectors: VectorsReport | None
+
+
+def run(
+    texts: PretrainingTexts, output: Path, config: PretrainConfig, callback: Callback, stop: Stop
+) -> ClustersReport:
+    """Learn `config.clusters` clusters of `texts`, and write the model to `output`.
+
+    Raises:
+        InputError: there are too few texts, or they share too few words.
+        ConfigError: training diverged.
+        SurroundingsError: `output` cannot be written.
+        KeyboardInterrupt: a stop was requested before there was anything to keep.
+    """
+    least = LEAST_TEXTS * config.clusters
+    if len(texts.train) < least:
+        raise InputError(
+            f"{plural(len(texts.train), 'different text')} to learn {config.clusters} clusters from; give at least "
+            f"{least:,}, or ask for fewer clusters."
+        )
+    clock = Clock()
+    corpus = Corpus.of(texts.train, config.max_tokens)
+    resolved = _resolved(config, texts.train, corpus, _vectors(config, corpus))
+    with reproducible(config.seed):
+        callback.phase("finding the first clusters", len(texts.train))
+        dataset = Dataset(corpus, first_clusters(corpus, config.clusters, config.seed, resolved.vectors))
+        clock.lap("starting")
+        learned = _learn(dataset, Corpus.of(texts.held_out, config.max_tokens), resolved, config, callback, stop)
+        clock.lap("training")
+        told = {CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)}}
+        Unlabelled(
+            learned.model, learned.names, LABEL_COLUMN, corpus, learned.epochs, learned.vectors, told, stop.requested
+        ).write(texts, resolved, output)
+        clock.lap("saving")
+    return ClustersReport(
+        texts=len(texts.train),
+        sizes=dict(zip(learned.names, learned.sizes.tolist(), strict=True)),
+        epochs=learned.epochs,
+        held_out=learned.held_out,
+        vectors=learned.vectors,
+        file_bytes=output.stat().st_size,
+        interrupted=stop.requested,
+        seconds=clock.seconds,
+    )
+
+
+def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
+    """Return the vectors of words that are asked for; unasked, the English ones for short texts whose words they know.
+
+    Means over the words of long texts tell them apart worse than their singular vectors (training/README.md).
+    """
+    long = len(corpus.token) > MOST_WORDS_A_TEXT * len(corpus)
+    return None if config.vectors is None and long else vectors_asked_for(config, corpus)
+
+
+def _resolved(
+    config: PretrainConfig, texts: Sequence[str], corpus: Corpus, vectors: WordVectors | None
+) -> ResolvedConfig:
+    """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
+    told = TrainConfig(
+        epochs=config.epochs or max(EPOCHS, -(-LEAST_STEPS // _steps(corpus))),
+        max_tokens=config.max_tokens,
+        seed=config.seed,
+        device=config.device,
+    )
+    found = resolve(told, texts, len(corpus.token), config.clusters, vectors=vectors)
+    return replace(found, optim=replace(found.optim, batch_size=BATCH))
+
+
+def _steps(corpus: Corpus) -> int:
+    """Return the steps of an epoch."""
+    return -(-len(corpus) // BATCH)
+
+
+def _learn(
+    dataset: Dataset, held_out: Corpus, resolved: ResolvedConfig, config: PretrainConfig, callback: Callback, stop: Stop
+) -> Learned:
+    first_epochs = min(resolved.epochs, max(1, round(FIRST_STEPS / _steps(dataset.corpus))))
+    trainer = ClusterTrainer(dataset, config.clusters, resolved, first_epochs, stop)
+    callback.phase("learning clusters", resolved.epochs * len(dataset.labels))
+    for number in range(1, resolved.epochs + 1):
+        trainer.train_epoch(number, callback)
+        if stop.requested:
+            break
+        stop.possible = number >= first_epochs
+        callback.epoch(number, None)
+    cluster_R = trainer.predict(trainer.encode(dataset.corpus)).mean(0).argmax(1)
+    a_RC, b_RC = trainer.both_views(trainer.encode(held_out))
+    told = HeldOutInformation(
+        texts=len(held_out),
+        information=round(information(a_RC, b_RC), 6),
+        agreement=round(float((a_RC.argmax(1) == b_RC.argmax(1)).float().mean()), 6),
+    )
+    views = len(trainer.learners)
+    model = trainer.trained_model((1 / views,) * views)
+    return Learned(
+        model,
+        cluster_names(dataset.corpus, cluster_R, config.clusters),
+        np.bincount(cluster_R, minlength=config.clusters),
+        trainer.epochs,
+        told,
+        VectorsReport.of(model, dataset.corpus),
+    )

@@ -1,0 +1,1 @@
+"""Masked words under a mixing layer."""

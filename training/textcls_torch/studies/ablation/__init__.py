@@ -1,0 +1,1 @@
+"""Ablations of views and mixing layers, measured and drawn."""

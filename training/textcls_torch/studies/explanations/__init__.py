@@ -1,0 +1,1 @@
+"""Explanations beside the field's methods."""
