@@ -25,9 +25,9 @@ from textcls import Classifier
 from textcls.data import Labelled
 from textcls.labelling.choice import doubt
 from textcls.labelling.suggest import Pool, probabilities
-from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 SIZES: Final = (50, 100, 150, 200, 300, 400, 500, 600, 800, 1000)
 SHOWN: Final = (50, 100, 200, 300, 500, 1000)

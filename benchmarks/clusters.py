@@ -31,8 +31,8 @@ from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.explain.clusters.agreement import agreement
-from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 KMEANS, LSA, LDA, ENCODER = "TF-IDF + k-means", "TF-IDF + LSA + k-means", "LDA", "sentence vectors + k-means"
 MODELS: Final = (OURS, KMEANS, LSA, LDA, ENCODER)

@@ -32,7 +32,7 @@ from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import run
+from textcls_training.pipeline.training import run
 
 OURS = "textcls drift"
 ALL = "all"

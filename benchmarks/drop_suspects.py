@@ -21,10 +21,10 @@ from label_audit import KINDS, exchanged, most_similar
 
 from textcls import Classifier
 from textcls.data import Labelled
-from textcls_training import pipeline
 from textcls_training.audit.dropping import drop_suspects
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 from textcls_training.studies.runner import markdown_table
 
 PACKAGES = ("textcls", "scikit-learn", "numpy")

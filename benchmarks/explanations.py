@@ -28,7 +28,7 @@ from textcls.model import tokenizer
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.studies.explanations import plausibility
 from textcls_training.studies.explanations.plausibility import Rationale
 from textcls_training.studies.explanations.rationales import read_rationales

@@ -30,17 +30,17 @@ from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
 from textcls.display.terminal.progress import progress_on
-from textcls_training.cli_vectors import DIMS
+from textcls_training.cli.vectors import DIMS
 from textcls_training.config.settings import from_options
 from textcls_training.data.english import english
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.teachers import EncoderTeacher
-from textcls_training.pipeline import train
-from textcls_training.sentence_encoder import SentenceEncoder
+from textcls_training.pipeline.training import train
 from textcls_training.studies.runner import markdown_table, mean_and_spread
 from textcls_training.vectors import distil, file
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 MOST_ROWS: Final = 10_000
 ALONE, ITSELF, STUDENT, TEACHER = OURS, f"{OURS} self-training", f"{OURS} student", "teacher"

@@ -31,8 +31,8 @@ from textcls_training.pretraining.label_names.nearest import similarities
 from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "ag_news": {

@@ -26,7 +26,7 @@ from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import from_options
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import read_texts
 from textcls_training.studies.runner import markdown_table, mean_and_spread

@@ -33,9 +33,9 @@ from textcls.model.teaching.support import Support
 from textcls.model.teaching.teach import embed
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
-from textcls_training.sentence_encoder import SentenceEncoder
+from textcls_training.pipeline.training import train
 from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "scikit-learn", "numpy")
 HELD_OUT: Final = 10

@@ -36,7 +36,7 @@ from textcls.model.tokenizer import tokenize
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.studies.runner import markdown_table
 
 SEPARATOR, NO_LABEL = ";", "none"

@@ -25,7 +25,7 @@ from common import FOLDERS, about, data_sets, headline, read
 from textcls import Classifier, explain_globally
 from textcls.data import Labelled
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.studies.runner import markdown_table
 
 Random = np.random.Generator

@@ -36,8 +36,8 @@ from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.fit import calibration
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 SCORED: Final = 1000
 NOTES = """\

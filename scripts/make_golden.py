@@ -22,7 +22,7 @@ from textcls.data import read_labelled
 from textcls.model.teaching import teach, write
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"

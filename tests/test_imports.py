@@ -110,71 +110,15 @@ def test_kernels_import_nothing_of_ours() -> None:
         )
 
 
-# Phases of training, from the bottom up: each may import those before it.
-PHASES = (
-    "sentence_encoder",
-    "vectors",
-    "config",
-    "data",
-    "state",
-    "models",
-    "fit",
-    "distillation",
-    "export",
-    "pretraining",
-    "pipeline",
-    "audit",
-    "labelling",
-    "studies",
-    "cli",
-)
-PHASE_OF = {
-    "training_report": "pipeline",
-    "continuing": "pipeline",
-    "preparing": "pipeline",
-    "trials": "pipeline",
-    "tuning": "cli",
-    "model_info": "pipeline",
-    "held_out_summary": "pipeline",
-    "api": "cli",
-    "sklearn": "cli",
-    "cli_summary": "cli",
-    "cli_rows": "cli",
-    "cli_many": "cli",
-    "many": "cli",
-    "cli_vectors": "cli",
-    "cli_beside": "cli",
-    "cli_options": "config",
-    "clock": "config",
-    "compiling": "config",
-}
 # Fitting, with a teacher or without, and exporting know nothing of each other.
-NEVER = {("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export")}
+NEVER = (("export", "fit"), ("fit", "export"), ("export", "distillation"), ("distillation", "export"))
 
 
-def training_phase(module: str) -> str:
-    return PHASE_OF.get(module, module)
-
-
-@pytest.mark.parametrize("path", files(TRAINING), ids=lambda path: path.relative_to(TRAINING).as_posix())
-def test_parts_of_training_import_only_downwards_and_fit_and_export_never_each_other(path: Path) -> None:
-    part = training_phase(path.relative_to(TRAINING).with_suffix("").parts[0])
-    for module in training_modules(path.read_text(encoding="utf-8")):
-        other = training_phase(module)
-        assert PHASES.index(other) <= PHASES.index(part), f"{part} imports {module}"
-        assert (part, other) not in NEVER
-
-
-def training_modules(source: str) -> Iterator[str]:
-    """First names below `textcls_training` that a module imports."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module == "textcls_training":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textcls_training."):
-            yield str(node.module).split(".")[1]
-        elif isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-            yield from (parts[1] for parts in names if parts[0] == "textcls_training" and len(parts) > 1)
+@pytest.mark.parametrize(("part", "other"), NEVER)
+def test_fit_and_export_never_import_each_other(part: str, other: str) -> None:
+    for module, found in graph_of(TRAINING).items():
+        if module.startswith(f"textcls_training.{part}."):
+            assert not [each for each in found if each.startswith(f"textcls_training.{other}.")], module
 
 
 def test_the_options_of_training_need_no_pytorch() -> None:
@@ -193,10 +137,10 @@ DOORS = {
     "fit/split_parts.py",
     "fit/threads.py",
     "models/ensemble.py",
-    "pipeline.py",
-    "preparing.py",
+    "pipeline/training.py",
+    "pipeline/preparing.py",
     "pretraining/run.py",
-    "sentence_encoder.py",
+    "vectors/sentence_encoder.py",
     "studies/ablation/cli.py",
     "studies/explanations/cli.py",
 }
@@ -293,10 +237,30 @@ LAYERS_OF_THE_SERVICE = (
     ("http",),
     ("processes",),
 )
+LAYERS_OF_TRAINING = (
+    ("__init__", "vectors"),
+    ("config",),
+    ("data",),
+    ("models", "state"),
+    ("fit", "export"),
+    ("distillation",),
+    ("pipeline", "pretraining"),
+    ("audit", "labelling", "studies"),
+    ("api",),
+    ("cli", "sklearn"),
+    ("tuning",),
+)
+LAYERS_BEHIND_THE_WALL = (
+    ("__init__", "models"),
+    ("export", "fit"),
+    ("pretraining", "studies"),
+)
 LAYERS = {
     RUN_TIME: LAYERS_OF_TEXTCLS,
     RUN_TIME / "model": LAYERS_OF_THE_MODEL,
     RUN_TIME / "server": LAYERS_OF_THE_SERVICE,
+    TRAINING: LAYERS_OF_TRAINING,
+    TORCH: LAYERS_BEHIND_THE_WALL,
 }
 
 
@@ -372,9 +336,15 @@ def reachable(graph: Graph, start: str) -> set[str]:
     return seen
 
 
+def package_name(package: Path) -> str:
+    """The dotted name of a folder."""
+    whole = next(each for each in (RUN_TIME, TRAINING, TORCH) if package.is_relative_to(each))
+    return module_name(whole, package / "__init__.py")
+
+
 def part_of(module: str, package: Path) -> str:
     """The part of a package to which a module belongs: a folder, or a file beside the folders."""
-    inside = module.removeprefix(module_name(RUN_TIME, package / "__init__.py")).removeprefix(".")
+    inside = module.removeprefix(package_name(package)).removeprefix(".")
     return inside.partition(".")[0] or "__init__"
 
 
@@ -391,9 +361,11 @@ def test_every_part_has_its_layer(package: Path) -> None:
 )
 def test_a_part_imports_from_the_layers_below_alone(package: Path, path: Path) -> None:
     layer_of = {part: number for number, layer in enumerate(LAYERS[package]) for part in layer}
-    part, within = part_of(module_name(RUN_TIME, path), package), module_name(RUN_TIME, package / "__init__.py")
-    inside = {module for module in graph_of(RUN_TIME)[module_name(RUN_TIME, path)] if module.startswith(within)}
-    others = {part_of(module, package) for module in inside} - {part}
+    within = package_name(package)
+    module = ".".join([within, *path.relative_to(package).with_suffix("").parts]).removesuffix(".__init__")
+    inside = {other for other in graph_of(RUN_TIME, TRAINING, TORCH)[module] if f"{other}.".startswith(f"{within}.")}
+    part = part_of(module, package)
+    others = {part_of(other, package) for other in inside} - {part}
     assert {other for other in others if layer_of[other] >= layer_of[part]} == set()
 
 

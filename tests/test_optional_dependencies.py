@@ -14,7 +14,7 @@ from textcls._util import optional_dependencies
 from textcls.data import parquet
 from textcls.evaluation import metrics, selective_prediction
 from textcls.jobs import cluster
-from textcls_training import sentence_encoder
+from textcls_training.vectors import sentence_encoder
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,7 +15,7 @@ from textcls.display.remarks import spread_line
 from textcls.display.terminal.explanation import whisker
 from textcls.display.token_table import token_table
 from textcls.explain.stability import load_others, with_spread
-from textcls_training import pipeline
+from textcls_training.pipeline import training as pipeline
 
 TEXT = "my card was charged twice"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import textcls_training.pipeline
+import textcls_training.pipeline.training
 from tests.command_line import write_rows
 from textcls import InputError
 from textcls_training.config.settings import TrainConfig
@@ -41,5 +41,5 @@ def train_call(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(source=source, output=output, config=config, valid=valid, **others)
         raise InputError("stopped.")
 
-    monkeypatch.setattr(textcls_training.pipeline, "train", train)
+    monkeypatch.setattr(textcls_training.pipeline.training, "train", train)
     return found

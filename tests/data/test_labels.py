@@ -14,7 +14,7 @@ from textcls.cli import main
 from textcls.model.labels import LABEL_CHARACTERS, MOST_LABELS, labels_problem
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train as train_on
+from textcls_training.pipeline.training import train as train_on
 
 ROWS = [(f"{word} please {i}", label) for i in range(12) for word, label in (("refund", "a"), ("parcel", "b"))]
 TEXTS, LABELS = (list(values) for values in zip(*ROWS, strict=True))

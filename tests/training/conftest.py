@@ -11,7 +11,7 @@ from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 
 @pytest.fixture(scope="session", autouse=True)

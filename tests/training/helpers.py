@@ -27,7 +27,7 @@ from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import EpochScore
 from textcls_training.models.ensemble import HashedView, TrainedModel, View
-from textcls_training.training_report import TrainReport
+from textcls_training.pipeline.training_report import TrainReport
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -38,7 +38,7 @@ ENSEMBLES = ((1.0,), (0.3, 0.7))
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that was trained by `textcls_training.pipeline.train`."""
+    """A model that was trained by `textcls_training.pipeline.training.train`."""
 
     texts: LabelledTexts
     config: TrainConfig

@@ -12,12 +12,12 @@ import pytest
 from tests.command_line import succeed
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
-from textcls_training.continuing import Continuation
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.counting import counts_of
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
+from textcls_training.pipeline.continuing import Continuation
 from textcls_training.state import folder
 from textcls_training.state.finished import Finished
 

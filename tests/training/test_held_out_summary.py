@@ -12,7 +12,7 @@ from textcls.evaluation.drift.summary import HeldOutSummary, UnknownShare, names
 from textcls_training.data import corpus as corpus_module
 from textcls_training.data.arrays import blocks
 from textcls_training.data.corpus import Corpus
-from textcls_training.held_out_summary import in_one_row, unknown_share
+from textcls_training.pipeline.held_out_summary import in_one_row, unknown_share
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6).map(" ".join), min_size=1, max_size=8)
 

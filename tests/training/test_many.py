@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.command_line import fail, run, succeed, write_rows
 from textcls.errors import InputError
-from textcls_training.many import file_name, jobs_of_files
+from textcls_training.pipeline.many import file_name, jobs_of_files
 
 QUICK = ("--epochs", "1", "--size", "small", "--quiet")
 

@@ -26,7 +26,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import Calibration
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 ROOT = Path(__file__).parent.parent.parent
 AGAIN = """
@@ -35,7 +35,7 @@ from pathlib import Path
 from tests.training.helpers import SMALL
 from textcls.data import read_labelled
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 rows = read_labelled(Path(sys.argv[1]), ["text"], "label")
 train(LabelledTexts(texts=rows.texts[:150], labels=rows.labels[:150]), Path(sys.argv[2]), SMALL)
 """

@@ -20,7 +20,7 @@ from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.interrupt import Stop
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 FIELDS = {name: getattr(SMALL, name) for name in ("dim", "ngrams", "epochs", "max_tokens", "device", "vectors")}
 CONFIG = TrainConfig(**FIELDS, head="prototypes")

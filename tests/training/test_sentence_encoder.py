@@ -9,10 +9,10 @@ import pytest
 
 from tests.training.helpers import Recorder, make_sentence_encoder
 from textcls.errors import InputError, SurroundingsError
-from textcls_training import sentence_encoder
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.sentence_encoder import SentenceEncoder
+from textcls_training.vectors import sentence_encoder
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 pytest.importorskip(
     "sentence_transformers", reason="a teacher needs sentence-transformers: pip install textcls[teacher]"
@@ -108,7 +108,7 @@ def test_an_encoder_teaches_and_the_same_inputs_give_the_same_bytes(
 ) -> None:
     from textcls import Classifier
     from textcls_training.config.settings import TrainConfig
-    from textcls_training.pipeline import train
+    from textcls_training.pipeline.training import train
 
     config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(folder), unlabelled_weight=1)
     labelled = LabelledTexts(texts=sample.texts[:80], labels=sample.labels[:80])

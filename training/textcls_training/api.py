@@ -10,7 +10,6 @@ from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.text_columns import and_, text_of_row
-from textcls_training import pipeline
 from textcls_training.audit import dropping
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
@@ -18,6 +17,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 # Of a text: its label, or all its labels, or the probability of each.
 Label = str | Collection[str] | Mapping[str, float]

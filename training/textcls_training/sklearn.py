@@ -27,11 +27,11 @@ from sklearn.utils.validation import check_is_fitted
 from textcls._util.atomic_write import atomic_write
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
-from textcls_training import pipeline
 from textcls_training.api import checked_weights, unlabelled_texts
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 # Seeds that are drawn where `random_state` is a generator.
 _DRAWN: Final = 2**31

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from textcls.cli import main
 from textcls.errors import ConfigError
 from textcls_torch.models.mixing import MIXERS
-from textcls_training import cli, pipeline
+from textcls_training.cli import train as cli
 from textcls_training.config.options import Choice
 from textcls_training.config.settings import (
     MIXINGS,
@@ -25,6 +25,7 @@ from textcls_training.config.settings import (
     TrainConfig,
     from_options,
 )
+from textcls_training.pipeline import training as pipeline
 from textcls_training.sklearn import TextClassifier
 
 TEXTS, LABELS = ["refund please", "where is it"] * 10, ["billing", "shipping"] * 10
@@ -215,7 +216,7 @@ def test_there_is_a_layer_for_every_mixing() -> None:
 def test_the_options_are_known_without_pytorch() -> None:
     code = """
 import json, sys
-import textcls_training.config.resolve, textcls_training.cli
+import textcls_training.config.resolve, textcls_training.cli.train
 print(json.dumps(sorted({"torch", "numba", "scipy", "sklearn", "onnx"} & set(sys.modules))))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

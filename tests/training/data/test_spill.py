@@ -17,7 +17,6 @@ from textcls._util.spill import IN_MEMORY, Spill
 from textcls.data.text_store import TextStore
 from textcls.errors import SurroundingsError
 from textcls.model.features import FeatureConfig
-from textcls_training import pipeline
 from textcls_training.config import memory
 from textcls_training.config.settings import from_options
 from textcls_training.data import corpus as corpus_module
@@ -26,6 +25,7 @@ from textcls_training.data.arrays import blocks, starts
 from textcls_training.data.corpus import RARE, Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 ON_DISK = Spill(0)
 SAMPLE = Path(__file__).parents[3] / "textcls" / "demo" / "support_tickets.csv"

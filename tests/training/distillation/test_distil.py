@@ -23,8 +23,8 @@ from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.validation import EpochScore
-from textcls_training.pipeline import train
-from textcls_training.training_report import TrainReport
+from textcls_training.pipeline.training import train
+from textcls_training.pipeline.training_report import TrainReport
 
 SMALL = TrainConfig(dim=8, ngrams=(), epochs=3, device="cpu")
 WORDS = {

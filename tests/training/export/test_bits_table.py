@@ -14,7 +14,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export.bits_table import BitsTable
 from textcls_training.models.bit_codes import BITS
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 TEXTS = (
     "",

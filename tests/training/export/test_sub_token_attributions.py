@@ -14,7 +14,7 @@ from textcls.model.sub_token_attribution import RowOutputs
 from textcls.model.sub_token_attribution import SubTokenAttribution as Part
 from textcls_training.config.settings import Attention, ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 TEXTS = (
     "",

@@ -19,7 +19,7 @@ from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.interrupt import Stop, stopped_by_ctrl_c
 from textcls_training.fit.validation import EpochScore
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 ROWS = 3000
 ROOT = Path(__file__).parents[3]

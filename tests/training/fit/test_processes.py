@@ -19,7 +19,7 @@ from tests.command_line import write_rows
 from tests.training.fit.shared_trainings import CASES, everything, trainer_of
 from textcls.errors import ConfigError, SurroundingsError
 from textcls_torch.fit.shared_gradients import Layout, SharedGradient, gradient_of_shards
-from textcls_training.cli import _shared
+from textcls_training.cli.train import _shared
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import chosen_impl
 from textcls_training.config.settings import OPTIONS, ModelConfig, TrainConfig

@@ -31,7 +31,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import parse
 from textcls_training.fit import cross_fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from textcls_training import pipeline
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 from textcls_training.state import folder as state_folder
 
 SEED = 5

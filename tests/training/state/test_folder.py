@@ -12,11 +12,11 @@ import pytest
 
 from tests.training.state.killed import Notes, rows_of
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls_training import pipeline
 from textcls_training.config.settings import SHARDS, ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.callbacks import Callback
+from textcls_training.pipeline import training as pipeline
 from textcls_training.state import folder
 from textcls_training.state.checkpoints import FitState
 from textcls_training.state.folder import opened

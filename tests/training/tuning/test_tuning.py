@@ -25,8 +25,8 @@ from textcls.jobs import HERE, Crew, Engine
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
 from textcls.api.tuning import TriedOptions, TuneReport  # noqa: E402
-from textcls_training import trials  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
+from textcls_training.pipeline import trials  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
 from textcls_training.tuning.run import Settings, tune  # noqa: E402

@@ -18,7 +18,7 @@ from textcls.errors import ConfigError
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import part_of_rows
-from textcls_training.trials import Fold, Trained, Trial, Trials
+from textcls_training.pipeline.trials import Fold, Trained, Trial, Trials
 from textcls_training.tuning.judging import answers, measure_of, right_of
 from textcls_training.tuning.space import usual_values
 

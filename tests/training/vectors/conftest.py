@@ -9,7 +9,7 @@ from tests.training.helpers import Trained
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.vectors import file
 
 # Words that the sample does not hold, each beside one that it does: their vectors are nearly the same.

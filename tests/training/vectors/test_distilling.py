@@ -8,9 +8,8 @@ import pytest
 
 from tests.command_line import fail, succeed
 from tests.training.helpers import make_sentence_encoder
-from textcls_training import sentence_encoder
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.vectors import file
+from textcls_training.vectors import file, sentence_encoder
 
 pytest.importorskip(
     "sentence_transformers", reason="a teacher needs sentence-transformers: pip install textcls[teacher]"

@@ -15,7 +15,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import LEAST_KNOWN, MOST_ROWS, PATH, english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.vector_space import VectorSpace
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 SPANISH = (
     "no he recibido mi pedido y quiero que me devuelvan el dinero cuanto antes",

@@ -14,7 +14,6 @@ from textcls.model import artifact, features
 from textcls.model.features import FeatureConfig
 from textcls_torch.models.vector_embedding import VectorEmbedding, vector_classifier
 from textcls_torch.studies.explanations.gradients import SavedHead
-from textcls_training import pipeline
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
@@ -24,6 +23,7 @@ from textcls_training.export.prune import lookup_tables
 from textcls_training.export.save import build_graph
 from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.pipeline import training as pipeline
 from textcls_training.vectors import file
 from textcls_training.vectors.word_vectors import WordVectors
 

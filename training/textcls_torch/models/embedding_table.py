@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from textcls_training.compiling import compiled
 from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.compiling import compiled
 from textcls_training.data.feature_space import EncodedFeatures
 
 

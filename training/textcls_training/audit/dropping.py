@@ -22,8 +22,8 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.training_report import DroppedSuspects
-from textcls_training.trials import Fold, Trial, Trials, answered_labels, judging_folds, results
+from textcls_training.pipeline.training_report import DroppedSuspects
+from textcls_training.pipeline.trials import Fold, Trial, Trials, answered_labels, judging_folds, results
 
 _BOTH: Final = ("with", "without")
 

@@ -1,7 +1,7 @@
 """What models that have not seen a row say of it: cross-fitting by whole trainings.
 
 Each part of the rows is answered by a model of the others, calibrated as any model is. Copies of a text are in one part
-(`textcls_training.trials.folds_of`), so that none of them is told what its copy says.
+(`textcls_training.pipeline.trials.folds_of`), so that none of them is told what its copy says.
 
 Shapes: R rows, C labels; H held-out rows and L labels of one model.
 """
@@ -18,7 +18,7 @@ from textcls.model.classifier import Classifier
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.trials import Trained, Trial, Trials, folds_of, results
+from textcls_training.pipeline.trials import Trained, Trial, Trials, folds_of, results
 
 PARTS: Final = 5
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from textcls.model import features
 from textcls.model.features import FeatureConfig
-from textcls_training.compiling import compiled
 from textcls_training.config.resolve import LEAST_BUCKETS
 from textcls_training.data.arrays import Bools, Int32, Int64, starts
+from textcls_training.data.compiling import compiled
 from textcls_training.data.corpus import Corpus
 
 # Buckets a feature, so that almost every one has a bucket of its own, and the most that there are.

@@ -7,12 +7,13 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from textcls.data import TargetOptions
+from textcls.data import Labelled, LabelledSets, TargetOptions
 from textcls.errors import InputError
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import label_problem, labels_problem
 from textcls_training.data.rationales import Spans
 
+Rows = Labelled | LabelledSets
 ONE_COLUMN: Final = TargetOptions()
 
 
@@ -101,3 +102,18 @@ class LabelledTexts:
 
 def _written(labels: LabelSet) -> str:
     return json.dumps(sorted(labels.items()))
+
+
+def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
+    """Return rows of files as they are trained on."""
+    return LabelledTexts(
+        texts=rows.texts,
+        labels=() if isinstance(rows, LabelledSets) else rows.labels,
+        label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
+        names=rows.label_columns if isinstance(rows, LabelledSets) else (),
+        weights=rows.weights,
+        rationales=spans,
+        text_columns=rows.text_columns,
+        label_column=rows.label_column,
+        written=targets,
+    )

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from textcls.errors import ConfigError, InputError
-from textcls_training import sentence_encoder
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
@@ -22,8 +21,9 @@ from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers,
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import on_gpu, resolve_device, runs_kernels
 from textcls_training.fit.interrupt import Stop
-from textcls_training.sentence_encoder import SentenceEncoder
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+from textcls_training.vectors import sentence_encoder
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT = 1.0

@@ -23,8 +23,8 @@ from textcls_training.fit.cross_fit import CrossFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import softmax
-from textcls_training.sentence_encoder import Float16, as_float64
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+from textcls_training.vectors.sentence_encoder import Float16, as_float64
 
 
 class Teacher(Protocol):

@@ -10,9 +10,9 @@ from functools import partial
 
 import numpy as np
 
-from textcls_training.compiling import compiling_told
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32
+from textcls_training.data.compiling import compiling_told
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback

@@ -11,7 +11,6 @@ from textcls.labelling.answers import Answer
 from textcls.labelling.learner import Learned
 from textcls.labelling.suggest import Pool
 from textcls.model.classifier import Classifier
-from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import english_if_known
@@ -20,6 +19,7 @@ from textcls_training.data.split import CROSS_FIT_PARTS
 from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
+from textcls_training.pipeline import training as pipeline
 from textcls_training.pretraining.label_names.descriptions import words_of
 from textcls_training.pretraining.label_names.nearest import similarities
 from textcls_training.pretraining.mean_vectors import mean_vectors

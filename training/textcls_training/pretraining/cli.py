@@ -15,8 +15,8 @@ from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.errors import ConfigError
-from textcls_training.cli_options import config_options
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
+from textcls_training.config.shared_options import config_options
 from textcls_training.fit.processes import joined, shards_among, started
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts

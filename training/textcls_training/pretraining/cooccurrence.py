@@ -19,7 +19,7 @@ from rich.console import Console
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from textcls_training.clock import Clock
+from textcls_training.config.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus

@@ -30,9 +30,9 @@ from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
-from textcls_training.cli_options import OF_ONE_TRAINING, train_options
-from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import OPTIONS
+from textcls_training.config.shared_options import OF_ONE_TRAINING, train_options
+from textcls_training.data.labelled_texts import labelled_texts_of
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
 

@@ -14,7 +14,7 @@ from textcls.evaluation.comparison.sides import Labels
 from textcls.evaluation.label_set_evaluation import present, which_of
 from textcls.evaluation.label_set_intervals import label_set_figures
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.trials import Trained, answered_labels, answered_sets
+from textcls_training.pipeline.trials import Trained, answered_labels, answered_sets
 
 
 class Answers(NamedTuple):

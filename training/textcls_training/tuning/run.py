@@ -29,7 +29,7 @@ from textcls.jobs import HERE, Crew, Engine, Failed
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.trials import Fold, Trial, Trials, folds_of, judging_folds, results
+from textcls_training.pipeline.trials import Fold, Trial, Trials, folds_of, judging_folds, results
 from textcls_training.tuning import storage
 from textcls_training.tuning.judging import Answers, answers, measure_of, right_of
 from textcls_training.tuning.search import Job, Proposal, Search

@@ -70,7 +70,7 @@ def distilled(
 def _encoded(teacher: str, texts: Sequence[str], progress: Progress) -> Float32:
     """Return the vectors [texts, E] of length 1 that a teacher gives, from the cache or for the cache."""
     # PyTorch, which importing files of vectors does without.
-    from textcls_training import sentence_encoder
+    from textcls_training.vectors import sentence_encoder
 
     sentence_encoder.require()
     return sentence_encoder.SentenceEncoder(teacher).encode(texts, progress).astype(np.float32)

@@ -21,7 +21,7 @@ from textcls_training.fit.compiled.arrays import Dense, Gradient, Scratch, Table
 from textcls_training.fit.compiled.shards import Read, Threads, add_up
 from textcls_training.fit.compiled.trainer import CompiledTrainer
 from textcls_training.fit.shards import dealt, shards_of
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 from textcls_training.state.identity import identity
 
 BATCHES: Sequence[Int64] = [np.array([5, 0, 2, 1, 6, 3, 4]), np.array([6, 5]), np.array([2, 1, 0, 4, 3])]

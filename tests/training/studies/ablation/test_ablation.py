@@ -21,7 +21,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.pipeline import run
+from textcls_training.pipeline.training import run
 from textcls_training.studies.ablation import cells, cli, report, tasks
 from textcls_training.studies.ablation.cells import AblationState, Cell, CellSettings
 from textcls_training.studies.runner import Figures

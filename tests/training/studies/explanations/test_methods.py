@@ -11,7 +11,7 @@ from textcls_torch.studies.explanations.methods import METHODS, Counted, choose
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.export.heads.folded_head import FoldedHead
-from textcls_training.pipeline import train
+from textcls_training.pipeline.training import train
 
 TEXT = "my card was charged twice"
 

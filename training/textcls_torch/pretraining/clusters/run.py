@@ -12,7 +12,7 @@ from textcls.errors import InputError
 from textcls.model.artifact import CLUSTERS
 from textcls_torch.pretraining.clusters.objective import information
 from textcls_torch.pretraining.clusters.trainer import ClusterTrainer
-from textcls_training.clock import Clock
+from textcls_training.config.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig

@@ -9,7 +9,7 @@ import torch
 from textcls_torch.pretraining.masked.held_out import HeldOutScores
 from textcls_torch.pretraining.masked.report import MaskedReport
 from textcls_torch.pretraining.masked.trainer import MaskedTrainer
-from textcls_training.clock import Clock
+from textcls_training.config.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.fit.callbacks import Callback

@@ -13,7 +13,7 @@ from textcls.model import tokenizer
 from textcls_kernels import unpack_metric
 from textcls_torch.models.mixing.metric import MetricAttention
 from textcls_training.data.corpus import Corpus
-from textcls_training.pipeline import TrainingRun
+from textcls_training.pipeline.training import TrainingRun
 
 TEXTS: Final = 2
 TOKENS: Final = range(5, 15)

@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
-from textcls_training.compiling import compiled
 from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.compiling import compiled
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
 from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
 from textcls_training.models.constants import LEAST_SQUARE

@@ -12,7 +12,7 @@ import numpy as np
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.errors import InputError
 from textcls.model.artifact import LABEL_NAMES
-from textcls_training.clock import Clock
+from textcls_training.config.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
@@ -31,7 +31,7 @@ from textcls_training.pretraining.label_names.report import LabelNamesReport
 from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.sentence_encoder import SentenceEncoder
+from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
 
 # Of the texts of each label so many are learned from, those that are surest of it.

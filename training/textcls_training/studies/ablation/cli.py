@@ -24,7 +24,7 @@ from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
-from textcls_training.cli_options import train_option
+from textcls_training.config.shared_options import train_option
 
 if TYPE_CHECKING:
     from textcls_training.studies.ablation.cells import CellSettings

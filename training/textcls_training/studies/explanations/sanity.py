@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from textcls.model.classifier import Classifier
-from textcls_training import pipeline
 from textcls_training.config.settings import OptimConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 SHUFFLED, RANDOM = "shuffled_labels", "random_weights"
 # So slow that no weight moves.

@@ -13,7 +13,7 @@ from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.distillation.report import DistillationReport
-from textcls_training.training_report import DroppedSuspects, TrainReport
+from textcls_training.pipeline.training_report import DroppedSuspects, TrainReport
 
 
 def summarise(console: Console, report: TrainReport, output: Path) -> None:

@@ -15,8 +15,8 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.vectors_report import VectorsReport
-from textcls_training.preparing import Task
-from textcls_training.training_report import HeldOut
+from textcls_training.pipeline.preparing import Task
+from textcls_training.pipeline.training_report import HeldOut
 
 
 def model_info(

@@ -17,12 +17,12 @@ import numpy as np
 
 from textcls.jobs import Crew, Failed
 from textcls.model.classifier import Classifier
-from textcls_training import pipeline
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import part_of_rows
-from textcls_training.pipeline import TrainingRun
+from textcls_training.pipeline import training as pipeline
+from textcls_training.pipeline.training import TrainingRun
 
 Result = TypeVar("Result")
 

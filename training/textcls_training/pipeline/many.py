@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from textcls.data import BadRows, Labelled, LabelledSets, ReadOptions, TargetOptions, compression, read_labelled
+from textcls.data import BadRows, ReadOptions, TargetOptions, compression, read_labelled
 from textcls.errors import InputError
-from textcls_training.cli_rows import labelled_texts_of
 from textcls_training.config.settings import from_options
+from textcls_training.data.labelled_texts import Rows, labelled_texts_of
 
-Rows = Labelled | LabelledSets
 # Bytes of a name that file systems take, less the suffix.
 _LONGEST: Final = 250
 # What stands for itself in the name of a file.
@@ -86,7 +85,9 @@ class Training:
         return self._train
 
     def _train(self, job: ModelJob) -> ModelTrained:
-        from textcls_training import pipeline  # Late: it imports what training needs, which takes seconds.
+        from textcls_training.pipeline import (
+            training as pipeline,  # Late: it imports what training needs, which takes seconds.
+        )
 
         start, bad = time.monotonic(), BadRows(skip=self.skip)
         rows = job.rows if job.rows is not None else self._read(job, bad)

@@ -13,7 +13,6 @@ from textcls.evaluation import metrics
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import ResolvedConfig, chosen_impl, resolve
 from textcls_training.config.settings import TrainConfig
-from textcls_training.continuing import Continuation
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
@@ -24,8 +23,9 @@ from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import on_gpu, runs_kernels
 from textcls_training.fit.interrupt import Stop
+from textcls_training.pipeline.continuing import Continuation
+from textcls_training.pipeline.training_report import DroppedSuspects
 from textcls_training.state.rehearsal import NO_PART
-from textcls_training.training_report import DroppedSuspects
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 

@@ -18,7 +18,7 @@ from textcls.model.classifier import Classifier
 from textcls_training.data.resampling import resampled
 
 if TYPE_CHECKING:
-    from textcls_training.training_report import TrainReport
+    from textcls_training.pipeline.training_report import TrainReport
 
 Rows = Labelled | LabelledSets
 # rows, the model file, options -> what came of it

@@ -39,21 +39,21 @@ from textcls.evaluation.data_quality.findings import find
 from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
 from textcls.jobs import cluster
-from textcls_training.cli_beside import BesideModel
-from textcls_training.cli_options import train_options
-from textcls_training.cli_rows import Rows, labelled_texts_of, read_more, read_rows, read_valid
-from textcls_training.clock import Clock
+from textcls_training.cli.beside import BesideModel
+from textcls_training.cli.rows import read_more, read_rows, read_valid
+from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import chosen_impl
 from textcls_training.config.settings import from_options
-from textcls_training.data.labelled_texts import ONE_COLUMN
+from textcls_training.config.shared_options import train_options
+from textcls_training.data.labelled_texts import ONE_COLUMN, Rows, labelled_texts_of
 from textcls_training.data.rationales import Spans
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.fit.processes import here, joined, shards_among, started
 from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
-    from textcls_training.training_report import TrainReport
+    from textcls_training.pipeline.training_report import TrainReport
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
 
@@ -213,7 +213,7 @@ def _show(report: "TrainReport", output: Path, clock: Clock, *, as_json: bool) -
     if as_json:
         click.echo(json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
     else:
-        from textcls_training.cli_summary import summarise
+        from textcls_training.cli.summary import summarise
 
         summarise(stdout_console(), report, output)
 
@@ -306,14 +306,14 @@ def run_training(
     from_state: Path | None = None,
     drop_suspects: bool = False,
 ) -> "TrainReport":
-    """Train with the options of the command line, as `textcls_training.pipeline.train` says."""
+    """Train with the options of the command line, as `textcls_training.pipeline.training.train` says."""
     config = from_options(settings)
     if isinstance(config.vectors, Path):
         check(config.vectors)
 
-    from textcls_training import pipeline
     from textcls_training.fit.interrupt import stopped_by_ctrl_c
     from textcls_training.fit.progress import progress_on
+    from textcls_training.pipeline import training as pipeline
 
     given = labelled_texts_of(rows, targets, spans)
     validation = labelled_texts_of(valid, targets) if valid else None

@@ -12,10 +12,9 @@ from textcls._util.atomic_write import check_output_path
 from textcls.errors import ConfigError
 from textcls.jobs.cluster import connected
 from textcls.model.artifact import ModelInfo
-from textcls_training.clock import Clock
+from textcls_training.config.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import TrainConfig
-from textcls_training.continuing import Continuation, keep
 from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -30,17 +29,18 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
-from textcls_training.held_out_summary import held_out_summary
-from textcls_training.model_info import model_info
 from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
-from textcls_training.preparing import Prepared, Task, prepare
+from textcls_training.pipeline.continuing import Continuation, keep
+from textcls_training.pipeline.held_out_summary import held_out_summary
+from textcls_training.pipeline.model_info import model_info
+from textcls_training.pipeline.preparing import Prepared, Task, prepare
+from textcls_training.pipeline.training_report import DroppedSuspects, HeldOut, TrainReport
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
 from textcls_training.state.folder import StateFolder, opened
 from textcls_training.state.identity import identity
-from textcls_training.training_report import DroppedSuspects, HeldOut, TrainReport
 
 
 class TrainingRun(NamedTuple):
@@ -110,7 +110,7 @@ def run(
         state: a folder in which the training keeps its state, see `textcls_training.state.folder`. After a kill, the
             same call goes on from there, to the same bytes.
         from_state: such a folder of a training that has finished, to which `given` are new rows; see
-            `textcls_training.continuing`.
+            `textcls_training.pipeline.continuing`.
         dropped: rows that `given` is without; told by the report and by the file.
 
     Raises:

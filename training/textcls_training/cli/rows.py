@@ -5,16 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from textcls.cli.reading import Reading
-from textcls.data import Bad, Labelled, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
+from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
 from textcls.data.memory import Readable
 from textcls.data.text_store import TextStore
 from textcls.errors import InputError
-from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.rationales import Spans, parse
+from textcls_training.data.labelled_texts import Rows
+from textcls_training.data.rationales import parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
-
-Rows = Labelled | LabelledSets
 
 
 def read_rows(
@@ -102,18 +100,3 @@ def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
 def _names(target: str | LabelSet) -> Collection[str]:
     """Return the labels of a row."""
     return (target,) if isinstance(target, str) else target.keys()
-
-
-def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
-    """Return rows of files as they are trained on."""
-    return LabelledTexts(
-        texts=rows.texts,
-        labels=() if isinstance(rows, LabelledSets) else rows.labels,
-        label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
-        names=rows.label_columns if isinstance(rows, LabelledSets) else (),
-        weights=rows.weights,
-        rationales=spans,
-        text_columns=rows.text_columns,
-        label_column=rows.label_column,
-        written=targets,
-    )

@@ -29,9 +29,9 @@ from textcls.display.text import named, percent, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs import Done, Failed, engine
 from textcls.jobs.engines import EngineName
-from textcls_training.cli_options import OF_ONE_TRAINING, train_options
 from textcls_training.config.settings import from_options
-from textcls_training.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
+from textcls_training.config.shared_options import OF_ONE_TRAINING, train_options
+from textcls_training.pipeline.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
 
 Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
 

@@ -1,0 +1,1 @@
+"""The commands that train: options in, one call, something shown."""

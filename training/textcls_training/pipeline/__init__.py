@@ -1,0 +1,1 @@
+"""A training from rows to the file."""
