@@ -17,7 +17,7 @@ from state import Cell
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from textcls.data import Labelled
-from textcls_training.studies.runner import CommandError, figures_of
+from textcls_torch.studies.runner import CommandError, figures_of
 
 
 def measure(folder: Path, cell: Cell) -> Figures:

@@ -31,7 +31,7 @@ from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.explain.clusters.agreement import agreement
-from textcls_training.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
+from textcls_torch.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 KMEANS, LSA, LDA, ENCODER = "TF-IDF + k-means", "TF-IDF + LSA + k-means", "LDA", "sentence vectors + k-means"

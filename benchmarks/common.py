@@ -20,7 +20,7 @@ from measure import Float, Trained
 
 from textcls import Classifier
 from textcls.data import Labelled, open_table, read_labelled
-from textcls_training.studies.runner import CommandError, last_words
+from textcls_torch.studies.runner import CommandError, last_words
 
 ROOT: Final = Path(__file__).parent.parent
 OURS: Final = "textcls"

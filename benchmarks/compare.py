@@ -21,7 +21,7 @@ from measure import Figures
 from peers import PEERS
 from state import RESTART, Cell, State, resume
 
-from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 
 # From here on one seed: a training takes minutes, and the test set is large enough to tell.
 MANY_ROWS = 20_000

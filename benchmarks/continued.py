@@ -23,11 +23,11 @@ from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
 from textcls.data import Labelled
+from textcls_torch.studies.runner import markdown_table
 from textcls_training.config.settings import OPTIONS, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import training as pipeline
 from textcls_training.state.rehearsal import Rehearsal
-from textcls_training.studies.runner import markdown_table
 
 PARTS: Final = 5
 RANDOM, LATE = "random parts", "late labels"

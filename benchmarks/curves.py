@@ -19,7 +19,7 @@ from measure import Figures
 from peers import PEERS
 from state import RESTART, Cell, State, resume
 
-from textcls_training.studies.runner import markdown_table, mean_and_spread
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 
 SIZES = (100, 300, 1_000, 3_000)
 SUBSETS = 3

@@ -21,11 +21,11 @@ from label_audit import KINDS, exchanged, most_similar
 
 from textcls import Classifier
 from textcls.data import Labelled
+from textcls_torch.studies.runner import markdown_table
 from textcls_training.audit.dropping import drop_suspects
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import training as pipeline
-from textcls_training.studies.runner import markdown_table
 
 PACKAGES = ("textcls", "scikit-learn", "numpy")
 SHARE = 0.1

@@ -25,14 +25,14 @@ from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 from textcls import Classifier
 from textcls.evaluation import metrics
 from textcls.model import tokenizer
+from textcls_torch.studies.explanations import plausibility
+from textcls_torch.studies.explanations.plausibility import Rationale
+from textcls_torch.studies.explanations.rationales import read_rationales
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans
 from textcls_training.pipeline.training import train
-from textcls_training.studies.explanations import plausibility
-from textcls_training.studies.explanations.plausibility import Rationale
-from textcls_training.studies.explanations.rationales import read_rationales
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 RATIONALES: Final = ("rationales_test.jsonl", "word_labels_test.jsonl")
 SEEDS: Final = 3

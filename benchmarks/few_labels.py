@@ -30,6 +30,7 @@ from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
 from textcls.display.terminal.progress import progress_on
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.cli.vectors import DIMS
 from textcls_training.config.settings import from_options
 from textcls_training.data.english import english
@@ -38,7 +39,6 @@ from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.pipeline.training import train
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 from textcls_training.vectors import distil, file
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 

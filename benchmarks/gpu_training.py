@@ -37,17 +37,17 @@ from scale_rows import held_out_rows, made_rows, write_rows
 
 from textcls.data import Labelled
 from textcls_kernels.impl import Impl
+from textcls_torch.fit.device import on_gpu, runs_kernels
 from textcls_torch.fit.recorded import MOST
 from textcls_torch.fit.trainer import Trainer
 from textcls_torch.models.device_table import DeviceTable
 from textcls_torch.models.hashed_embedding import HashedEmbedding
+from textcls_torch.studies.runner import CommandError, markdown_table
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
-from textcls_training.fit.device import on_gpu, runs_kernels
 from textcls_training.fit.threads import reproducible
-from textcls_training.studies.runner import CommandError, markdown_table
 
 DEMO: Final = ROOT / "textcls" / "demo" / "support_tickets.csv"
 PHASES: Final = ("read", "forward", "backward", "move rows", "dense weights")

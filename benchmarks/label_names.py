@@ -21,6 +21,7 @@ from measure import Figures
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus
@@ -31,7 +32,6 @@ from textcls_training.pretraining.label_names.nearest import similarities
 from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.evaluation.metrics import expected_calibration_error
-from textcls_training.studies.runner import microseconds
+from textcls_torch.studies.runner import microseconds
 
 Float = NDArray[np.floating[Any]]
 Bool = NDArray[np.bool_]

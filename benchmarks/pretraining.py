@@ -24,12 +24,12 @@ from measure import Figures
 from state import RESTART, Cell, State, resume
 
 from textcls import Classifier
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import from_options
 from textcls_training.pipeline.training import train
 from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import read_texts
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 
 COUNTED: Final = "cooccurrence"
 MASKED: Final = ("masked none", "masked gmlp", "masked lambda")

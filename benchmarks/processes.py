@@ -21,12 +21,12 @@ from common import ROOT, about, headline
 
 from textcls.data import read_labelled
 from textcls_torch.fit.trainer import Trainer
+from textcls_torch.studies.runner import CommandError, last_words, markdown_table
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import from_options
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.processes import joined
-from textcls_training.studies.runner import CommandError, last_words, markdown_table
 
 PACKAGES: Final = ("textcls", "torch", "numpy")
 # Mixing layer, texts a step.

@@ -31,10 +31,10 @@ from textcls.model.teaching import teach
 from textcls.model.teaching.scores import padded, scores
 from textcls.model.teaching.support import Support
 from textcls.model.teaching.teach import embed
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "scikit-learn", "numpy")

@@ -33,7 +33,7 @@ from measure import Figures
 from scale_rows import held_out_rows, made_rows, write_rows
 from state import RESTART, Cell, State, resume
 
-from textcls_training.studies.runner import CommandError, last_words, markdown_table
+from textcls_torch.studies.runner import CommandError, last_words, markdown_table
 
 DEFAULTS, FAST = "fastText, 2-grams", "fastText, 2-grams, dim 50, lr 0.5"
 LINEAR: Final = "hashing + SGD"

@@ -33,11 +33,11 @@ from state import RESTART, Cell, resume
 from textcls import Classifier
 from textcls.evaluation.label_set_metrics import label_calibration_error, report
 from textcls.model.tokenizer import tokenize
+from textcls_torch.studies.runner import markdown_table
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
-from textcls_training.studies.runner import markdown_table
 
 SEPARATOR, NO_LABEL = ";", "none"
 JOINED_ROWS: Final = (5000, 3000)

@@ -24,9 +24,9 @@ from common import FOLDERS, about, data_sets, headline, read
 
 from textcls import Classifier, explain_globally
 from textcls.data import Labelled
+from textcls_torch.studies.runner import markdown_table
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
-from textcls_training.studies.runner import markdown_table
 
 Random = np.random.Generator
 Change = Callable[[str, Random], str]

@@ -1,4 +1,4 @@
-"""The cells and the state of a run of the benchmarks, which `textcls_training.studies.runner` keeps."""
+"""The cells and the state of a run of the benchmarks, which `textcls_torch.studies.runner` keeps."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from common import OURS
 from measure import Figures
 
 from textcls.errors import ConfigError
-from textcls_training.studies import runner
+from textcls_torch.studies import runner
 
 RESTART = click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
 

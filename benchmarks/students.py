@@ -25,6 +25,7 @@ from few_labels import PACKAGES
 from measure import Figures
 from state import RESTART, Cell, State, resume
 
+from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import from_options
 from textcls_training.data.arrays import Float32, Int64
@@ -36,7 +37,6 @@ from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.fit import calibration
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.studies.runner import markdown_table, mean_and_spread
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 SCORED: Final = 1000

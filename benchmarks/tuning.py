@@ -29,7 +29,7 @@ from peers import PEERS
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.model.tokenizer import tokenize
-from textcls_training.studies.runner import CommandError, last_words, markdown_table
+from textcls_torch.studies.runner import CommandError, last_words, markdown_table
 
 PACKAGES = ("textcls", "optuna", "fasttext-numpy2-wheel", "numpy")
 VALIDATION = 10

@@ -21,9 +21,9 @@ from common import FOLDERS, about, data_sets, headline, read, train_ours
 
 from textcls import Classifier
 from textcls_torch.studies.explanations.benchmark import explain_benchmark
-from textcls_training.studies.explanations.plausibility import Rationale
-from textcls_training.studies.explanations.rationales import read_rationales
-from textcls_training.studies.runner import markdown_table
+from textcls_torch.studies.explanations.plausibility import Rationale
+from textcls_torch.studies.explanations.rationales import read_rationales
+from textcls_torch.studies.runner import markdown_table
 
 Document = tuple[str, Rationale]
 METHODS: Final = ("contributions", "attention", "leave_one_out", "lime", "shap", "random")

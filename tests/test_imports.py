@@ -10,8 +10,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from textcls_training.torch_parts import TorchPart
 
 ROOT = Path(__file__).parent.parent
 RUN_TIME = ROOT / "textcls"
@@ -126,37 +129,37 @@ def test_the_options_of_training_need_no_pytorch() -> None:
         assert not NEVER_AT_RUN_TIME - {"textcls_training"} & set(imports(path.read_text(encoding="utf-8"))), path
 
 
-# Where the main road asks for what needs PyTorch, late.
-DOORS = {
-    "export/heads/folded_head.py",
-    "export/heads/scoring_head.py",
-    "export/prune.py",
-    "fit/cross_fit.py",
-    "fit/device.py",
-    "fit/processes.py",
-    "fit/split_parts.py",
-    "fit/threads.py",
-    "models/ensemble.py",
-    "pipeline/training.py",
-    "pipeline/preparing.py",
-    "pretraining/run.py",
-    "vectors/sentence_encoder.py",
-    "studies/ablation/cli.py",
-    "studies/explanations/cli.py",
+# The one door from training to what needs PyTorch, and who asks there.
+DOOR = "textcls_training.torch_parts"
+AT_THE_DOOR = {
+    "export.heads.scoring_head",
+    "export.prune",
+    "fit.cross_fit",
+    "fit.device",
+    "fit.threads",
+    "pipeline.training",
+    "pretraining.run",
 }
+BEHIND_THE_WALL = {"torch", "textcls_torch", "textcls_kernels"}
 
 
-def test_training_needs_pytorch_at_its_doors_alone_and_late() -> None:
-    found = set()
-    for path in files(TRAINING):
-        source = path.read_text(encoding="utf-8")
-        if {"torch", "textcls_torch", "textcls_kernels"} & set(imports(source)):
-            found.add(path.relative_to(TRAINING).as_posix())
-        at_top = "\n".join(
-            ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)
-        )
-        assert not {"torch", "textcls_torch", "textcls_kernels"} & set(imports(at_top)), path
-    assert found == DOORS
+def test_training_reaches_what_needs_pytorch_by_one_door_alone() -> None:
+    for name, source in sources(TRAINING).items():
+        reached = BEHIND_THE_WALL & set(imports(source)) | {"textcls_torch"} & texts_of_code(source)
+        assert not reached or name in (DOOR, "textcls_training.fit.processes"), name
+    asking = {name for name, found in graph_of(TRAINING).items() if DOOR in found}
+    assert asking == {f"textcls_training.{name}" for name in AT_THE_DOOR}
+
+
+def test_every_part_that_is_asked_for_at_the_door_is_there() -> None:
+    for part in get_args(TorchPart):
+        assert (TORCH / f"{part.replace('.', '/')}.py").exists(), part
+
+
+def texts_of_code(source: str) -> set[str]:
+    """The first names of all strings of a module that could be those of modules, such as `import_module` takes."""
+    constants = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return {value.partition(".")[0] for value in constants if isinstance(value, str) and " " not in value}
 
 
 def test_triton_is_imported_by_the_kernels_alone() -> None:
@@ -238,14 +241,14 @@ LAYERS_OF_THE_SERVICE = (
     ("processes",),
 )
 LAYERS_OF_TRAINING = (
-    ("__init__", "vectors"),
+    ("__init__", "torch_parts", "vectors"),
     ("config",),
     ("data",),
     ("models", "state"),
     ("fit", "export"),
     ("distillation",),
     ("pipeline", "pretraining"),
-    ("audit", "labelling", "studies"),
+    ("audit", "labelling"),
     ("api",),
     ("cli", "sklearn"),
     ("tuning",),

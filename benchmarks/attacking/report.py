@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from common import headline
 
-from textcls_training.studies.runner import markdown_table
+from textcls_torch.studies.runner import markdown_table
 
 COLUMNS: Final = ("before", "after")
 _HEADER: Final = ("attack", "memory MB", "/livez ms", "/readyz ms", "/metrics ms", "broken before", "broken after")

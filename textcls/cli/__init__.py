@@ -44,8 +44,8 @@ SECTIONS: Final = {
     "Look closer": {
         "inspect": "textcls.cli.inspect:inspect",
         "lexicon": "textcls.cli.lexicon:lexicon",
-        "explain-benchmark": "textcls_training.studies.explanations.cli:explain_benchmark_command",
-        "ablate": "textcls_training.studies.ablation.cli:ablate",
+        "explain-benchmark": "textcls_torch.studies.explanations.cli:explain_benchmark_command",
+        "ablate": "textcls_torch.studies.ablation.cli:ablate",
     },
     "With few labels, or none": {
         "vectors": "textcls_training.cli.vectors:vectors",

@@ -20,12 +20,12 @@ from tests.training.distillation.test_distil import (
 from textcls import Classifier
 from textcls.model.tokenizer import tokenize
 from textcls_torch.studies.explanations.benchmark import explain_benchmark
+from textcls_torch.studies.explanations.results import BenchmarkResult
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import ask
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.studies.explanations.results import BenchmarkResult
 
 TEXTS = ("", "refund", "zzqqxx", "card parcel login", "filler1 invoicee filler2 payment!", "box box box")
 

@@ -4,7 +4,6 @@ What a file can be taught later is how it is taught first (`textcls.model.teachi
 the rows, whose means are the support rows of their labels.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,18 +15,21 @@ from textcls._util.atomic_write import atomic_write
 from textcls.errors import ConfigError, InputError
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
-from textcls.model.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
-from textcls.model.teaching.centres import MEANS, MOST_SINGLE, Float32, centres
+from textcls.model.prototypes import Prototypes, SupportRow, kept_text
+from textcls.model.teaching.centres import Float32, centres
 from textcls.model.teaching.support import Support, prototypes_of
 from textcls.model.teaching.teach import embed
 from textcls_torch.export.heads.prototype_head import PrototypeHead
-from textcls_torch.models.prototypes import TextEncoder
+from textcls_torch.models.prototypes import TextEncoder, text_encoder
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.save import check_parity, content_of
+from textcls_training.export.support_rows import check_support_rows
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.bit_codes import BITS
+
+__all__ = ["TextEncoder", "encoder_tables", "save_prototypes", "text_encoder"]
 
 # By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
 MEASURED_ROWS, MEASURED_TOKENS = 500, 200
@@ -35,22 +37,6 @@ MEASURED_ROWS, MEASURED_TOKENS = 500, 200
 SUPPORT_ROW_BYTES: Final = 12
 # Of a label with more rows so many, evenly from all, make its support rows.
 MOST_ROWS: Final = 1000
-
-
-def check_support_rows(labels: Sequence[str]) -> int:
-    """Return how many support rows the labels of some rows will have.
-
-    Raises:
-        ConfigError: they are too many for a file.
-    """
-    counts = Counter(labels)
-    rows = sum(count if count <= MOST_SINGLE else MEANS for count in counts.values())
-    if rows > MOST_SUPPORT_ROWS:
-        raise ConfigError(
-            f"{len(counts):,} labels would be made of {rows:,} support rows, and the maximum is "
-            f"{MOST_SUPPORT_ROWS:,}; train with a linear head."
-        )
-    return rows
 
 
 def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Sequence[str]) -> LookupTables:

@@ -25,13 +25,15 @@ from textcls_torch.fit.loss import make_loss
 from textcls_torch.fit.optim import dense_groups
 from textcls_torch.fit.pending_losses import STEPS_ON_A_GPU, PendingLosses
 from textcls_torch.fit.shared_gradients import Layout, SharedGradient, arrays_of, checksums, gradient_of_shards, taken
+from textcls_torch.fit.spelling import spelling
 from textcls_torch.fit.view_learner import ViewBatch, ViewLearner
+from textcls_torch.models.hashed_embedding import HashedEmbedding
 from textcls_torch.models.sending import sent
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.batches import plain_batches
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.dataset import Dataset
+from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
@@ -39,6 +41,7 @@ from textcls_training.fit.label_weights import log_odds
 from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.fit.shards import shards_of
+from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import Learned
 
@@ -46,6 +49,8 @@ from textcls_training.state.checkpoints import Learned
 _DRAWING = Lock()
 # Texts that are predicted at once.
 PREDICTION_BATCH = 256
+# Rows from which support rows are made for a split; the more labels, the more.
+MOST_ROWS = 20_000
 
 
 class Trainer(AnyTrainer):
@@ -278,6 +283,25 @@ class Trainer(AnyTrainer):
                 pooled_RD[text_B] = learner.pooled(learner.read(encoded, text_B)).cpu()
             found.append(pooled_RD)
         return found
+
+    def split_parts(self, split: Split, encoded_V: Sequence[Any]) -> SplitParts:
+        """Return the vectors of the rows of a split, as `AnyTrainer.split_parts` says, of at most `MOST_ROWS` to train
+        on.
+
+        Raises:
+            TypeError: the first view has no rows.
+        """
+        embedding = self.learners[0].embedding
+        if not isinstance(embedding, HashedEmbedding):
+            raise TypeError("the first view has rows")
+        sure = np.arange(len(split.train.labels))
+        if split.train.probability_RC is not None:
+            sure = np.flatnonzero(split.train.probability_RC.max(1) == 1)
+        some = sure[np.unique(np.linspace(0, len(sure) - 1, MOST_ROWS).astype(np.int64))]
+        corpus = split.train.corpus.select(some)
+        train = [*self.pooled(self.encode(corpus)), spelling(embedding.space, corpus)]
+        valid = [*self.pooled(encoded_V), spelling(embedding.space, split.valid.corpus)]
+        return SplitParts(train, split.train.labels[some], valid)
 
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
         """Return what has been learned, with the weights that validation rows gave to the views."""

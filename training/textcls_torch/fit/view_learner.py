@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from textcls_torch.fit.device import multiplies_halves, resolve_device, runs_kernels
 from textcls_torch.fit.shared_gradients import padded
 from textcls_torch.models import ops
 from textcls_torch.models.classifier import ViewClassifier
@@ -16,7 +17,6 @@ from textcls_torch.models.vector_embedding import VectorEmbedding, vector_classi
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.fit.device import multiplies_halves, resolve_device, runs_kernels
 from textcls_training.models.ensemble import VECTORS
 
 

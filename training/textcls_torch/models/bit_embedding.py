@@ -101,4 +101,4 @@ class BitEmbedding:
 
     def view(self, classifier: ViewClassifier) -> BitView:
         """Return what has been learned, with the classifier behind it."""
-        return BitView(self.weight_KD.detach(), classifier)
+        return BitView(self.weight_KD.detach().cpu().numpy(), classifier)

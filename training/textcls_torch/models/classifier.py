@@ -278,6 +278,16 @@ class ViewClassifier(nn.Module):
         return sum(weight.numel() for weight in self.parameters())
 
     @property
+    def mixing_numbers(self) -> int:
+        """How many of them are those of the mixing layer."""
+        return 0 if self.mixing is None else sum(weight.numel() for weight in self.mixing.parameters())
+
+    @property
+    def gate(self) -> float | None:
+        """The largest gate of the mixing layer; None without any."""
+        return None if self.mixing is None else float(self.mixing.gate_X.detach().abs().max())
+
+    @property
     def foldable(self) -> bool:
         """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
         return foldable(self.config, self.labels)

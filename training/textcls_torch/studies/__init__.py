@@ -1,1 +1,1 @@
-"""Studies of what needs PyTorch."""
+"""Many trainings or explanations, measured side by side: `textcls ablate` and `textcls explain-benchmark`."""

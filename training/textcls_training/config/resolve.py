@@ -65,6 +65,7 @@ class ResolvedConfig:
         shards: parts of a step, see `TrainConfig`.
         workers: who share them; None for as many as a cluster has CPUs, here one.
         engine: where they are.
+        on_gpu: whether steps are taken on a GPU.
         refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
     """
 
@@ -86,6 +87,7 @@ class ResolvedConfig:
     goal: Goal | None = None
     impl: Trainers = "reference"
     head: Head = "linear"
+    on_gpu: bool = False
     refit: bool = True
     shards: int = 1
     workers: int | None = None
@@ -172,6 +174,7 @@ def resolve(
         goal=goal,
         impl=impl,
         head=config.head,
+        on_gpu=on_gpu,
         refit=len(texts) < MANY_ROWS,
         shards=config.step_shards,
         workers=config.workers,

@@ -19,7 +19,7 @@ from textcls_training.distillation.distil import Fitted, Fold, Pool
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import on_gpu, resolve_device, runs_kernels
+from textcls_training.fit.device import device_type, place_of
 from textcls_training.fit.interrupt import Stop
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.vectors import sentence_encoder
@@ -66,7 +66,7 @@ class Distillation:
         self._encoder = None
         if config.teacher is not None:
             sentence_encoder.require()
-            self._encoder = SentenceEncoder(config.teacher, resolve_device(config.device).type)
+            self._encoder = SentenceEncoder(config.teacher, device_type(config.device))
 
     @property
     def answered(self) -> bool:
@@ -191,8 +191,7 @@ class Distillation:
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         impl = alone.config.impl
         more: Any = {"vectors": alone.config.vectors, "names": given.label_names(), "impl": impl}
-        if impl == "reference":
-            more |= {"fused_metric": runs_kernels(config.device), "on_gpu": on_gpu(config.device)}
+        more |= place_of(impl, config.device)._asdict()
         return replace(resolve(config, texts, tokens, pool.classes, **more), refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:

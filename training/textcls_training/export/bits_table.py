@@ -42,8 +42,8 @@ class BitsTable:
         """Fold the head and the seeds of a trained model into the matrix where that can be done."""
         (view,) = (view for view in model.views if isinstance(view, BitView))
         if not view.classifier.foldable:
-            return cls(view.matrix_KD.unsqueeze(1).numpy(), False)
-        return cls(view.classifier.folded(view.matrix_KD.numpy()), True)
+            return cls(view.matrix_KD[:, None], False)
+        return cls(view.classifier.folded(view.matrix_KD), True)
 
     @property
     def shape(self) -> tuple[int, int]:

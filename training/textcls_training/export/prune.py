@@ -12,6 +12,7 @@ from textcls_training.export.candidates import CandidateKinds, Candidates, list_
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.torch_parts import torch_part
 
 # What stands in a file beside the tables: the token rule, the nodes, the metadata.
 OVERHEAD_BYTES: Final = 40_000
@@ -59,11 +60,8 @@ def _head_bytes(model: TrainedModel) -> int:
         size += VECTORS_BYTES
     if model.foldable:
         return size
-    from textcls_torch.export.heads.vector_head import folded_copy
-
-    for classifier in model.classifiers:
-        size += 4 * sum(weight.numel() for weight in folded_copy(classifier).state_dict().values())
-    return size
+    found: int = torch_part("export.heads.vector_head").bytes_of(model.classifiers)
+    return size + found
 
 
 def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:

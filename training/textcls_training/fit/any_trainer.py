@@ -20,9 +20,10 @@ from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.batches import epoch_batches
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.dataset import Dataset
+from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.state.arrays_file import Arrays
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState, Learned
@@ -177,6 +178,18 @@ class AnyTrainer(ABC):
         Raises:
             ConfigError: they are not finite.
         """
+
+    def split_parts(self, split: Split, encoded_V: Sequence[Any]) -> SplitParts:
+        """Return the vectors of the rows of a split, of which prototypes are made.
+
+        Args:
+            split: the rows; the fit is on those to train on.
+            encoded_V: what `encode` has made of the validation rows.
+
+        Raises:
+            NotImplementedError: models of this kind have none.
+        """
+        raise NotImplementedError("prototypes are for the reference")
 
     @abstractmethod
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:

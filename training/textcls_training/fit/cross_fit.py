@@ -16,7 +16,6 @@ from textcls_training.data.compiling import compiling_told
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.device import trains_on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
@@ -25,6 +24,7 @@ from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import EpochScore, Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
+from textcls_training.torch_parts import torch_part
 
 COMPILING = "Compiling the training loops for this machine; this happens once and takes a few seconds."
 # What the fit on all rows is called where its state is kept.
@@ -53,9 +53,8 @@ def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: S
         from textcls_training.fit.compiled.trainer import CompiledTrainer
 
         return CompiledTrainer(dataset, classes, config, stop)
-    from textcls_torch.fit.trainer import Trainer
-
-    return Trainer(dataset, classes, config, stop)
+    trainer: AnyTrainer = torch_part("fit.trainer").Trainer(dataset, classes, config, stop)
+    return trainer
 
 
 class ValidatedFit:
@@ -137,7 +136,7 @@ class ValidatedFit:
         return SelectionResult(self.trainer.epochs, found, combined_RC, self._validation, interrupted=True, parts=parts)
 
     def _parts(self) -> SplitParts:
-        return SplitParts.of(self.trainer, self._split, self._encoded)
+        return self.trainer.split_parts(self._split, self._encoded)
 
 
 class CrossFit:
@@ -172,7 +171,7 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
-        elsewhere = self.config.engine == "ray" or here().number > 1 or trains_on_gpu(self.config)
+        elsewhere = self.config.engine == "ray" or here().number > 1 or self.config.on_gpu
         if self.config.model.draws_while_training or not self.config.refit or elsewhere:
             self._fit_one_after_the_other(callback)
         else:

@@ -1,61 +1,41 @@
-"""Where a training runs."""
+"""Where a training runs: the compiled trainer on the CPU, the reference where PyTorch finds something better."""
 
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from textcls.errors import SurroundingsError
+from textcls_training.config.resolve import Trainers
 from textcls_training.config.settings import Device
-
-if TYPE_CHECKING:
-    import torch
-
-    from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.torch_parts import torch_part
 
 
-def resolve_device(name: Device) -> "torch.device":
-    """Return the device called `name`; `auto` is a GPU where there is one.
+class Place(NamedTuple):
+    """Where steps are taken.
+
+    Attributes:
+        on_gpu: whether on a GPU.
+        fused_metric: whether one fused kernel there gives metric scores and pools.
+    """
+
+    on_gpu: bool
+    fused_metric: bool
+
+
+def place_of(impl: Trainers, name: Device) -> Place:
+    """Return where a trainer takes its steps on the device called `name`.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    import torch
-
-    if name == "cuda" and not torch.cuda.is_available():
-        raise SurroundingsError("PyTorch finds no GPU for --device cuda; choose cpu or auto, or install a CUDA build.")
-    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
-
-
-def on_gpu(name: Device) -> bool:
-    """Whether the device called `name` is a GPU.
-
-    Raises:
-        SurroundingsError: a GPU is asked for, and there is none.
-    """
-    return resolve_device(name).type == "cuda"
+    if impl == "compiled":
+        return Place(on_gpu=False, fused_metric=False)
+    device = torch_part("fit.device")
+    return Place(device.on_gpu(name), device.runs_kernels(name))
 
 
-def runs_kernels(name: Device) -> bool:
-    """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
-
-    One fused kernel then gives metric scores and pools, and the table of rows is on the device.
+def device_type(name: Device) -> str:
+    """Return what PyTorch calls the kind of the device called `name`: "cpu" or "cuda".
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    return on_gpu(name) and find_spec("triton") is not None
-
-
-def multiplies_halves(device: "torch.device") -> bool:
-    """Whether products in bfloat16 are quick on a device: on GPUs that have them in hardware."""
-    import torch
-
-    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-def trains_on_gpu(config: "ResolvedConfig") -> bool:
-    """Whether a training runs on a GPU; the compiled trainer, which knows none, does not ask PyTorch.
-
-    Raises:
-        SurroundingsError: a GPU is asked for, and there is none.
-    """
-    return config.impl == "reference" and on_gpu(config.device)
+    found: str = torch_part("fit.device").resolve_device(name).type
+    return found

@@ -6,9 +6,10 @@ to one thread of PyTorch. Two trainings that share nothing may run side by side.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from textcls_training.config.resolve import Trainers
+from textcls_training.torch_parts import torch_part
 
 
 @contextmanager
@@ -17,19 +18,8 @@ def reproducible(seed: int, impl: Trainers = "reference") -> Iterator[None]:
 
     The compiled trainer has no threads of its own, draws from NumPy's generators, and leaves PyTorch alone.
     """
-    if impl == "compiled":
+    with nullcontext() if impl == "compiled" else torch_part("fit.threads").one_thread(seed):
         yield
-        return
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager

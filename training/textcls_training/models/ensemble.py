@@ -8,17 +8,12 @@ fitted on validation rows, together with the temperature.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.vector_space import VectorSpace
-
-if TYPE_CHECKING:  # A model without mixing layers is trained and saved without PyTorch.
-    from torch import Tensor
-
-    from textcls_torch.models.classifier import MixingLayer
 
 # Where the view of vectors stands among the others, if there is one.
 VECTORS: Final = 1
@@ -44,8 +39,12 @@ class Classifier(Protocol):
         """How many numbers were learned."""
 
     @property
-    def mixing(self) -> "MixingLayer | None":
-        """Where tokens see each other."""
+    def mixing_numbers(self) -> int:
+        """How many of them are those of a mixing layer."""
+
+    @property
+    def gate(self) -> float | None:
+        """The largest gate of the mixing layer; None without any."""
 
     @property
     def foldable(self) -> bool:
@@ -81,7 +80,7 @@ class BitView:
         classifier: from the vectors of tokens to logits.
     """
 
-    matrix_KD: "Tensor"
+    matrix_KD: Float32
     classifier: Classifier
 
 
@@ -145,11 +144,6 @@ class TrainedModel:
         return [view for view in self.views if not isinstance(view, BitView)]
 
     @property
-    def mixing_layers(self) -> "list[MixingLayer]":
-        """The mixing layers, of all views or of none."""
-        return [model.mixing for model in self.classifiers if model.mixing is not None]
-
-    @property
     def foldable(self) -> bool:
         """Whether head and seeds of every view fold into its table, see `Classifier.folded`.
 
@@ -169,16 +163,16 @@ class TrainedModel:
             if isinstance(view, HashedView):
                 count += view.table_VD.size
             elif isinstance(view, BitView):
-                count += view.matrix_KD.numel()
+                count += view.matrix_KD.size
         return count
 
     @property
     def mixing_parameters(self) -> int:
         """How many of them are those of mixing layers."""
-        return sum(weight.numel() for layer in self.mixing_layers for weight in layer.parameters())
+        return sum(model.mixing_numbers for model in self.classifiers)
 
     @property
     def gate(self) -> float | None:
         """The largest gate of the mixing layers; None without any."""
-        gates = [float(layer.gate_X.detach().abs().max()) for layer in self.mixing_layers]
+        gates = [model.gate for model in self.classifiers if model.gate is not None]
         return round(max(gates), 6) if gates else None

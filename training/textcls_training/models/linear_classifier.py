@@ -48,7 +48,12 @@ class LinearClassifier:
         return foldable(self.config, self.labels)
 
     @property
-    def mixing(self) -> None:
+    def mixing_numbers(self) -> int:
+        """Nothing mixes the tokens."""
+        return 0
+
+    @property
+    def gate(self) -> None:
         """Nothing mixes the tokens."""
         return
 

@@ -20,8 +20,9 @@ from textcls_training.data.english import english, english_if_few_rows
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.export.support_rows import check_support_rows
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import on_gpu, runs_kernels
+from textcls_training.fit.device import place_of
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline.continuing import Continuation
 from textcls_training.pipeline.training_report import DroppedSuspects
@@ -91,8 +92,6 @@ def prepare(task: Task, *, answered: bool) -> Prepared:
         raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     names = given.label_names() if learned is None else learned.names
     if config.head == "prototypes":
-        from textcls_torch.export.save_prototypes import check_support_rows  # Late: it needs PyTorch.
-
         check_support_rows(given.labels)
     spill = spill_of(config.max_memory, task.output)
     if learned is None:
@@ -144,8 +143,7 @@ def _resolved(
         len(dataset.corpus.token),
         len(names),
         label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
-        fused_metric=impl == "reference" and runs_kernels(config.device),
-        on_gpu=impl == "reference" and on_gpu(config.device),
+        **place_of(impl, config.device)._asdict(),
         vectors=vectors,
         names=names,
         impl=impl,

@@ -24,7 +24,6 @@ from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
-from textcls_training.fit.device import trains_on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult
@@ -41,6 +40,7 @@ from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
 from textcls_training.state.folder import StateFolder, opened
 from textcls_training.state.identity import identity
+from textcls_training.torch_parts import torch_part
 
 
 class TrainingRun(NamedTuple):
@@ -241,16 +241,14 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
         info = _summarised(info, fitted, tables)
         save(fitted.model, tables, fitted.selected.calibration, info, output)
         return tables
-    from textcls_torch.export.save_prototypes import encoder_tables, save_prototypes
-    from textcls_torch.models.prototypes import text_encoder
-
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):
         raise TypeError("prototypes are calibrated as such")
-    encoder = text_encoder(fitted.model, calibration)
-    found = encoder_tables(encoder, corpus, size, given.labels)
+    prototypes = torch_part("export.save_prototypes")
+    encoder = prototypes.text_encoder(fitted.model, calibration)
+    found: Tables = prototypes.encoder_tables(encoder, corpus, size, given.labels)
     info = _summarised(info, fitted, found)
-    save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
+    prototypes.save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
     return found
 
 
@@ -293,7 +291,7 @@ def _check_alike(task: Task, resolved: ResolvedConfig) -> None:
 
 def _check_keepable(resolved: ResolvedConfig) -> None:
     """Refuse to keep the state of a training whose later steps hang on more than its arrays."""
-    if trains_on_gpu(resolved):
+    if resolved.on_gpu:
         raise ConfigError("The state of a training on a GPU cannot be kept; choose device cpu, or leave the state out.")
     if resolved.model.draws_while_training:
         raise ConfigError("The state of a training with dropout cannot be kept; leave one of the two out.")

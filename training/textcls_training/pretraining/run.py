@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from textcls._util.atomic_write import check_output_path
 from textcls_training.config.pretraining import Objective, PretrainConfig
@@ -10,6 +10,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
+from textcls_training.torch_parts import TorchPart, torch_part
 
 # What progress is told in.
 UNITS: Final[Mapping[Objective, str]] = {
@@ -52,14 +53,15 @@ def pretrain(
 
             return cooccurrence.run(texts, output, config, callback, stop)
         case "masked":
-            from textcls_torch.pretraining.masked import run as masked
-
-            return masked.run(texts, output, config, callback, stop)
+            return _behind_the_wall("pretraining.masked.run", texts, output, config, callback, stop)
         case "mutual-information":
-            from textcls_torch.pretraining.clusters import run as clusters
-
-            return clusters.run(texts, output, config, callback, stop)
+            return _behind_the_wall("pretraining.clusters.run", texts, output, config, callback, stop)
         case "label-names":
             from textcls_training.pretraining.label_names import run as label_names
 
             return label_names.run(texts, output, config, callback, stop)
+
+
+def _behind_the_wall(part: TorchPart, *told: Any) -> PretrainingReport:
+    report: PretrainingReport = torch_part(part).run(*told)
+    return report

@@ -221,13 +221,12 @@ def _loaded(place: str, device: str) -> Any:
 
 def _fingerprint(model: Any) -> str:
     """Return a hash of all that decides over a vector: layers, weights, vocabulary, and where texts are cut."""
-    import torch
-
     digest = hashlib.sha256(repr((model, model.max_seq_length)).encode())
     for name, weight in sorted(model.state_dict().items()):
         array = weight.detach().cpu().contiguous()
         digest.update(f"{name} {tuple(array.shape)} {array.dtype}".encode())
-        digest.update(array.reshape(-1).view(torch.uint8).numpy().tobytes())
+        # NumPy has no bfloat16; 32 bits hold the same numbers.
+        digest.update((array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy().tobytes())
     vocabulary = getattr(model.tokenizer, "get_vocab", None)
     digest.update(repr(sorted(vocabulary().items()) if vocabulary else None).encode())
     return digest.hexdigest()

@@ -13,8 +13,10 @@ from rich.console import Console
 from textcls.data import Labelled
 from textcls.errors import ConfigError, InputError, TextclsError
 from textcls.jobs import Engine
-from textcls_torch.studies.ablation import measure, page
+from textcls_torch.studies.ablation import cells, cli, measure, page, report, tasks
+from textcls_torch.studies.ablation.cells import AblationState, Cell, CellSettings
 from textcls_torch.studies.ablation.pictures import pictures_of
+from textcls_torch.studies.runner import Figures
 from textcls_training.config.resolve import resolve
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -22,9 +24,6 @@ from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.pipeline.training import run
-from textcls_training.studies.ablation import cells, cli, report, tasks
-from textcls_training.studies.ablation.cells import AblationState, Cell, CellSettings
-from textcls_training.studies.runner import Figures
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 

@@ -9,10 +9,10 @@ import pytest
 from textcls import Classifier
 from textcls.model import tokenizer
 from textcls_torch.studies.explanations.benchmark import explain_benchmark
+from textcls_torch.studies.explanations.explained_text import ExplainedText, explained_texts
+from textcls_torch.studies.explanations.plausibility import Rationale
+from textcls_torch.studies.explanations.results import BenchmarkResult
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.explained_text import ExplainedText, explained_texts
-from textcls_training.studies.explanations.plausibility import Rationale
-from textcls_training.studies.explanations.results import BenchmarkResult
 
 TEXTS = ("my card was charged twice", "Where is my parcel? The big box.", "  ", "the app crashes")
 

@@ -16,12 +16,12 @@ from textcls.cli import main
 from textcls.errors import ConfigError, InputError, SurroundingsError, TextclsError
 from textcls_torch.studies.explanations import page, plots
 from textcls_torch.studies.explanations.benchmark import explain_benchmark
+from textcls_torch.studies.explanations.bootstrap import Estimate
+from textcls_torch.studies.explanations.explained_store import ExplainedStore, Kept
 from textcls_torch.studies.explanations.methods import METHODS, Counted, Method
+from textcls_torch.studies.explanations.report import comparison_grids, grids, notes
+from textcls_torch.studies.explanations.results import BenchmarkResult, RationaleCounts
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.bootstrap import Estimate
-from textcls_training.studies.explanations.explained_store import ExplainedStore, Kept
-from textcls_training.studies.explanations.report import comparison_grids, grids, notes
-from textcls_training.studies.explanations.results import BenchmarkResult, RationaleCounts
 
 CHEAP = "contributions,random"
 

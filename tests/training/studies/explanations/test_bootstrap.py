@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from textcls_training.studies.explanations.bootstrap import Estimate, difference, estimate, f1_of_means, verdict
+from textcls_torch.studies.explanations.bootstrap import Estimate, difference, estimate, f1_of_means, verdict
 
 
 def column(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

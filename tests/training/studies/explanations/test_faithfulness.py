@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.studies.explanations.conftest import Adder, case_of
-from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.faithfulness import (
+from textcls_torch.studies.explanations.faithfulness import (
     Faithfulness,
     drops,
     eraser_sets,
@@ -14,6 +13,7 @@ from textcls_training.studies.explanations.faithfulness import (
     order,
     tau,
 )
+from textcls_training.data.arrays import Float64
 
 
 def measured(text: str, scores: list[float]) -> Faithfulness:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -115,7 +117,9 @@ def test_the_core_in_pytorch_answers_as_the_file_does(classifier: Classifier, tr
 
 
 def test_a_head_that_answers_otherwise_is_refused(classifier: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(self: FoldedHead, padding_BT: torch.Tensor, token_BTGX: torch.Tensor) -> tuple[None, torch.Tensor]:
+    def otherwise(
+        self: FoldedHead, padding_BT: torch.Tensor, token_BTGX: torch.Tensor, xp: Any
+    ) -> tuple[None, torch.Tensor]:
         return None, token_BTGX.sum((1, 2, 3))[:, None] * torch.from_numpy(self.bias_C)
 
     monkeypatch.setattr(FoldedHead, "__call__", otherwise)

@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from textcls.model import tokenizer
-from textcls_training.studies.explanations.plausibility import (
+from textcls_torch.studies.explanations.plausibility import (
     Aligned,
     Rationale,
     align,

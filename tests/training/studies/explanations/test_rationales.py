@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from textcls.errors import InputError
-from textcls_training.studies.explanations.rationales import read_rationales
+from textcls_torch.studies.explanations.rationales import read_rationales
 
 
 def write(folder: Path, *entries: Any) -> Path:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
-from textcls_training.studies.explanations.removal import MASK, REMOVALS, Removal, keep, read_part, remove
+from textcls_torch.studies.explanations.removal import MASK, REMOVALS, Removal, keep, read_part, remove
 
 TEXT = "It isn't good, 東京!"
 SPANS = tuple(tokenizer.token_spans(TEXT))  # it isn ' t good , 東 京 !

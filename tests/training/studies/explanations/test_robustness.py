@@ -1,7 +1,7 @@
 import numpy as np
 
 from textcls.model import tokenizer
-from textcls_training.studies.explanations.robustness import CHANGES, SYNONYMS, duplicate, synonym, typo
+from textcls_torch.studies.explanations.robustness import CHANGES, SYNONYMS, duplicate, synonym, typo
 
 
 def spans(text: str) -> list[tuple[int, int]]:

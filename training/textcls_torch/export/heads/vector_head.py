@@ -120,6 +120,12 @@ def folded_copy(classifier: Classifier) -> ViewClassifier:
     return found
 
 
+def bytes_of(classifiers: Sequence[Classifier]) -> int:
+    """Return how many bytes the weights of classifiers take in a file."""
+    weights = [weight for classifier in classifiers for weight in folded_copy(classifier).state_dict().values()]
+    return sum(4 * weight.numel() for weight in weights)
+
+
 @contextmanager
 def _quiet_exporter() -> Iterator[None]:
     """The exporter warns of its own internals and of packages that are not needed; what matters is the parity check."""

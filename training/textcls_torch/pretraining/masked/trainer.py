@@ -20,6 +20,7 @@ from torch import Tensor
 
 from textcls.errors import ConfigError
 from textcls.model.features import FeatureConfig
+from textcls_torch.fit.device import resolve_device, runs_kernels
 from textcls_torch.fit.optim import AdamWGroup
 from textcls_torch.fit.pending_losses import STEPS_ON_A_GPU, PendingLosses
 from textcls_torch.fit.shared_gradients import (
@@ -44,7 +45,6 @@ from textcls_training.data.batches import epoch_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import resolve_device, runs_kernels
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor

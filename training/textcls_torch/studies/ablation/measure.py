@@ -11,13 +11,13 @@ import numpy as np
 from textcls.data import Labelled
 from textcls.evaluation import metrics
 from textcls.model.classifier import Classifier
+from textcls_torch.studies.ablation.cells import Cell, CellSettings
 from textcls_torch.studies.ablation.pictures import pictures_of
+from textcls_torch.studies.explanations import faithfulness
+from textcls_torch.studies.explanations.explained_text import explained_texts
+from textcls_torch.studies.runner import Figures, microseconds
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.trials import Fold, Trained, Trial, Trials
-from textcls_training.studies.ablation.cells import Cell, CellSettings
-from textcls_training.studies.explanations import faithfulness
-from textcls_training.studies.explanations.explained_text import explained_texts
-from textcls_training.studies.runner import Figures, microseconds
 
 LENGTHS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
 ALONE_TEXTS: Final = 200

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from textcls_torch.studies.ablation.cells import AblationState
 from textcls_torch.studies.ablation.measure import FAITHFULNESS
+from textcls_torch.studies.ablation.report import COLUMNS, NOTES, AblationRow, headline, rows_of, table
 from textcls_torch.studies.explanations import plots
 from textcls_torch.studies.explanations.page import document, figure
 from textcls_torch.studies.explanations.plots import INK, PALETTE, svg
-from textcls_training.studies.ablation.cells import AblationState
-from textcls_training.studies.ablation.report import COLUMNS, NOTES, AblationRow, headline, rows_of, table
-from textcls_training.studies.explanations.report import TITLES
+from textcls_torch.studies.explanations.report import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,6 +12,7 @@ import torch
 from textcls.model import tokenizer
 from textcls_kernels import unpack_metric
 from textcls_torch.models.mixing.metric import MetricAttention
+from textcls_torch.models.modules import module_of
 from textcls_training.data.corpus import Corpus
 from textcls_training.pipeline.training import TrainingRun
 
@@ -26,7 +27,7 @@ def pictures_of(run: TrainingRun, texts: Sequence[str]) -> dict[str, Any] | None
     Scores are attention probabilities; a distance is (p_c - p_d) M (p_c - p_d), which may be negative: a learned
     metric is symmetric, but nothing makes it positive. None without metric tensor attention.
     """
-    layer = run.model.views[0].classifier.mixing
+    layer = module_of(run.model.views[0].classifier).mixing
     if layer is None or not isinstance(layer.mixer, MetricAttention):
         return None
     mixer = layer.mixer

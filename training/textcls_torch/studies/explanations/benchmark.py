@@ -15,11 +15,8 @@ from threadpoolctl import threadpool_limits
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
 from textcls.model.units import UNITS, Unit
-from textcls_torch.studies.explanations import methods
-from textcls_torch.studies.explanations.method_runner import MethodRunner
-from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations import faithfulness, plausibility, robustness
-from textcls_training.studies.explanations.bootstrap import (
+from textcls_torch.studies.explanations import faithfulness, methods, plausibility, robustness
+from textcls_torch.studies.explanations.bootstrap import (
     Estimate,
     Statistic,
     difference,
@@ -28,18 +25,20 @@ from textcls_training.studies.explanations.bootstrap import (
     mean,
     verdict,
 )
-from textcls_training.studies.explanations.explained_store import ExplainedStore
-from textcls_training.studies.explanations.explained_text import ExplainedText, explained_texts
-from textcls_training.studies.explanations.plausibility import Aligned, Rationale
-from textcls_training.studies.explanations.removal import REMOVALS, Removal, read_part
-from textcls_training.studies.explanations.results import (
+from textcls_torch.studies.explanations.explained_store import ExplainedStore
+from textcls_torch.studies.explanations.explained_text import ExplainedText, explained_texts
+from textcls_torch.studies.explanations.method_runner import MethodRunner
+from textcls_torch.studies.explanations.plausibility import Aligned, Rationale
+from textcls_torch.studies.explanations.removal import REMOVALS, Removal, read_part
+from textcls_torch.studies.explanations.results import (
     BenchmarkResult,
     Comparison,
     ExplainedExample,
     MethodResult,
     RationaleCounts,
 )
-from textcls_training.studies.explanations.sanity import sanity_models
+from textcls_torch.studies.explanations.sanity import sanity_models
+from textcls_training.data.arrays import Float64
 
 # Each method explains these texts again, up to four times: robustness is measured on the first ones alone.
 ROBUSTNESS_TEXTS: Final = 100

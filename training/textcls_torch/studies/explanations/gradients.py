@@ -100,7 +100,7 @@ class SavedHead:
     def logits(self, token_NTGX: Tensor) -> Tensor:
         """Return the logits [N, C]."""
         self.calls += len(token_NTGX)
-        logits_NC: Tensor = self.head(torch.zeros(token_NTGX.shape[:2], dtype=torch.bool), token_NTGX)[1]
+        logits_NC: Tensor = self.head(torch.zeros(token_NTGX.shape[:2], dtype=torch.bool), token_NTGX, torch)[1]
         return logits_NC
 
     def scalar(self, label: int, target: Target) -> Callable[[Tensor], Tensor]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from textcls.errors import TextclsError
 from textcls.model.classifier import Classifier
+from textcls_torch.studies.explanations.explained_store import ExplainedStore, Kept, key_of
+from textcls_torch.studies.explanations.explained_text import ExplainedText
 from textcls_torch.studies.explanations.methods import METHODS, Counted
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.explained_store import ExplainedStore, Kept, key_of
-from textcls_training.studies.explanations.explained_text import ExplainedText
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from textcls.model.explanation import Explanation
 from textcls.model.prediction import Prediction
 from textcls_torch.studies.explanations import gradients
 from textcls_torch.studies.explanations.gradients import SavedHead, Target
+from textcls_torch.studies.explanations.removal import Span, keep, remove
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations.removal import Span, keep, remove
 
 # (text, number of the class) -> scores [tokens]. The text is cut where the model stops reading.
 Method = Callable[[str, int], Float64]

@@ -6,9 +6,9 @@ from typing import Final
 
 from textcls_torch.studies.explanations import plots
 from textcls_torch.studies.explanations.methods import LIME_SAMPLES, SHAP_CALLS
-from textcls_training.studies.explanations.removal import MASK, SEEN_IN_TRAINING
-from textcls_training.studies.explanations.report import GROUPS, Grid, comparison_grids, grids, notes
-from textcls_training.studies.explanations.results import BenchmarkResult, ExplainedExample
+from textcls_torch.studies.explanations.removal import MASK, SEEN_IN_TRAINING
+from textcls_torch.studies.explanations.report import GROUPS, Grid, comparison_grids, grids, notes
+from textcls_torch.studies.explanations.results import BenchmarkResult, ExplainedExample
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 # As everywhere: told apart by people who do not tell red from green.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textcls.errors import MissingExtraError
 from textcls_torch.studies.explanations.benchmark import OWN
-from textcls_training.studies.explanations.bootstrap import Estimate
-from textcls_training.studies.explanations.report import TITLES
-from textcls_training.studies.explanations.results import BenchmarkResult, MethodResult
+from textcls_torch.studies.explanations.bootstrap import Estimate
+from textcls_torch.studies.explanations.report import TITLES
+from textcls_torch.studies.explanations.results import BenchmarkResult, MethodResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

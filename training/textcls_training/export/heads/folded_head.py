@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -41,12 +40,12 @@ class FoldedHead:
         self.ensemble_G1 = np.repeat(np.array(ensemble_weights, np.float32), config.seeds)[:, None] / config.seeds
         self.calibration = calibration
 
-    def __call__(self, padding_BT: Any, token_BTGX: Any) -> HeadOutputs:
+    def __call__(self, padding_BT: Any, token_BTGX: Any, xp: Any = np) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C].
 
-        Arrays of NumPy, or tensors of PyTorch, through which gradients go: the formulas are the same.
+        The formulas are the same for arrays of NumPy, which is `xp`, and for tensors of PyTorch, through which
+        gradients go.
         """
-        xp: Any = np if isinstance(token_BTGX, np.ndarray) else import_module("torch")
         value_BTGC, score_BTG1, squared_norm_BTG1 = token_BTGX[..., :-2], token_BTGX[..., -2:-1], token_BTGX[..., -1:]
         power_BTG1 = xp.exp(score_BTG1 - xp.amax(score_BTG1, 1, keepdims=True))
         probability_BTG1 = power_BTG1 / power_BTG1.sum(1, keepdims=True)

@@ -9,6 +9,7 @@ from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.outputs import HeadOutputs, ensemble_bias
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
+from textcls_training.torch_parts import torch_part
 
 
 class ScoringHead(Protocol):
@@ -28,9 +29,9 @@ def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHea
     """Return the scoring head of the saved model, where labels are linear."""
     if model.foldable:
         return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
-    from textcls_torch.export.heads.vector_head import VectorHead
-
-    return VectorHead(model.classifiers, model.ensemble_weights, calibration)
+    vector_head = torch_part("export.heads.vector_head").VectorHead
+    head: ScoringHead = vector_head(model.classifiers, model.ensemble_weights, calibration)
+    return head
 
 
 def empty_text_logits(model: TrainedModel) -> tuple[float, ...]:

@@ -111,9 +111,9 @@ def _named(
     stop: Stop,
 ) -> Named:
     if config.teacher is not None:
-        from textcls_training.fit.device import resolve_device
+        from textcls_training.fit.device import device_type
 
-        encoder = SentenceEncoder(config.teacher, resolve_device(config.device).type)
+        encoder = SentenceEncoder(config.teacher, device_type(config.device))
         found = encoder.encode([*descriptions.values(), *texts], callback, lambda: stop.requested).astype(np.float32)
         if stop.requested:
             raise KeyboardInterrupt

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from textcls_training.studies.explanations.bootstrap import Estimate, Verdict
-from textcls_training.studies.explanations.removal import Removal, Span
+from textcls_torch.studies.explanations.bootstrap import Estimate, Verdict
+from textcls_torch.studies.explanations.removal import Removal, Span
 
 
 @dataclass(frozen=True)

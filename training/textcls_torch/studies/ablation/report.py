@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
-from textcls_training.studies.ablation.cells import AblationState
-from textcls_training.studies.runner import Figures, markdown_table, mean_and_spread
+from textcls_torch.studies.ablation.cells import AblationState
+from textcls_torch.studies.runner import Figures, markdown_table, mean_and_spread
 
 COLUMNS: Final = (
     "choice", "accuracy", "macro-F1", "perplexity", "gate", "parameters", "of mixing", "KB", "CPU s", "us",

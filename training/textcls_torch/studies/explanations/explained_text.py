@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from textcls.model.prediction import Prediction
+from textcls_torch.studies.explanations import removal
+from textcls_torch.studies.explanations.removal import Span
 from textcls_training.data.arrays import Float64
-from textcls_training.studies.explanations import removal
-from textcls_training.studies.explanations.removal import Span
 
 
 class Predictor(Protocol):

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.console import AGAINST, FOR
-from textcls_training.studies.explanations.bootstrap import Estimate
-from textcls_training.studies.explanations.faithfulness import SMALLEST_CHANGE
-from textcls_training.studies.explanations.results import BenchmarkResult, MethodResult
+from textcls_torch.studies.explanations.bootstrap import Estimate
+from textcls_torch.studies.explanations.faithfulness import SMALLEST_CHANGE
+from textcls_torch.studies.explanations.results import BenchmarkResult, MethodResult
 
 # figure -> its name in a table; an arrow says which way is better
 TITLES: Final = {

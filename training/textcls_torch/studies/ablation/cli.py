@@ -27,7 +27,7 @@ from textcls.jobs.engines import EngineName
 from textcls_training.config.shared_options import train_option
 
 if TYPE_CHECKING:
-    from textcls_training.studies.ablation.cells import CellSettings
+    from textcls_torch.studies.ablation.cells import CellSettings
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 
@@ -77,9 +77,8 @@ def ablate(
     Every combination of the choices is trained with each seed, and tested on held-out rows. A second run continues
     where the first one stopped; a variant that fails appears in the table with its error.
     """
-    from textcls_torch.studies.ablation import measure, page
-    from textcls_training.studies.ablation import report
-    from textcls_training.studies.ablation.cells import AblationState, CellSettings, choose, make_cells
+    from textcls_torch.studies.ablation import measure, page, report
+    from textcls_torch.studies.ablation.cells import AblationState, CellSettings, choose, make_cells
 
     metrics.require()
     page.require()
@@ -117,7 +116,7 @@ def _parts(
     data: Path | None, task: str | None, test: Path | None, read: Callable[[Path], Labelled]
 ) -> tuple[str, Labelled, Labelled]:
     """Return the name of the rows, those to train on, and those to test on."""
-    from textcls_training.studies.ablation import tasks
+    from textcls_torch.studies.ablation import tasks
 
     if (data is None) == (task is None):
         raise ConfigError("Give either a table, DATA, or a task, --task order.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from textcls.errors import InputError
-from textcls_training.studies.explanations.plausibility import Rationale
+from textcls_torch.studies.explanations.plausibility import Rationale
 
 NEUTRAL = 2
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from textcls.model import tokenizer
 from textcls.model.units import Unit, unit_spans
+from textcls_torch.studies.explanations.faithfulness import order
+from textcls_torch.studies.explanations.removal import Span
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.data.rationales import Spans, token_flags
-from textcls_training.studies.explanations.faithfulness import order
-from textcls_training.studies.explanations.removal import Span
 
 IOU: Final = 0.5
 # A row is dropped if a smaller share of its tokens' characters is found in the text.

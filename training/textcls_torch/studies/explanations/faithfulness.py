@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
+from textcls_torch.studies.explanations.explained_text import ExplainedText, Predictor, probabilities
+from textcls_torch.studies.explanations.removal import Removal, keep, remove
 from textcls_training.data.arrays import Float64, Int64
-from textcls_training.studies.explanations.explained_text import ExplainedText, Predictor, probabilities
-from textcls_training.studies.explanations.removal import Removal, keep, remove
 
 SHARES: Final = (0.01, 0.05, 0.1, 0.2, 0.5)
 FERRET_SHARES: Final = tuple(k / 10 for k in range(1, 11))

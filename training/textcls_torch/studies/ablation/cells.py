@@ -6,9 +6,9 @@ from itertools import product
 from typing import Final, cast
 
 from textcls.errors import ConfigError
+from textcls_torch.studies.runner import State
 from textcls_training.config.options import Choice
 from textcls_training.config.settings import OPTIONS, Attention, EmbeddingKind, TrainConfig, Values
-from textcls_training.studies.runner import State
 
 FIELDS: Final = ("mixing", "attention", "embedding", "values")
 

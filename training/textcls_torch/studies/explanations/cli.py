@@ -23,10 +23,10 @@ from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls.model.classifier import Classifier
-from textcls_training.studies.explanations.removal import REMOVALS
+from textcls_torch.studies.explanations.removal import REMOVALS
 
 if TYPE_CHECKING:
-    from textcls_training.studies.explanations.plausibility import Rationale
+    from textcls_torch.studies.explanations.plausibility import Rationale
 
 optional_dependencies.look_for("torch", "onnx", "scipy", "sklearn", "threadpoolctl")
 
@@ -105,7 +105,7 @@ def explain_benchmark_command(
     """
     from textcls_torch.studies.explanations import page
     from textcls_torch.studies.explanations.benchmark import explain_benchmark, require_one_label
-    from textcls_training.studies.explanations.report import print_report
+    from textcls_torch.studies.explanations.report import print_report
 
     metrics.require()
     once(data)
@@ -167,9 +167,9 @@ def _marks(
     path: Path | None, column: str | None, chosen: list[int], rows: tables.Labelled, right: bool
 ) -> "list[Rationale | None] | None":
     """Return the rationale of each chosen row; with `right`, one that names no class is for the row's label."""
+    from textcls_torch.studies.explanations.plausibility import of_spans
+    from textcls_torch.studies.explanations.rationales import read_rationales
     from textcls_training.data.rationales import parse
-    from textcls_training.studies.explanations.plausibility import of_spans
-    from textcls_training.studies.explanations.rationales import read_rationales
 
     if column is not None:
         cells = rows.more[column]

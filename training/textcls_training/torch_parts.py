@@ -1,0 +1,23 @@
+"""The one door to `textcls_torch`, where all stands that needs PyTorch.
+
+What stands behind it imports this package; here nothing imports it back but by `torch_part`, late, when a configuration
+asks for it: the default training goes without PyTorch.
+"""
+
+from importlib import import_module
+from typing import Any, Literal
+
+TorchPart = Literal[
+    "export.heads.vector_head",
+    "export.save_prototypes",
+    "fit.device",
+    "fit.threads",
+    "fit.trainer",
+    "pretraining.clusters.run",
+    "pretraining.masked.run",
+]
+
+
+def torch_part(name: TorchPart) -> Any:
+    """Return a module of `textcls_torch`."""
+    return import_module(f"textcls_torch.{name}")
