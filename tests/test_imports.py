@@ -146,7 +146,7 @@ BEHIND_THE_WALL = {"torch", "textcls_torch", "textcls_kernels"}
 def test_training_reaches_what_needs_pytorch_by_one_door_alone() -> None:
     for name, source in sources(TRAINING).items():
         reached = BEHIND_THE_WALL & set(imports(source)) | {"textcls_torch"} & texts_of_code(source)
-        assert not reached or name in (DOOR, "textcls_training.fit.processes"), name
+        assert not reached or name == DOOR, name
     asking = {name for name, found in graph_of(TRAINING).items() if DOOR in found}
     assert asking == {f"textcls_training.{name}" for name in AT_THE_DOOR}
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 pytest.importorskip("numba", reason="training needs its packages: pip install 'textcls[train]'")
 
+
 from tests.kernels.unwaiting import unwaiting
 from textcls_kernels.impl import Impl
 from textcls_kernels.testing import count_launches
-from textcls_torch.fit.shared_gradients import arrays_of
 from textcls_torch.models.device_table import DeviceTable
 from textcls_torch.models.embedding_table import EmbeddingTable
 from textcls_torch.pretraining.masked import trainer as masked_trainer
@@ -93,10 +93,10 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masked_trainer, "SAMPLES", 16)
 
 
-def trainer_of(mixing: str, impl: Impl | None, shards: int = 1) -> MaskedTrainer:
+def trainer_of(mixing: str, impl: Impl | None) -> MaskedTrainer:
     """A fresh trainer, whose tables are on the CPU without `impl`."""
     device: Device = "cuda" if impl is not None and DEVICE.type == "cuda" else "cpu"
-    config = PretrainConfig(objective="masked", mixing=mixing, dim=8, device=device, shards=shards)
+    config = PretrainConfig(objective="masked", mixing=mixing, dim=8, device=device)
     corpus = Corpus.of(rows(8 * STEPS - 2), 64)
     with reproducible(0):
         trainer = MaskedTrainer(corpus, Vocabulary.of(corpus, 100), config, 2)
@@ -110,19 +110,18 @@ def trainer_of(mixing: str, impl: Impl | None, shards: int = 1) -> MaskedTrainer
 def learned(trainer: MaskedTrainer) -> list[NDArray[Any]]:
     """Rows, accumulators and dense weights."""
     tables = [array for table in (trainer.embedding.table, trainer.words) for array in (table.row_VD, table.sum_V)]
-    return tables + arrays_of(trainer.dense.params)
+    return tables + [weight.detach().cpu().numpy() for weight in trainer.dense.params]
 
 
 @every_impl
 @every_mixing
-@pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.usefixtures("small_steps")
 def test_some_steps_go_where_those_with_tables_on_the_cpu_go(
-    shards: int, mixing: str, impl: Impl, request: pytest.FixtureRequest
+    mixing: str, impl: Impl, request: pytest.FixtureRequest
 ) -> None:
-    host = trainer_of(mixing, None, shards)
+    host = trainer_of(mixing, None)
     request.getfixturevalue("on_device")
-    device = trainer_of(mixing, impl, shards)
+    device = trainer_of(mixing, impl)
     with count_launches() as launches:
         for number in (1, 2):
             for trainer in (host, device):
@@ -162,12 +161,11 @@ def test_on_a_gpu_nothing_of_a_step_waits_for_it(mixing: str) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("shards", [None, 3])
 def test_a_whole_pre_training_with_its_tables_on_the_device_gives_alike_vectors(
-    shards: int | None, tmp_path: Path, request: pytest.FixtureRequest
+    tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     texts = PretrainingTexts.of(UnlabelledTexts.sample(map(UnlabelledText, rows(300)), 1000, ()))
-    config = PretrainConfig(objective="masked", mixing="gmlp", dim=8, epochs=3, device="cpu", shards=shards)
+    config = PretrainConfig(objective="masked", mixing="gmlp", dim=8, epochs=3, device="cpu")
     found, reports = [], []
     for name in ("host", "device"):
         asked = request.getfixturevalue("on_device") if name == "device" else []

@@ -284,7 +284,6 @@ def test_trainings_that_look_into_the_middle_of_a_step_take_it_view_by_view() ->
     resolved = resolve(settings, TEXTS, len(CORPUS.token), 2)
     rationale = np.zeros(len(CORPUS.token), np.bool_)
     assert Trainer(Dataset(CORPUS, LABELS, rationale), 2, resolved).whole_step() is None
-    assert Trainer(DATASETS["one label"], 2, replace(resolved, shards=2)).whole_step() is None
     assert ClusterTrainer(DATASETS["one label"], 2, resolved, 1).whole_step() is None
 
 

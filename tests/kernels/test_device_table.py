@@ -118,11 +118,11 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     return asked
 
 
-def trained(impl: Impl | None, epochs: int, shards: int) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
+def trained(impl: Impl | None, epochs: int) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
     """The rows and accumulators of a few steps, and the answers after them."""
     dataset = Dataset(Corpus.of(TEXTS, 64), LABELS)
     place: Device = "cuda" if impl is not None and DEVICE.type == "cuda" else "cpu"
-    settings = TrainConfig(model=ModelConfig(dim=8), epochs=epochs, shards=shards, impl="reference", device=place)
+    settings = TrainConfig(model=ModelConfig(dim=8), epochs=epochs, impl="reference", device=place)
     resolved = resolve(settings, TEXTS, len(dataset.corpus.token), 2)
     resolved = replace(resolved, optim=replace(resolved.optim, batch_size=3, table_std=0.5, table_rate=0.03))
     with reproducible(0):
@@ -141,22 +141,18 @@ def trained(impl: Impl | None, epochs: int, shards: int) -> tuple[list[NDArray[n
 
 
 @every_impl
-@pytest.mark.parametrize("shards", [1, 2])
-def test_some_steps_go_where_those_with_a_table_on_the_cpu_go(
-    shards: int, impl: Impl, request: pytest.FixtureRequest
-) -> None:
-    wanted, wanted_answers = trained(None, 2, shards)
+def test_some_steps_go_where_those_with_a_table_on_the_cpu_go(impl: Impl, request: pytest.FixtureRequest) -> None:
+    wanted, wanted_answers = trained(None, 2)
     request.getfixturevalue("on_device")
     with count_launches() as launches:
-        found, answers = trained(impl, 2, shards)
+        found, answers = trained(impl, 2)
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(answers, wanted_answers, rtol=1e-5, atol=1e-5)
     if impl == "reference":
         assert launches == Counter()
     else:
-        steps = 6
-        assert launches["adagrad_kernel"] == (steps if shards == 1 else 2 * steps)  # all views at once, or each
+        assert launches["adagrad_kernel"] == 6  # one of each step, for all views at once
 
 
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")

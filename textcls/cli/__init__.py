@@ -9,6 +9,7 @@ import click
 
 from textcls import __version__
 from textcls._util import optional_dependencies
+from textcls._util.gone import gone
 from textcls.cli import settings
 from textcls.display.text import visible
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
@@ -110,6 +111,10 @@ class LazyGroup(click.Group):
         """Run the command; an error meant for a person becomes one line on standard error and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if why := gone(error.ctx.info_name or "" if error.ctx else "", error.option_name):
+                raise click.UsageError(f"There is no option {error.option_name} any more: {why}", error.ctx) from error
+            raise
         except click.MissingParameter:
             raise  # It is a BadParameter whose sentence is made when it is shown.
         except click.BadParameter as error:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import click
 
+from textcls._util.gone import gone
 from textcls.errors import ConfigError, InputError
 
 NAME: Final = "textcls.toml"
@@ -94,6 +95,8 @@ def _of_table(
             found[key] = _of_table(path, context, below[key], f"{name}.{key}", value)
             continue
         option = options.get(key.replace("_", "-"))
+        if option is None and (why := gone(name, key)):
+            raise ConfigError(f"{path}, [{name}]: there is no option {key!r} any more: {why}")
         if option is None:
             raise ConfigError(f"{path}, [{name}]: there is no option {key!r}{_meant(key, [*options, *below])}")
         where = f"{path}, [{name}] {key}"

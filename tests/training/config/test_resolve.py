@@ -258,3 +258,11 @@ def test_a_gpu_has_larger_batches_and_no_other_device_and_rates_that_are_told_ar
     assert cpu == rules.default_optim(10_000, 20, 2)
     assert gpu.batch_size > cpu.batch_size
     assert resolve(TrainConfig(optim=told), texts, 200_000, 2, on_gpu=True).optim == told
+
+
+def test_larger_steps_have_larger_rates_and_batch_size_is_no_second_word_on_rates() -> None:
+    usual, larger = (rules.default_optim(10_000, 20, 3, batch_size=size) for size in (None, 128))
+    assert (usual.batch_size, larger.batch_size) == (32, 128)
+    assert (larger.rate, larger.table_rate) == pytest.approx((2 * usual.rate, 2 * usual.table_rate))
+    with pytest.raises(ConfigError, match="Both all rates and batch_size are given"):
+        TrainConfig(batch_size=64, optim=usual)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.training.state.killed import Notes, rows_of
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls_training.config.settings import SHARDS, ModelConfig, TrainConfig
+from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.callbacks import Callback
@@ -118,7 +118,6 @@ def test_when_any_write_fails_the_next_run_goes_on_to_the_same_bytes(
         (rows_of(81), CONFIG, r"the training rows differ\."),
         (ROWS, replace(CONFIG, epochs=3, seed=4), r"epochs was 2 and is 3, seed was 0 and is 4\."),
         (ROWS, replace(CONFIG, class_weight="balanced"), r"class_weight was none and is balanced\."),
-        (ROWS, replace(CONFIG, shards=3), r"shards was not given and is 3\."),
     ],
 )
 def test_the_state_of_another_training_is_refused_with_what_differs(
@@ -129,14 +128,6 @@ def test_the_state_of_another_training_is_refused_with_what_differs(
     with pytest.raises(ConfigError, match=rf"is of another training: {told} Remove the folder, or name another one\."):
         train(tmp_path / "state", rows, config)
     assert {path.name: path.read_bytes() for path in (tmp_path / "state").iterdir()} == before
-
-
-def test_told_shards_and_as_many_of_workers_are_the_same_training(tmp_path: Path) -> None:
-    with pytest.raises(KilledError):
-        train(tmp_path / "state", config=replace(CONFIG, shards=SHARDS), epoch=1)
-    found, notes = train(tmp_path / "state", config=replace(CONFIG, workers=2))
-    assert notes[0].startswith("Going on ")
-    assert found == train(tmp_path / "other", config=replace(CONFIG, shards=SHARDS))[0]
 
 
 def test_a_state_of_other_versions_is_refused(tmp_path: Path) -> None:

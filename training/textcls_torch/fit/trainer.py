@@ -1,8 +1,5 @@
 """The reference trainer, in PyTorch: one fit of any model, and the steps that train it.
 
-A step in shards (`ResolvedConfig.shards`) has the gradients of each shard computed apart, by this process or by several
-that share them (`textcls_training.fit.processes`). Tables and weights are moved by all of them, each its own.
-
 Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V views, C labels, D width, S seeds, R texts
 of a prediction.
 """
@@ -11,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -24,7 +21,6 @@ from textcls_torch.fit.device_step import DeviceStep, suits
 from textcls_torch.fit.loss import make_loss
 from textcls_torch.fit.optim import dense_groups
 from textcls_torch.fit.pending_losses import STEPS_ON_A_GPU, PendingLosses
-from textcls_torch.fit.shared_gradients import Layout, SharedGradient, arrays_of, checksums, gradient_of_shards, taken
 from textcls_torch.fit.spelling import spelling
 from textcls_torch.fit.view_learner import ViewBatch, ViewLearner
 from textcls_torch.models.hashed_embedding import HashedEmbedding
@@ -38,9 +34,7 @@ from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import log_odds
-from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
-from textcls_training.fit.shards import shards_of
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import Learned
@@ -66,7 +60,6 @@ class Trainer(AnyTrainer):
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         super().__init__(dataset, classes, config, stop)
-        self.processes = here()
         with _DRAWING:
             torch.manual_seed(config.seed)
             self.learners = ViewLearner.every(dataset.corpus, classes, config)
@@ -121,8 +114,7 @@ class Trainer(AnyTrainer):
             SurroundingsError: the device has no room for it.
         """
         whole = self.of_targets and self.dataset.rationale is None
-        alone = self.config.shards == self.processes.number == 1
-        if not (whole and alone and suits(self.learners)):
+        if not (whole and suits(self.learners)):
             return None
         return DeviceStep(self.learners, self.dataset, self._label_loss, self.dense, self.config.optim.table_rate)
 
@@ -147,13 +139,7 @@ class Trainer(AnyTrainer):
             losses.add(self.step_number, len(text_B), self.views, loss)
             self.keep()
         losses.read()
-        if self.processes.number > 1:
-            self.processes.agree("weights after an epoch", checksums(self._learned()))
         self.epochs = number
-
-    def _learned(self) -> list[NDArray[Any]]:
-        tables = [array for learner in self.learners for array in learner.embedding.arrays().values()]
-        return tables + [array for group in self.dense for array in arrays_of(group.params)]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name."""
@@ -181,8 +167,7 @@ class Trainer(AnyTrainer):
 
     def _view_by_view(self, text_B: Int64, factor: float) -> Tensor:
         """Move tables and dense weights; return the loss."""
-        move = self._move if self.config.shards == 1 else self._move_in_shards
-        loss = move(text_B, self.config.optim.table_rate * factor)
+        loss = self._move(text_B, self.config.optim.table_rate * factor)
         for group in self.dense:
             group.step(factor)
         return loss
@@ -195,33 +180,6 @@ class Trainer(AnyTrainer):
         for learner, given in zip(self.learners, views, strict=True):
             learner.update(given, rate)
         return loss.detach()
-
-    def _move_in_shards(self, text_B: Int64, rate: float) -> Tensor:
-        """Do as `_move`, with the gradients of shards."""
-        shards = [shard_B for shard_B in shards_of(text_B, self.config.shards) if len(shard_B)]
-        learning = [view for view, learner in enumerate(self.learners) if learner.embedding.learns]
-        weights, lengths = self._classifier_weights(), self.dataset.corpus.lengths()
-        layout = Layout([(), *(weight.shape for weight in weights)], [self.config.model.dim] * len(learning))
-        tokens_K = [[int(lengths[shard_B].sum())] * len(learning) for shard_B in shards]
-        found = gradient_of_shards(layout, tokens_K, lambda k: self._gradient(shards[k]), self.processes)
-        loss, *gradients = found.total
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient.to(self.device)
-        for view, grad_ND in zip(learning, found.own, strict=True):
-            self.learners[view].update_of_tokens(self.encoded[view], text_B, grad_ND, rate)
-        return loss
-
-    def _gradient(self, text_B: Int64) -> SharedGradient:
-        """Return the gradient of a shard: the loss and that of the classifiers; that of the tokens in each view."""
-        views = self._read(text_B)
-        loss = self._loss(text_B, views)
-        loss.backward()  # type: ignore[no-untyped-call]
-        tokens = [given.x_BTD.grad[given.mask_BT] for given in views if given.x_BTD.grad is not None]
-        return SharedGradient([loss, *taken(self._classifier_weights())], tokens)
-
-    def _classifier_weights(self) -> list[Tensor]:
-        """Return the dense weights but those of embeddings, whose `update` leaves their gradient."""
-        return [weight for learner in self.learners for weight in learner.classifier.parameters()]
 
     def _read(self, text_B: Int64) -> list[ViewBatch]:
         """Read a batch in each view; token vectors of embeddings that learn have a gradient."""
@@ -257,20 +215,13 @@ class Trainer(AnyTrainer):
         corpus = encoded_V[0].corpus
         logits_VRC = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
         batches = [*plain_batches(corpus.lengths(), batch_size)]
-        sizes = [len(text_B) * self.classes for text_B in batches]
         for learner, encoded, logits_RC in zip(self.learners, encoded_V, logits_VRC, strict=True):
             learner.classifier.eval()
-            found = self.processes.shared(sizes, partial(self._logits, learner, encoded, batches))
-            for text_B, flat in zip(batches, found, strict=True):
-                logits_RC[text_B] = flat.view(len(text_B), self.classes)
+            for text_B in batches:
+                logits_RC[text_B] = learner.logits(learner.read(encoded, text_B)).cpu()
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC
-
-    @staticmethod
-    def _logits(learner: ViewLearner, encoded: Any, batches: Sequence[Int64], number: int) -> Tensor:
-        """Return the logits of a view to the texts of a batch, laid end to end."""
-        return learner.logits(learner.read(encoded, batches[number])).flatten()
 
     @torch.no_grad()
     def pooled(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> list[Float32]:

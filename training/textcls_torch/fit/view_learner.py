@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from textcls_torch.fit.device import multiplies_halves, resolve_device, runs_kernels
-from textcls_torch.fit.shared_gradients import padded
 from textcls_torch.models import ops
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_torch.models.embedding import Embedding, make_embedding
@@ -91,8 +90,3 @@ class ViewLearner:
         """Let the embedding learn from the gradient of the token vectors."""
         if given.x_BTD.grad is not None:
             self.embedding.update(given.batch, given.x_BTD.grad, rate)
-
-    def update_of_tokens(self, encoded: Any, text_B: Int64, grad_ND: Tensor, rate: float) -> None:
-        """Let the embedding learn from the gradient of the vectors of all tokens, text by text."""
-        batch = self.embedding.batch(encoded, text_B)
-        self.embedding.update(batch, padded(grad_ND, batch.mask_BT), rate)

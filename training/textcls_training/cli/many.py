@@ -30,7 +30,7 @@ from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs import Done, Failed, engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import from_options
-from textcls_training.config.shared_options import OF_ONE_TRAINING, train_options
+from textcls_training.config.shared_options import train_options
 from textcls_training.pipeline.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
 
 Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
@@ -45,9 +45,7 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @engine_options()
 @new_text_column_option
 @new_label_column_option
-@train_options(
-    "teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows", *OF_ONE_TRAINING
-)
+@train_options("teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows")
 @target_options
 @reading_options
 def train_many(

@@ -4,7 +4,7 @@ Importing PyTorch takes seconds, so that a wrong path or column would be told la
 and what needs PyTorch is imported after.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,18 +38,15 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.findings import find
 from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
-from textcls.jobs import cluster
 from textcls_training.cli.beside import BesideModel
 from textcls_training.cli.rows import read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
-from textcls_training.config.resolve import chosen_impl
 from textcls_training.config.settings import from_options
 from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import ONE_COLUMN, Rows, labelled_texts_of
 from textcls_training.data.rationales import Spans
 from textcls_training.data.unlabelled import UnlabelledTexts
-from textcls_training.fit.processes import here, joined, shards_among, started
 from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
@@ -134,7 +131,6 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @click.option("--verbose", "-v", is_flag=True, help="Print on standard error how long each step took.")
 @target_options
 @reading_options
-@joined()
 def train(
     data: tuple[Readable, ...],
     output: Path | None,
@@ -167,10 +163,6 @@ def train(
     _check_dropping(drop_suspects=drop_suspects, resamples=resamples, from_state=from_state)
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     _check_states(state, from_state)
-    if settings["engine"] == "ray":
-        cluster.require()
-    alone = {"--state": state, "--from": from_state, "--unlabelled": unlabelled, "--drop-suspects": drop_suspects}
-    settings = _shared(settings, rationale_column, {**alone, "--resamples": resamples})
     output = output or _default_output(data[0])
     others = [*([valid] if valid else []), *unlabelled]
     once([*data, *others])
@@ -196,7 +188,7 @@ def train(
     clock.lap("loading", report.seconds)
     beside_it.clear(output)
     if beside_it.wanted and not report.interrupted:
-        here().by_first(lambda: beside_it.write(rows, output, settings, partial(run_training, **how)))
+        beside_it.write(rows, output, settings, partial(run_training, **how))
         clock.lap("beside it")
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
@@ -231,32 +223,6 @@ def _check_states(state: Path | None, from_state: Path | None) -> None:
         raise InputError(f"{from_state} is not a folder; name the --state of a finished training.")
     if state is not None:
         check_output_path(state / "training.json" if state.is_dir() else state)
-
-
-def _shared(settings: dict[str, Any], rationale_column: str | None, alone: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options where torchrun has started processes: they share the steps of one training by PyTorch.
-
-    Args:
-        settings: the options of training.
-        rationale_column: the column of human rationales, if there is one.
-        alone: what several processes cannot have, by the names of the options.
-    """
-    place = started()
-    if place is None:
-        return settings
-    if chosen_impl(from_options(settings), rationales=rationale_column is not None) == "reference":
-        settings = {**settings, "shards": shards_among(settings["shards"])}
-    elif place.number > 1:
-        raise ConfigError(
-            "Processes of torchrun share the steps of what PyTorch trains, and this is for the compiled trainer: start "
-            f"textcls train by itself with --workers {place.number}, or add --impl reference."
-        )
-    told = next((name for name, value in alone.items() if value), None)
-    if place.number > 1 and told is not None:
-        raise ConfigError(
-            f"Processes of torchrun share the steps of one training from its start to its end; leave {told} out."
-        )
-    return settings
 
 
 def _check_dropping(*, drop_suspects: bool, resamples: int, from_state: Path | None) -> None:

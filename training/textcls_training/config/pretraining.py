@@ -74,13 +74,6 @@ class PretrainConfig:
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Read this many tokens of each text.")
     seed: int = option(Integer(0, SEEDS - 1), 0, "Random seed; the same seed and texts give the same file.")
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
-    shards: int | None = option(
-        Integer(1),
-        None,
-        "Parts of a step, whose gradients are computed apart and added up in one order: their number changes what is "
-        "learned in its last digits, that of the processes that share them does not.",
-        unset="1; 8 among the processes of torchrun",
-    )
 
     def __post_init__(self) -> None:
         for name, one in PRETRAIN_OPTIONS.items():
@@ -93,11 +86,6 @@ class PretrainConfig:
                 )
         if self.objective == "label-names" and self.names is None:
             raise ConfigError("The objective label-names needs names: a file of labels, one per line.")
-
-    @property
-    def step_shards(self) -> int:
-        """How many shards there are."""
-        return self.shards or 1
 
     @property
     def most_texts(self) -> int:
@@ -117,6 +105,5 @@ OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
     "mask_rate": ("masked",),
     "dim": ("cooccurrence", "masked"),
     "words": ("cooccurrence", "masked"),
-    "shards": ("masked",),
     "epochs": ("masked", "mutual-information", "label-names"),
 }

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
-from textcls.jobs.engines import EngineName
 from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.vectors.word_vectors import WordVectors
@@ -62,9 +61,6 @@ class ResolvedConfig:
         vectors_rate: learning rate of attention and head of the view by vectors.
         goal: what the thresholds of several labels are to reach; None for the highest F1.
         impl: who trains, see `chosen_impl`.
-        shards: parts of a step, see `TrainConfig`.
-        workers: who share them; None for as many as a cluster has CPUs, here one.
-        engine: where they are.
         on_gpu: whether steps are taken on a GPU.
         refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
     """
@@ -89,9 +85,6 @@ class ResolvedConfig:
     head: Head = "linear"
     on_gpu: bool = False
     refit: bool = True
-    shards: int = 1
-    workers: int | None = None
-    engine: EngineName = "local"
 
 
 def resolve(
@@ -176,9 +169,6 @@ def resolve(
         head=config.head,
         on_gpu=on_gpu,
         refit=len(texts) < MANY_ROWS,
-        shards=config.step_shards,
-        workers=config.workers,
-        engine=config.engine,
     )
 
 
@@ -203,14 +193,6 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
         raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
     if config.impl != "reference" and needed is None:
         return "compiled"
-    what = needed or "impl reference"
-    if config.workers is not None or config.engine == "ray":
-        raise ConfigError(
-            f"Workers are for the compiled trainer, which {what} is not for; leave one of the two out, or share the "
-            "steps among processes that torchrun starts."
-        )
-    if config.step_shards > 1 and config.model is not None and config.model.draws_while_training:
-        raise ConfigError("Shards cannot be combined with dropout, which is drawn once a step; leave one of them out.")
     return "reference"
 
 

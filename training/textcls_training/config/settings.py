@@ -7,9 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from textcls._util.gone import gone
 from textcls.errors import ConfigError
-from textcls.jobs import ENGINES
-from textcls.jobs.engines import EngineName
 from textcls.model.artifact import MOST_TOKENS
 from textcls.model.features import MAX_TOKENS
 from textcls_training.config.options import (
@@ -59,10 +58,8 @@ MIXINGS: Final = (
     "sha",
 )
 NONLINEAR_SCORES: Final = ("cosine", "kernel")
-# The parts of a step that workers share, where nobody says how many.
-SHARDS: Final = 8
 # Options that change no byte of the model: of the machine that trains.
-WITHOUT_EFFECT: Final = ("workers", "engine", "max_memory")
+WITHOUT_EFFECT: Final = ("max_memory",)
 # How many seeds there are: those that the generators of PyTorch and NumPy both take.
 SEEDS: Final = 2**63
 
@@ -186,24 +183,6 @@ class TrainConfig:
         "Texts of a step; in larger steps the learning rates grow with the square root, on a GPU that of rows less.",
         unset="32; 16 for less than 8,000 rows; on a GPU up to 512",
     )
-    shards: int | None = option(
-        Integer(1),
-        None,
-        "Parts of a step, whose gradients are computed apart and added up in one order: their number changes the "
-        "model in its last digits, that of the workers does not.",
-        unset="1; 8 with workers, or among the processes of torchrun",
-    )
-    workers: int | None = option(
-        Integer(1),
-        None,
-        "How many share the parts of each step: threads of this machine, or processes of a cluster.",
-        unset="1; with engine ray as many as its CPUs",
-    )
-    engine: EngineName = option(
-        Choice(ENGINES),
-        "local",
-        "Where workers run; ray is a cluster, that of RAY_ADDRESS or one on this machine.",
-    )
     rehearsal_rows: int = option(
         Integer(0),
         20_000,
@@ -235,17 +214,9 @@ class TrainConfig:
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
         if self.batch_size is not None and self.optim is not None:
             raise ConfigError("Both all rates and batch_size are given; leave one of them out.")
-        if (self.workers or 1) > self.step_shards:
-            raise ConfigError(f"{self.workers} workers need as many shards to share; add shards {self.workers}.")
         beside = self.beside_vectors()
         if self.vectors not in (None, "none") and beside is not None:
             raise ConfigError(f"Word vectors cannot be combined with {beside}; leave one of the two out.")
-
-    @property
-    def step_shards(self) -> int:
-        """How many shards there are: by default the same for any number of workers that is given."""
-        several = self.workers is not None or self.engine == "ray"
-        return self.shards or (SHARDS if several else 1)
 
     def beside_vectors(self) -> str | None:
         """Return what vectors cannot stand beside: in a saved model they are folded into values of labels."""
@@ -281,6 +252,8 @@ def from_options(options: Mapping[str, object]) -> TrainConfig:
         ConfigError: there is no such option, or it has no such value.
     """
     for name in options:
+        if why := gone("train", name):
+            raise ConfigError(f"Training has no option {name!r} any more: {why}")
         if name not in OPTIONS:
             close = get_close_matches(name, OPTIONS, 1)
             meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(OPTIONS))}."

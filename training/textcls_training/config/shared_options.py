@@ -21,8 +21,6 @@ _METAVARS: Final = {
     "max_memory": "SIZE",
     "class_weight": "none|balanced|FILE",
 }
-# Who shares the steps of one training: commands of many have the options of the same names, for whole trainings.
-OF_ONE_TRAINING: Final = ("workers", "engine")
 
 
 def train_option(name: str) -> Callable[[Command], Command]:

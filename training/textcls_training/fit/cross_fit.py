@@ -17,7 +17,6 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
@@ -171,8 +170,7 @@ class CrossFit:
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
-        elsewhere = self.config.engine == "ray" or here().number > 1 or self.config.on_gpu
-        if self.config.model.draws_while_training or not self.config.refit or elsewhere:
+        if self.config.model.draws_while_training or not self.config.refit or self.config.on_gpu:
             self._fit_one_after_the_other(callback)
         else:
             self._fit_in_two_threads(callback)
@@ -209,9 +207,8 @@ class CrossFit:
         return without
 
     def _fit_one_after_the_other(self, callback: Callback) -> None:
-        """Fit each split: two threads would draw dropout from the one generator of both, each fit on a cluster has all
-        its workers, processes that share steps have to take them in one order, and on a GPU one thread at a time
-        records a step.
+        """Fit each split: two threads would draw dropout from the one generator of both, and on a GPU one thread at a
+        time records a step.
         """
         for i in range(len(self.splits)):
             self._fit_split(i, callback)

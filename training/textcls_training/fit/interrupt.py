@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from textcls_training.fit.processes import here
-
 _NOTICE: Final = b"\nInterrupted: saving what has been learned so far. Ctrl-C once more ends without it.\n"
 
 
@@ -33,8 +31,7 @@ class Stop:
 def stopped_by_ctrl_c(*, quiet: bool) -> Iterator[Stop]:
     """Let Ctrl-C inside request a stop once one is possible; before, and the second time, it interrupts as ever.
 
-    Outside the main thread, and where somebody ignores or handles Ctrl-C otherwise, nothing is changed; nor where
-    several processes share the steps, which would not hear it between the same two.
+    Outside the main thread, and where somebody ignores or handles Ctrl-C otherwise, nothing is changed.
     """
     stop = Stop()
 
@@ -47,7 +44,7 @@ def stopped_by_ctrl_c(*, quiet: bool) -> Iterator[Stop]:
             os.write(sys.stderr.fileno(), _NOTICE)
 
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or here().number > 1 or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield stop
         return
     signal.signal(signal.SIGINT, handle)

@@ -104,6 +104,8 @@ class Continuation:
         facts, sample = self.finished.facts, len(self.finished.rehearsal.rows.texts)
         first = [repr(name) for name in sorted(self.new.labels_in_use() - set(facts.labels))]
         new = f"{len(self.new.texts):,} new ones" + (f", with the new label {' and '.join(first[:3])}" if first else "")
+        if self.finished.facts.options.get("shards"):
+            new += "; its steps were dealt to shards, and these are whole"
         if self.anew:
             return f"{self.finished.path} holds all of its {facts.rows:,} rows: training anew on them and {new}."
         return f"Going on from {self.finished.path}: {sample:,} of its {facts.rows:,} rows are rehearsed, beside {new}."

@@ -51,7 +51,6 @@ def model_info(
             "shares": [round(weight, 6) for weight in model.ensemble_weights],
             "gate": model.gate,
             "optim": asdict(config.optim),
-            **({"shards": config.shards} if config.shards > 1 else {}),
             "held_out_rows": len(selected.validation),
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),

@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
 from textcls.errors import ConfigError
-from textcls.jobs.cluster import connected
 from textcls.model.artifact import ModelInfo
+from textcls_training.config.alone import check_alone
 from textcls_training.config.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import TrainConfig
@@ -25,7 +25,6 @@ from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.processes import here
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import PrototypeCalibration
@@ -123,12 +122,11 @@ def run(
         ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
+    check_alone()
     task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None, dropped)
     if from_state is not None:
         task = _continued(task, state, from_state)
     with ExitStack() as opened_files:
-        if task.config.engine == "ray":
-            opened_files.enter_context(connected())
         return _run(task, state, opened_files)
 
 
@@ -148,7 +146,6 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     answered = distillation is not None and distillation.answered
     prepared = prepare(task, answered=answered)
     folder = None
-    _check_alike(task, prepared.resolved)
     if state is not None:
         _check_keepable(prepared.resolved)
         known = _identity(task, prepared.resolved, distillation)
@@ -165,7 +162,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
         outcome = distillation.run(task.given, task.valid, dataset, fitted, task.callback, stop, checkpoints)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
-    report, tables = here().by_first(lambda: _saved(task, prepared.names, outcome, len(fitted.learned.labels)))
+    report, tables = _saved(task, prepared.names, outcome, len(fitted.learned.labels))
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
         _keep(folder, task, prepared, fitted)
@@ -280,13 +277,6 @@ def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation |
     before = None if task.earlier is None else task.earlier.finished.sha256
     teacher = None if distillation is None else distillation.teacher_sha256
     return identity(task.given, task.valid, task.unlabelled, task.config, resolved, versions(), before, teacher)
-
-
-def _check_alike(task: Task, resolved: ResolvedConfig) -> None:
-    """Refuse processes that would not take the same steps."""
-    if here().number > 1:
-        for what, value in _identity(task, resolved, None).items():
-            here().agree(what, value)
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:

@@ -1,6 +1,5 @@
 """`textcls pretrain`: files of texts without labels in, one file of what they teach out."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stderr_console, stdout_console
-from textcls.errors import ConfigError
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
 from textcls_training.config.shared_options import config_options
-from textcls_training.fit.processes import joined, shards_among, started
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts
 
@@ -31,7 +28,6 @@ optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", 
 @config_options(PRETRAIN_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @reading_options
-@joined()
 def pretrain(
     data: tuple[Readable, ...],
     output: Path,
@@ -47,7 +43,7 @@ def pretrain(
     held out to measure how much was learned.
     """
     once(data)
-    config = _shared(PretrainConfig(**settings))
+    config = PretrainConfig(**settings)
     check_not_an_input(output, [*data, *filter(None, (config.names,))])
     check_output_path(output)
     if config.names is not None:
@@ -72,16 +68,3 @@ def pretrain(
     if report.interrupted:
         click.echo(f"Interrupted: {output} holds what was learned so far.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
-
-
-def _shared(config: PretrainConfig) -> PretrainConfig:
-    """Return the configuration where torchrun has started processes: they share the steps of masked words alone."""
-    place = started()
-    if config.objective == "masked":
-        return replace(config, shards=shards_among(config.shards))
-    if place is not None and place.number > 1:
-        raise ConfigError(
-            f"Processes of torchrun share the steps of the objective masked, not of {config.objective}; start textcls "
-            "pretrain by itself."
-        )
-    return config

@@ -35,8 +35,7 @@ def identity(
         earlier: the hash of the finished training that this one goes on from.
         teacher: the hash of the encoder that answers texts without labels.
     """
-    # Told or by default, as many shards are the same training.
-    options = [name for name in OPTIONS if name != "shards" and name not in WITHOUT_EFFECT]
+    options = [name for name in OPTIONS if name not in WITHOUT_EFFECT]
     return {
         "training rows": _hash_of(given),
         "validation rows": None if valid is None else _hash_of(valid),
@@ -44,7 +43,8 @@ def identity(
         "the state it goes on from": earlier,
         "columns": [*given.text_columns, given.label_column],
         "options": {name: plain(getattr(config, name)) for name in options},
-        "shards": None if resolved.shards == 1 else resolved.shards,
+        # Steps once could be dealt to shards, to another result; a state of these is of another training.
+        "shards": None,
         "model": None if config.model is None else asdict(config.model),
         "rates": None if config.optim is None else asdict(config.optim),
         "the hash of the vectors": None if resolved.vectors is None else resolved.vectors.sha256,

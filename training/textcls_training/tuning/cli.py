@@ -31,7 +31,7 @@ from textcls.display.terminal.progress import progress_on
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import OPTIONS
-from textcls_training.config.shared_options import OF_ONE_TRAINING, train_options
+from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import labelled_texts_of
 
 optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
@@ -88,7 +88,7 @@ _OF_READING: Final = (
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @new_text_column_option
 @new_label_column_option
-@train_options(*_LEFT_OUT, *OF_ONE_TRAINING)
+@train_options(*_LEFT_OUT)
 @target_options
 @reading_options
 def tune(

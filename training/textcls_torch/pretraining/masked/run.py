@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import torch
-
 from textcls_torch.pretraining.masked.held_out import HeldOutScores
 from textcls_torch.pretraining.masked.report import MaskedReport
 from textcls_torch.pretraining.masked.trainer import MaskedTrainer
@@ -14,7 +11,6 @@ from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.processes import here
 from textcls_training.fit.threads import reproducible
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.pretraining.vectors import save_vectors
@@ -27,12 +23,9 @@ MOST_EPOCHS: Final = 20
 
 def run(texts: PretrainingTexts, output: Path, config: PretrainConfig, callback: Callback, stop: Stop) -> MaskedReport:
     """Learn vectors of words; see `textcls_training.pretraining.run.pretrain`."""
-    here().agree("texts", texts.sha256)
-    here().agree("options and versions", (config, torch.__version__, np.__version__))
     with reproducible(config.seed):
         trainer, seconds = train(texts, config, callback, stop)
-        told = trainer, seconds, texts, output, config
-        return here().by_first(lambda: _written(*told, interrupted=stop.requested))
+        return _written(trainer, seconds, texts, output, config, interrupted=stop.requested)
 
 
 def _written(
@@ -47,7 +40,6 @@ def _written(
     """Write the vectors, and measure on held-out texts."""
     held_out = HeldOutScores.of(trainer, Corpus.of(texts.held_out, config.max_tokens))
     how = f"words masked in texts and guessed from the others, mixing {config.mixing}, {trainer.epochs} epochs"
-    how += f", {config.step_shards} shards" if config.step_shards > 1 else ""
     words, row_VD = trainer.vocabulary.words, trainer.words.row_VD[1:]
     written = save_vectors(output, words, row_VD, how, texts, config)
     return MaskedReport(

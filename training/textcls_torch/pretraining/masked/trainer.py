@@ -4,8 +4,7 @@ Two tables learn, each by row-wise Adagrad: what words say as context, by their 
 context. The mixing layer between them learns by AdamW.
 
 What is drawn is drawn for a whole batch, here and not on the device: so it is known without waiting how many tokens are
-masked, and which. The gradients of shards of a batch (`PretrainConfig.step_shards`) are computed apart, by this process
-or by several that share them (`textcls_training.fit.processes`).
+masked, and which.
 
 Shapes: B texts, T tokens of the longest one, N tokens of all, end to end, M masked tokens of a batch, K of these known,
 S samples, X = K + S words that are read, D width.
@@ -15,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls.errors import ConfigError
@@ -23,15 +21,6 @@ from textcls.model.features import FeatureConfig
 from textcls_torch.fit.device import resolve_device, runs_kernels
 from textcls_torch.fit.optim import AdamWGroup
 from textcls_torch.fit.pending_losses import STEPS_ON_A_GPU, PendingLosses
-from textcls_torch.fit.shared_gradients import (
-    Layout,
-    SharedGradient,
-    arrays_of,
-    checksums,
-    gradient_of_shards,
-    padded,
-    taken,
-)
 from textcls_torch.models.device_table import DeviceTable
 from textcls_torch.models.embedding_table import EmbeddingTable
 from textcls_torch.models.hashed_embedding import HashedEmbedding, RowTable
@@ -46,9 +35,7 @@ from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.processes import here
 from textcls_training.fit.schedule import rate_factor
-from textcls_training.fit.shards import shards_of
 from textcls_training.pretraining.masked.masking import masked_tokens
 from textcls_training.pretraining.vocabulary import Vocabulary
 
@@ -151,7 +138,6 @@ class MaskedTrainer:
         self._encoded, self._sampler = self.embedding.encode(corpus), WordSampler(vocabulary.count_V)
         self._steps = epochs * -(-len(corpus) // BATCH)
         self._step_number = self.epochs = self.tokens = 0
-        self.processes = here()
 
     def train_epoch(self, number: int, callback: Callback, stop: Stop) -> None:
         """Pass once over the texts, or until a stop is requested.
@@ -171,12 +157,7 @@ class MaskedTrainer:
             self.tokens += tokens
             losses.add_sum(self._step_number, tokens, loss, words)
         losses.read()
-        if self.processes.number > 1:
-            self.processes.agree("weights after an epoch", checksums(self._learned()))
         self.epochs = number
-
-    def _learned(self) -> list[NDArray[Any]]:
-        return [self.embedding.table.row_VD, self.words.row_VD, *arrays_of(self.dense.params)]
 
     def read(self, encoded: Any, text_B: Int64, masked_N: Bools) -> MaskedBatch:
         """Read the vectors of all tokens of texts, as the embedding has encoded them; `masked_N` are masked."""
@@ -202,9 +183,7 @@ class MaskedTrainer:
         known = len(asked.known_K)
         if not known:
             return None, 0
-        alone = self.config.step_shards == 1 and self.processes.number == 1
-        move = self._move if alone else self._move_in_shards
-        loss = move(asked, self._sampler.draw(SAMPLES, rng), TABLE_RATE * factor)
+        loss = self._move(asked, self._sampler.draw(SAMPLES, rng), TABLE_RATE * factor)
         self.dense.step(factor)
         return loss, known
 
@@ -219,39 +198,6 @@ class MaskedTrainer:
         self.embedding.update(answer.given.read, grad_BTD, rate)
         self.words.update(answer.words, grad_1XD, rate)
         return answer.loss.detach()
-
-    def _move_in_shards(self, asked: Question, sample_S: Int32, rate: float) -> Tensor:
-        """Do as `_move`, with the gradients of shards."""
-        questions = self._in_shards(asked)
-        weights, dim = self.dense.params, self.config.dim
-        layout = Layout([(), *(weight.shape for weight in weights), (SAMPLES, dim)], [dim, dim])
-        rows_K = [(len(shard.masked_N), len(shard.known_K)) for shard in questions]
-        found = gradient_of_shards(layout, rows_K, lambda k: self._gradient(questions[k], sample_S), self.processes)
-        loss, *gradients, sample_SD = found.total
-        token_ND, target_KD = found.own
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient.to(self.device)
-        read = self.embedding.batch(self._encoded, asked.text_B)
-        self.embedding.update(read, padded(token_ND, read.mask_BT), rate)
-        words = self.words.rows(np.concatenate([asked.known_K, sample_S]))
-        self.words.update(words, torch.cat([target_KD, sample_SD])[None], rate)
-        return loss
-
-    def _in_shards(self, asked: Question) -> list[Question]:
-        """Deal the texts of a batch to shards; none is without a text."""
-        shards = [shard_B for shard_B in shards_of(asked.text_B, self.config.step_shards) if len(shard_B)]
-        ends = np.cumsum([self.corpus.lengths()[shard_B].sum() for shard_B in shards])
-        return [self._question(*each) for each in zip(shards, np.split(asked.masked_N, ends[:-1]), strict=True)]
-
-    def _gradient(self, asked: Question, sample_S: Int32) -> SharedGradient:
-        """Return the gradient of some texts: the loss and that of the dense weights and the samples; that of the
-        tokens and of the words that are to be guessed.
-        """
-        answer = self._answer(asked, sample_S)
-        grad_BTD, grad_1XD = answer.gradients()
-        target_KD, sample_SD = grad_1XD[0, :-SAMPLES], grad_1XD[0, -SAMPLES:]
-        total = [answer.loss, *taken(self.dense.params), sample_SD]
-        return SharedGradient(total, [grad_BTD[answer.given.read.mask_BT], target_KD])
 
     def _answer(self, asked: Question, sample_S: Int32) -> Answer:
         """Read texts and words, guess, and go back to what was read."""

@@ -142,34 +142,4 @@ class Scratch(NamedTuple):
     grad_PD: Float32
 
 
-class Gradient(NamedTuple):
-    """The gradient of some texts: of rows by their numbers, as it travels.
-
-    Attributes:
-        loss: of the texts, summed up.
-        row_P: the rows that they use, each once.
-        grad_PD: the gradients of these.
-        flat: those of the dense weights, as `Dense.flat`.
-    """
-
-    loss: float
-    row_P: Int32
-    grad_PD: Float32
-    flat: Float32
-
-
-class Changed(NamedTuple):
-    """What a step has changed of what is read: some rows and all dense weights, as they are after it.
-
-    Attributes:
-        row_P: numbers of the rows.
-        row_PD: the rows.
-        flat: the dense weights, as `Dense.flat`.
-    """
-
-    row_P: Int32
-    row_PD: Float32
-    flat: Float32
-
-
 Losses = Float64

@@ -3,7 +3,6 @@
 Shapes: V rows of the table, D width, S seeds, C labels, N texts, K batches.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,7 @@ from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.feature_space import FeatureSpace, rows_in
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
-from textcls_training.fit.compiled.shards import Workers, add_up
-from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches, update
-from textcls_training.fit.shards import shards_of
+from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches
 from textcls_training.models.constants import VECTOR_LENGTH
 from textcls_training.models.ensemble import HashedView, VectorView, View
 from textcls_training.models.linear_classifier import LinearClassifier
@@ -125,28 +122,6 @@ class Learner:
         return train_batches(
             encoded.texts, self.table, self.weights, moments, targets, self.rates, norm, scratch, batches, steps
         )
-
-    def train_in_shards(
-        self, workers: Workers, shards: int, scratch: Scratch, batches: Sequence[Int64], factor_K: Float32
-    ) -> Losses:
-        """Take a step for each of some batches, whose gradients are computed in shards; return the losses as `train`.
-
-        Args:
-            workers: who computes them.
-            shards: how many there are.
-            scratch: room for a batch.
-            batches: the texts of each.
-            factor_K: of the rates.
-        """
-        loss_K, gradient = np.zeros(len(batches)), self.weights.zeros_like()
-        for k, text_B in enumerate(batches):
-            found = workers.gradients(shards_of(text_B, shards))
-            loss_K[k], distinct = add_up(found, self.table, scratch, gradient)
-            self.steps += 1
-            moved = self.table, self.weights, self._moments, self.rates
-            update(*moved, scratch, gradient, distinct, factor_K[k], self.steps)
-            workers.changed(scratch.row_P[1 : distinct + 1])
-        return loss_K
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays that steps change, by name: of rows, where these learn, and of the dense weights."""

@@ -130,28 +130,6 @@ def update(
 
 
 @compiled
-def add_rows(table: Table, scratch: Scratch, distinct: int, row_P: Int32, grad_PD: Float32) -> int:
-    """Add gradients of rows to those in `scratch`; return how many distinct rows have gradients there now.
-
-    Of the rows `row_P` each is there once. Before, `distinct` have gradients.
-    """
-    number_V, total_PD = table.number_V, scratch.grad_PD
-    width = total_PD.shape[1]
-    for p in range(len(row_P)):
-        row = row_P[p]
-        number = number_V[row]
-        if number == 0:
-            distinct += 1
-            number = distinct
-            number_V[row], scratch.row_P[number] = number, row
-            for d in range(width):
-                total_PD[number, d] = 0
-        for d in range(width):
-            total_PD[number, d] += grad_PD[p, d]
-    return distinct
-
-
-@compiled
 def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratch: Scratch, logits_NC: Float32) -> None:
     """Write the logits of all texts into `logits_NC`; arguments as of `train_batches`."""
     seeds, width = weights.seed_SD.shape

@@ -6,7 +6,6 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -22,7 +21,6 @@ from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.compiled.arrays import Losses, Targets
 from textcls_training.fit.compiled.learner import Encoded, Learner
-from textcls_training.fit.compiled.shards import Read, Threads, Workers
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
 from textcls_training.fit.schedule import rate_factor
@@ -55,8 +53,6 @@ class CompiledTrainer(AnyTrainer):
         pairs = zip(self.learners, self._encoded, strict=True)
         self._threads = ThreadPoolExecutor(max(1, self.views - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
-        # Of each view, while it trains in shards.
-        self._workers: list[Workers] = []
 
     @property
     def views(self) -> int:
@@ -71,30 +67,6 @@ class CompiledTrainer(AnyTrainer):
     def encode(self, corpus: Corpus) -> list[Encoded]:
         """Prepare texts for each view."""
         return [learner.encode(corpus) for learner in self.learners]
-
-    @contextmanager
-    def at_work(self, callback: Callback = NOBODY) -> Iterator[None]:
-        """Have workers, if gradients are computed in shards.
-
-        Raises:
-            SurroundingsError: they do not start.
-        """
-        with ExitStack() as hired:
-            hired.callback(self._workers.clear)
-            if self.config.shards > 1:
-                self._workers += [hired.enter_context(self._hired(view, callback)) for view in range(self.views)]
-            yield
-
-    def _hired(self, view: int, callback: Callback) -> AbstractContextManager[Workers]:
-        config, learner, encoded = self.config, self.learners[view], self._encoded[view]
-        shard = -(-config.optim.batch_size // config.shards)
-        norm, scratch = learner.config.attention == "norm", learner.scratch(encoded, shard)
-        read = Read(encoded.texts, learner.table, learner.weights, self._targets, norm, scratch)
-        if config.engine == "ray":
-            from textcls_training.fit.compiled.cluster import hired
-
-            return hired(read, config.workers, config.shards, round(1 / self.views, 4), callback.note)
-        return nullcontext(Threads(read, config.workers or 1))
 
     def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
         """Pass once over all rows, or until a stop is requested, which is noticed every few steps.
@@ -125,12 +97,6 @@ class CompiledTrainer(AnyTrainer):
 
     def _steps(self, batches: Sequence[Int64], size_K: Int64, factor_K: Float32) -> list[Callable[[], Losses]]:
         """Return what takes the steps of each view."""
-        shards = self.config.shards
-        if shards > 1:
-            return [
-                partial(learner.train_in_shards, workers, shards, scratch, batches, factor_K)
-                for learner, workers, scratch in zip(self.learners, self._workers, self._scratch, strict=True)
-            ]
         flat = np.concatenate(batches), starts(size_K)
         return [
             partial(learner.train, encoded, self._targets, scratch, flat, factor_K)

@@ -1,0 +1,39 @@
+"""Steps of one training that several share: who still asks for them, or goes on from them, is told in a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import run
+from textcls.errors import ConfigError
+from textcls_training.config.alone import check_alone
+from textcls_training.config.settings import from_options
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("train", "--workers"), ("train", "--engine"), ("train", "--shards"), ("tune", "--shards")]
+)
+def test_an_option_that_is_gone_is_refused_with_the_reason(sample_path: Path, command: str, option: str) -> None:
+    result = run(command, sample_path, option, "2")
+    assert result.exit_code == 2
+    assert f"There is no option {option} any more: sharing the steps of one training never" in result.output
+
+
+def test_a_settings_file_that_has_one_is_refused_with_the_reason(sample_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "textcls.toml").write_text("[train]\nshards = 8\n")
+    result = run("train", sample_path, "--config", tmp_path / "textcls.toml")
+    assert result.exit_code != 0
+    assert "[train]: there is no option 'shards' any more" in result.output
+
+
+def test_python_is_told_the_same() -> None:
+    with pytest.raises(ConfigError, match="no option 'workers' any more: sharing the steps"):
+        from_options({"workers": 2})
+
+
+def test_processes_that_torchrun_has_started_do_not_write_the_same_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_alone()
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="torchrun has started 2 processes, and a training is one"):
+        check_alone()

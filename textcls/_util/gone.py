@@ -1,0 +1,22 @@
+"""Options that there once were: who still gives one is told why it is gone, and what to do."""
+
+from collections.abc import Mapping
+from typing import Final
+
+_STEPS: Final = "sharing the steps of one training never made it faster; leave it out."
+_OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
+    "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS},
+    "train-many": {"shards": _STEPS},
+    "tune": {"shards": _STEPS},
+    "pretrain": {"shards": _STEPS},
+}
+
+
+def gone(command: str, option: str) -> str | None:
+    """Return why a command has an option no longer; None if it never had it.
+
+    Args:
+        command: the name of the command.
+        option: the option's, with or without hyphens.
+    """
+    return _OF_COMMAND.get(command, {}).get(option.lstrip("-").replace("_", "-"))
