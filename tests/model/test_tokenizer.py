@@ -23,7 +23,7 @@ from textcls_training.export.token_nodes import StringGraphBuilder
 Cut = Callable[[Sequence[str]], list[list[str]]]
 
 GOLDEN: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8")
+    (Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8")
 )
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 NO_LIMIT = 2**31

@@ -14,7 +14,7 @@ import pytest
 from textcls import Classifier, Explanation, Prediction
 from textcls.model import artifact
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_text(encoding="utf-8"))
 SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
@@ -166,7 +166,7 @@ def test_tokens_and_contributions_of_several_labels_are_as_frozen(found_of_sever
 
 @pytest.mark.parametrize("arguments", [[], ["2"], ["../v2"], ["v2", "v3"]])
 def test_what_is_no_version_of_the_format_is_not_frozen(tmp_path: Path, arguments: list[str]) -> None:
-    script = Path(__file__).parent.parent / "scripts" / "make_golden.py"
+    script = Path(__file__).parent.parent.parent / "scripts" / "make_golden.py"
     before = sorted(GOLDEN.iterdir())
     done = subprocess.run(
         [sys.executable, script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False

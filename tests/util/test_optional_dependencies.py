@@ -16,7 +16,7 @@ from textcls.evaluation import metrics, selective_prediction
 from textcls.jobs import cluster
 from textcls_training.vectors import sentence_encoder
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def bound() -> None:

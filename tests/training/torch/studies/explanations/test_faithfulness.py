@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.studies.explanations.conftest import Adder, case_of
+from tests.training.torch.studies.explanations.conftest import Adder, case_of
 from textcls_torch.studies.explanations.faithfulness import (
     Faithfulness,
     drops,

@@ -28,7 +28,7 @@ from tests.command_line import fail, run, succeed
 from tests.service.processes import free_port
 from textcls.data import storage
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 TEXTS = ["my card was charged twice", "where is my parcel", "refund please", ""]
 START_SECONDS = 60
 

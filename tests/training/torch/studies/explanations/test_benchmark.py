@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command_line import read_rows
-from tests.training.studies.explanations.conftest import TEXTS
+from tests.training.torch.studies.explanations.conftest import TEXTS
 from textcls import Classifier
 from textcls.cli import main
 from textcls.errors import ConfigError, InputError, SurroundingsError, TextclsError

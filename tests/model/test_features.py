@@ -21,7 +21,9 @@ from textcls_training.export import token_nodes
 from textcls_training.export.builder import make_model
 from textcls_training.export.token_nodes import StringGraphBuilder
 
-GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "features_v1.json").read_text(encoding="utf-8"))
+GOLDEN: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "golden" / "features_v1.json").read_text(encoding="utf-8")
+)
 TOKENS: list[dict[str, Any]] = GOLDEN["tokens"]
 WRAP = 2**32
 
