@@ -353,7 +353,7 @@ def test_folded_rows_summed_up_give_the_same_answer_as_vectors(config: ModelConf
     score_BTS1 = score_BTS1.masked_fill(~mask_BT[..., None, None], NO_SCORE)
     squared_norm_BTS1 = squared_norm_BT1.masked_fill(~mask_BT.unsqueeze(-1), 1.0).unsqueeze(2).expand_as(score_BTS1)
     token_BTSX = torch.cat([value_BTSC, score_BTS1, squared_norm_BTS1], -1)
-    _, *found = FoldedHead([model], [1.0], Calibration((1.0,), 1.0))(~mask_BT, token_BTSX)
+    _, *found = FoldedHead([model], [1.0], Calibration((1.0,), 1.0))(~mask_BT, token_BTSX, torch)
     for ours, theirs in zip(found, model.explain(use_BTV @ table_VD, squared_norm_BT1, mask_BT), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
