@@ -1,10 +1,12 @@
 """Scoring heads: the hand-written graph and the exported one against the PyTorch modules that they must repeat."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any, get_args
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -73,8 +75,16 @@ def unfolded(model: TrainedModel, padding_BT: Tensor, x_BTVD: Tensor, squared_no
     return torch.softmax(logits_BC / TEMPERATURE, -1), logits_BC, attention_BT, attribution_BTC
 
 
-def session_of(head: ScoringHead) -> onnxruntime.InferenceSession:
-    return onnxruntime.InferenceSession(head.graph().SerializeToString(), providers=["CPUExecutionProvider"])
+@cache
+def exported(config: ModelConfig, views: int) -> tuple[TrainedModel, ScoringHead, onnx.ModelProto]:
+    """A random model, its head and the head's graph, made once: PyTorch's exporter takes seconds."""
+    model = model_with(config, views)
+    head = scoring_head(model, CALIBRATION)
+    return model, head, head.graph()
+
+
+def session_of(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 def run(session: onnxruntime.InferenceSession, padding_BT: Tensor, token_BTGX: Tensor) -> list[np.ndarray]:
@@ -112,10 +122,9 @@ NAMES = [
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_a_head_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, views: int) -> None:
-    model = model_with(config, views)
-    head = scoring_head(model, CALIBRATION)
+    model, head, graph = exported(config, views)
     assert isinstance(head, FoldedHead if (config, views) in FOLDED else VectorHead)
-    session = session_of(head)
+    session = session_of(graph)
     # A whole batch with padding and an empty text, then single texts of several lengths, the empty one among them.
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (0, 0), (TOKENS, TOKENS)):
         given = vectors(config, views, *lengths)
@@ -137,7 +146,7 @@ def test_a_token_in_vocabulary_far_below_one_outside_keeps_its_whole_weight(
     said_C = torch.tensor([1.0, -2.0, 3.0]) / 2**0.5
     for answers in (
         head.answers(padding_BT.numpy(), token_BTGX.numpy()),
-        run(session_of(head), padding_BT, token_BTGX),
+        run(session_of(head.graph()), padding_BT, token_BTGX),
     ):
         np.testing.assert_allclose(answers[1][0], said_C + torch.tensor(empty_text_logits(model)), rtol=1e-5)
         np.testing.assert_allclose(answers[3][0, 1], said_C, rtol=1e-5)
@@ -156,7 +165,7 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
         views += model_with(config, 1).hashed_views
     model = TrainedModel([], views, (1 / len(views),) * len(views))
     head = scoring_head(model, CALIBRATION)
-    session = session_of(head)
+    session = session_of(head.graph())
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (5, 2), (140,)):
         given = vectors(views[0].classifier.config, len(views), *lengths)
         token_BTGX = token_sums(model, *given)
@@ -171,12 +180,10 @@ def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -
 
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_padding_adds_nothing_and_an_empty_text_gets_the_biases(config: ModelConfig, views: int) -> None:
-    model = model_with(config, views)
+    model, _, graph = exported(config, views)
     given = vectors(config, views, *LENGTHS)
     padding = given[0].numpy()
-    probabilities, logits, attention, contributions = run(
-        session_of(scoring_head(model, CALIBRATION)), given[0], token_sums(model, *given)
-    )
+    probabilities, logits, attention, contributions = run(session_of(graph), given[0], token_sums(model, *given))
     bias = np.array(empty_text_logits(model), np.float32)
     assert not attention[padding].any()
     assert not contributions[padding].any()
@@ -188,7 +195,7 @@ def test_padding_adds_nothing_and_an_empty_text_gets_the_biases(config: ModelCon
 
 @pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2], VECTORS[4]], ids=str)
 def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
-    graph = scoring_head(model_with(config, views), CALIBRATION).graph()
+    _, _, graph = exported(config, views)
     assert tuple(value.name for value in graph.graph.input) == INPUTS
     weights = ("weights",) if (config, views) in FOLDED else ()
     assert tuple(value.name for value in graph.graph.output) == (*OUTPUTS, *weights)
