@@ -2,8 +2,8 @@
 
 A mixer is made with (dim, out) and maps normalised token vectors `x_BTD`, zero at padding, and `mask_BT`, padding last,
 to `[B, T, out]`. It must not depend on how much padding stands behind the last real token, nor on the other texts
-of the batch; what it returns at padding is ignored. To add one: write a module beside these and enter it in `MIXERS`;
-training, export and every test of mixers then know it.
+of the batch; what it returns at padding is ignored. To add one: a module beside these and a line in `MIXERS`; what else,
+ARCHITECTURE.md says.
 
 Around each one stand a layer norm in front, a gate behind, and the residual (`textcls_torch.models.classifier`).
 Batch norm is nowhere.
