@@ -21,7 +21,6 @@ from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.calibration import softmax
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
@@ -47,8 +46,7 @@ class Fitted:
     @property
     def held_out(self) -> Float32:
         """The calibrated probabilities [R, C] of the validation rows."""
-        logits_RC = self.selected.logits.astype(np.float64)
-        return softmax(logits_RC / self.selected.calibration.temperature).astype(np.float32)
+        return self.selected.calibration.probabilities(self.selected.logits).astype(np.float32)
 
 
 class Fold(NamedTuple):

@@ -89,7 +89,7 @@ class SelfTeacher:
                 return None
             found = selected.calibration
             logits_AC = found.combine(trainer.predict(trainer.encode(self._pool.select(asked_A))))
-            return softmax(logits_AC.astype(np.float64) / found.temperature).astype(np.float32)
+            return found.probabilities(logits_AC).astype(np.float32)
 
 
 class GivenAnswers:

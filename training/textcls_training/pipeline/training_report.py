@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
         calibration, validation = selected.calibration, selected.validation
         if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
             return cls._of_sets(selected.logits, calibration, validation, names)
-        probabilities = softmax(selected.logits / calibration.temperature)
+        probabilities = calibration.probabilities(selected.logits)
         before = metrics.expected_calibration_error(softmax(selected.logits), selected.labels)
         return cls(metrics.report(probabilities, selected.labels, names), before)
 

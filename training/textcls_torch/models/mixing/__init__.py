@@ -2,7 +2,7 @@
 
 A mixer is made with (dim, out) and maps normalised token vectors `x_BTD`, zero at padding, and `mask_BT`, padding last,
 to `[B, T, out]`. It must not depend on how much padding stands behind the last real token, nor on the other texts
-of the batch; what it returns at padding is ignored. To add one: a module beside these and a line in `MIXERS`; what else,
+of the batch; what it returns at padding is ignored. To add one: a module beside these, a line in `MIXERS`, and what
 ARCHITECTURE.md says.
 
 Around each one stand a layer norm in front, a gate behind, and the residual (`textcls_torch.models.classifier`).
