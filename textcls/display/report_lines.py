@@ -7,6 +7,7 @@ from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport
+from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
 from textcls.evaluation.metrics import LabelReport
 from textcls.evaluation.reporting.abstention import Abstention
 from textcls.evaluation.reporting.label_aims import LabelAims, LabelPoint
@@ -209,6 +210,7 @@ def _label_set_lines(found: LabelSetModelReport) -> list[str]:
         never_assigned_sentence(found.unknown_labels, found.model.info.labels) if found.unknown_labels else "",
         _too_many_and_missed(found),
         _promised(found),
+        resting_sentence(threshold_rows(found.model.info) or {}) or "",
         *_precise(found.aims),
         _taken_for_each_other(found),
         *(_behind(group, "for") for group in found.too_many.groups[:1]),

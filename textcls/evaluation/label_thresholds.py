@@ -5,6 +5,7 @@ one that reaches a precision finds the most rows at it; the highest one that rea
 Where few rows have a label, either is a matter of luck, so rows can count as their probabilities expect instead.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls.evaluation.selective_prediction import SAME, between
+from textcls.model.artifact import ModelInfo
 
 Floats = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
@@ -20,6 +22,16 @@ Measure = Literal["precision", "recall"]
 
 # A label counts as if so many of its rows were as its probabilities expect, where few rows have it.
 EXPECTED_ROWS: Final = 20.0
+# How strongly the threshold of a label is drawn to that of all: as by so many of its rows.
+SHRINKAGE: Final = 3.0
+# Shares of the threshold of all labels: the least that rows of a label can ask for, and what no row at all asks for.
+# Measured: benchmarks/label_thresholds.md.
+LEAST_SHARE: Final = 0.6
+PRIOR_SHARE: Final = 0.4
+# Labels that a sentence names.
+_NAMED: Final = 5
+# What the metadata of a training call the held-out rows of each label, where these have chosen thresholds.
+THRESHOLD_ROWS: Final = "threshold_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,56 @@ def counted(probability: Floats, target: Floats | NDArray[np.bool_], expected: f
     return np.asarray(target * (1 - expected) + probability * expected, np.float64)
 
 
+class SharedThreshold:
+    """The one threshold of the highest F1 of all labels together (micro-F1), of labels that come some at a time.
+
+    Answers are counted in bins of their log-odds, each of `1 / 64`, so that no more is kept than these.
+    """
+
+    _BINS: Final = 64 * 32
+
+    def __init__(self) -> None:
+        self._answers, self._right = np.zeros(self._BINS), np.zeros(self._BINS)
+
+    def add(self, probability_RK: Float64, target_RK: Floats) -> None:
+        """Count rows [R, K] of some labels: how probable each label is, by the model and by the data."""
+        odds_RK = np.log(np.maximum(probability_RK, 1e-12) / np.maximum(1 - probability_RK, 1e-12))
+        bin_N = np.clip(np.floor(odds_RK * 64).astype(np.int64) + self._BINS // 2, 0, self._BINS - 1).ravel()
+        self._answers += np.bincount(bin_N, minlength=self._BINS)
+        self._right += np.bincount(bin_N, target_RK.ravel(), self._BINS)
+
+    def value(self) -> float:
+        """Return the threshold; 1/2 where no row has any label."""
+        if not self._right.any():
+            return 0.5
+        answers, right = self._answers[::-1].cumsum(), self._right[::-1].cumsum()
+        best = int((2 * right / (answers + right[-1])).argmax())
+        odds = (self._BINS - 1 - best - self._BINS // 2) / 64
+        return float(1 / (1 + np.exp(-odds)))
+
+
+def drawn(own_C: Float64, rows_C: Floats, shared: float) -> Float64:
+    """Return the thresholds of labels, each drawn to the one of all labels, the more strongly the fewer rows it has.
+
+    The best threshold for one to three rows is a matter of luck, and of labels whose probabilities are tiny nearly 0:
+    one such label adds hundreds of wrong answers. Log-odds are drawn, by `rows / (rows + SHRINKAGE)`.
+
+    Args:
+        own_C: of the highest F1 of each label [C].
+        rows_C: how many rows have it.
+        shared: that of all labels together.
+    """
+    own_C = np.maximum(own_C, LEAST_SHARE * shared)
+    weight_C = rows_C / (rows_C + SHRINKAGE)
+    odds_C = weight_C * _log_odds(own_C) + (1 - weight_C) * _log_odds(np.array(PRIOR_SHARE * shared))
+    return np.asarray(1 / (1 + np.exp(-odds_C)))
+
+
+def _log_odds(probability: Float64) -> Float64:
+    clipped = np.clip(probability, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(clipped / (1 - clipped)))
+
+
 def reaching(goal: Goal, probability: Floats, found: Floats) -> float | None:
     """Return the threshold that reaches a goal on some rows; None if none does.
 
@@ -98,3 +160,28 @@ def reaching(goal: Goal, probability: Floats, found: Floats) -> float | None:
     end = int(last[able[0]])
     below = falling[end + 1] if end + 1 < len(falling) else 0.0
     return between(float(below), float(falling[end]))
+
+
+def resting_sentence(rows: Mapping[str, int]) -> str | None:
+    """Say of which labels few held-out rows have chosen the threshold; None if there are none.
+
+    Args:
+        rows: how many held-out rows have each label.
+    """
+    few = sorted((number, label) for label, number in rows.items() if number <= SHRINKAGE)
+    if not few:
+        return None
+    shown = ", ".join(f"{label!r} ({number})" for number, label in few[:_NAMED])
+    more = f" and {len(few) - _NAMED:,} more" if len(few) > _NAMED else ""
+    return (
+        f"{len(few):,} of {len(rows):,} labels have at most {SHRINKAGE:.0f} held-out rows, so thresholds are drawn "
+        f"to that of all labels: {shown}{more}."
+    )
+
+
+def threshold_rows(info: ModelInfo) -> dict[str, int] | None:
+    """Return how many held-out rows have chosen the threshold of each label, if a model says so."""
+    rows = info.training.get(THRESHOLD_ROWS)
+    if not isinstance(rows, list | tuple) or len(rows) != len(info.labels):
+        return None
+    return {label: int(number) for label, number in zip(info.labels, rows, strict=True) if isinstance(number, int)}

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 
-from textcls.evaluation.label_thresholds import Goal, Measure
+from textcls.evaluation.label_thresholds import (
+    LEAST_SHARE,
+    PRIOR_SHARE,
+    Goal,
+    Measure,
+    SharedThreshold,
+    drawn,
+)
 from textcls_training.data.arrays import Float32, Float64
 from textcls_training.fit import label_set_calibration as calibration
 from textcls_training.fit.calibration import MIN_ROWS
@@ -13,7 +22,7 @@ from textcls_training.models.calibration import LabelSetCalibration
 SCALE, SHIFT = np.array([0.5, 1.0, 2.0]), np.array([-2.0, 0.0, 1.0])
 
 
-def drawn(rows: int, scale: Float64 = SCALE, shift: Float64 = SHIFT) -> tuple[Float32, Float32]:
+def drawn_rows(rows: int, scale: Float64 = SCALE, shift: Float64 = SHIFT) -> tuple[Float32, Float32]:
     """Logits [rows, labels], and labels drawn by a line of each."""
     chance = np.random.default_rng(0)
     logits = chance.normal(0, 2, (rows, len(scale)))
@@ -25,14 +34,14 @@ def drawn(rows: int, scale: Float64 = SCALE, shift: Float64 = SHIFT) -> tuple[Fl
 
 
 def test_the_line_that_made_the_labels_is_found_again() -> None:
-    logits, target = drawn(8000)
+    logits, target = drawn_rows(8000)
     scale, shift = calibration.fit_lines(logits.astype(np.float64), target.astype(np.float64), 1.0)
     np.testing.assert_allclose(scale, SCALE, rtol=0.1)
     np.testing.assert_allclose(shift, SHIFT, atol=0.15)
 
 
 def test_a_line_does_not_depend_on_the_scale_it_starts_from_where_rows_are_many() -> None:
-    logits, target = (part.astype(np.float64) for part in drawn(8000))
+    logits, target = (part.astype(np.float64) for part in drawn_rows(8000))
     near, far = (calibration.fit_lines(logits, target, start) for start in (1.0, 4.0))
     np.testing.assert_allclose(near, far, rtol=0.02, atol=0.02)
 
@@ -48,7 +57,7 @@ def test_a_line_of_few_rows_stays_near_that_of_all_labels() -> None:
 
 
 def test_labels_are_fitted_alike_together_and_alone() -> None:
-    logits, target = (part.astype(np.float64) for part in drawn(300))
+    logits, target = (part.astype(np.float64) for part in drawn_rows(300))
     together = np.array(calibration.fit_lines(logits, target, 1.0))
     alone = np.hstack([calibration.fit_lines(logits[:, [i]], target[:, [i]], 1.0) for i in range(3)])
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-4)
@@ -88,18 +97,58 @@ def test_thresholds_that_reach_a_goal_lean_on_probabilities_where_rows_are_few()
 
 @pytest.mark.parametrize("measure", ["precision", "recall"])
 def test_thresholds_reach_a_goal_on_rows_that_have_not_chosen_them(measure: Measure) -> None:
-    logits, target = drawn(20000, np.array([1.0, 1.5, 2.0]), np.array([-1.0, 0.0, 1.0]))
+    logits, target = drawn_rows(20000, np.array([1.0, 1.5, 2.0]), np.array([-1.0, 0.0, 1.0]))
     found = calibration.fit(logits[None, ::2], target[::2], Goal(measure, 0.9))
     assigned, there = found.probabilities(logits[1::2]) >= np.array(found.thresholds), target[1::2] > 0
     of = assigned if measure == "precision" else there
     np.testing.assert_allclose((assigned & there).sum(0) / of.sum(0), 0.9, atol=0.03)
 
 
+def test_the_fewer_rows_a_label_has_the_nearer_its_threshold_is_to_that_of_all_labels() -> None:
+    shared, tiny = 0.3, np.full(4, 0.002)
+    found = drawn(tiny, np.array([0.0, 1.0, 3.0, 1000.0]), shared)
+    assert found[0] == pytest.approx(PRIOR_SHARE * shared)
+    assert (np.diff(found) > 0).all()
+    # However many rows a label has, it is not assigned to nearly everything.
+    assert found[3] == pytest.approx(LEAST_SHARE * shared, rel=0.01)
+    many = drawn(np.array([0.7]), np.array([1000.0]), shared)
+    assert many == pytest.approx([0.7], abs=0.01)
+
+
+@given(st.data())
+def test_the_threshold_of_all_labels_has_the_highest_micro_f1(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    rows, labels = data.draw(st.integers(2, 30)), data.draw(st.integers(1, 5))
+    probability = rng.choice(np.linspace(0.02, 0.98, 49), (rows, labels))
+    target = (rng.random((rows, labels)) < probability).astype(np.float64)
+    shared = SharedThreshold()
+    for label in range(labels):
+        shared.add(probability[:, [label]], target[:, [label]])
+
+    def micro_f1(threshold: float) -> float:
+        assigned = probability >= threshold
+        return float(2 * (assigned * target).sum() / max(1, assigned.sum() + target.sum()))
+
+    best = max(micro_f1(value) for value in np.unique(probability))
+    assert micro_f1(shared.value()) == pytest.approx(best) if target.any() else shared.value() == 0.5
+
+
+def test_a_label_with_few_rows_is_not_assigned_to_nearly_everything() -> None:
+    logits, target = drawn_rows(400)
+    rare = np.full((400, 1), -6.0, np.float32) + np.linspace(0, 0.1, 400, dtype=np.float32)[:, None]
+    few = np.zeros((400, 1), np.float32)
+    few[5] = 1  # of the lowest scores: by its own rows nearly all would be assigned
+    logits, target = np.hstack([logits, rare]), np.hstack([target, few])
+    found = calibration.fit(logits[None], target)
+    assert found.rows == (*target[:, :3].sum(0).astype(int), 1)
+    assert not (found.probabilities(logits)[:, 3] >= found.thresholds[3]).any()
+
+
 # All of it
 
 
 def test_views_lines_and_thresholds_are_fitted_together() -> None:
-    logits, target = drawn(4000)
+    logits, target = drawn_rows(4000)
     noise = np.random.default_rng(1).normal(0, 2, logits.shape).astype(np.float32)
     found = calibration.fit(np.stack([logits, noise]), target)
     assert found.fitted
@@ -112,14 +161,14 @@ def test_views_lines_and_thresholds_are_fitted_together() -> None:
     ("goal", "threshold"), [(None, 0.5), (Goal("precision", 0.9), 0.9), (Goal("recall", 0.9), 0.5)], ids=str
 )
 def test_too_few_rows_fit_nothing(goal: Goal | None, threshold: float) -> None:
-    logits, target = drawn(MIN_ROWS - 1)
+    logits, target = drawn_rows(MIN_ROWS - 1)
     expected = LabelSetCalibration((0.5, 0.5), (1.0,) * 3, (0.0,) * 3, (threshold,) * 3, fitted=False)
     assert calibration.fit(np.stack([logits, logits]), target, goal) == expected
 
 
 @pytest.mark.parametrize("goal", [None, Goal("precision", 0.7)], ids=str)
 def test_no_row_is_answered_by_what_it_has_fitted_itself(goal: Goal | None) -> None:
-    logits, target = drawn(200)
+    logits, target = drawn_rows(200)
     fitted = calibration.fit(logits[None], target, goal)
     before = calibration.assigned_by_others(logits, target, fitted, goal)
     for row in (0, 7, 199):
@@ -132,7 +181,7 @@ def test_no_row_is_answered_by_what_it_has_fitted_itself(goal: Goal | None) -> N
 
 
 def test_where_others_would_be_too_few_all_rows_answer() -> None:
-    logits, target = drawn(MIN_ROWS)
+    logits, target = drawn_rows(MIN_ROWS)
     fitted = calibration.fit(logits[None], target)
     answered = calibration.assigned_by_others(logits, target, fitted)
     np.testing.assert_array_equal(answered.probability_RC, fitted.probabilities(logits))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from textcls.display.text import named, percent, plural
 from textcls.errors import ArtifactError
+from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
 from textcls.model.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
 from textcls.model.prototypes import Prototypes
 
@@ -26,13 +27,17 @@ def model_table(path: Path, info: ModelInfo, *, verbose: bool = False) -> Table:
 
 def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
     """Yield the threshold of each label where a text may have several, and how its logit becomes its log-odds."""
+    rows = threshold_rows(info) or {}
     columns = (info.labels, info.thresholds or (), info.scale or (), info.shift or ())
     table = Table("label", box=None, pad_edge=False)
-    for name in ("threshold", "log-odds"):
+    for name in ("threshold", *(("held-out rows",) if rows else ()), "log-odds"):
         table.add_column(name, justify="right")
     for label, threshold, scale, shift in list(zip(*columns, strict=True))[:MOST_THRESHOLDS]:
-        table.add_row(Text(named(label)), f"{threshold:.3f}", f"{scale:.3f} x logit {shift:+.3f}")
+        number = (f"{rows[label]:,}",) if rows else ()
+        table.add_row(Text(named(label)), f"{threshold:.3f}", *number, f"{scale:.3f} x logit {shift:+.3f}")
     yield table
+    if sentence := resting_sentence(rows):
+        yield Text(sentence)
     if len(info.labels) > MOST_THRESHOLDS:
         yield Text(f"({len(info.labels) - MOST_THRESHOLDS:,} more labels; --json has all)", style="dim")
 

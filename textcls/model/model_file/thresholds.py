@@ -41,7 +41,9 @@ def store_thresholds(path: Path, thresholds: Sequence[float]) -> None:
         if not info.several or len(checked) != len(info.labels):
             labels = f"{len(info.labels)} labels a text may have" if info.several else "one label a text"
             raise ConfigError(f"{path} has {labels}, and {len(checked)} thresholds were given.")
-        return replace(info, thresholds=checked)
+        # What is said of how they were chosen is true no longer.
+        training = {name: value for name, value in info.training.items() if name != "threshold_rows"}
+        return replace(info, thresholds=checked, training=training)
 
     _rewrite(path, changed)
 

@@ -11,6 +11,7 @@ from textcls.display.terminal import label_set_evaluation
 from textcls.display.terminal.evaluation import label_table, score_line
 from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.pipeline.training_report import DroppedSuspects, TrainReport
@@ -31,6 +32,8 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         scores, *tables = _shown(held)
         console.print(Text.assemble(how, scores, f" (before calibration {report.ece_before:.3f})"))
         console.print(*tables, sep="\n")
+        if drawn := resting_sentence(report.threshold_rows or {}):
+            console.print(drawn, soft_wrap=True, markup=False, highlight=False)
         if missing:
             names = ", ".join(map(repr, missing))
             console.print(

@@ -1,8 +1,8 @@
 """What validation rows fit where a text may have several labels: ensemble weights, log-odds, thresholds.
 
 Each label is a question of its own. A line from its logit to its log-odds (Platt 1999) makes its probability honest,
-and a threshold says from where on it is assigned. Few rows have most labels, so both lean on what is known without
-them: the line on that of all labels together, the threshold on the probabilities themselves.
+and a threshold says from where on it is assigned. Few rows have most labels, so both are drawn to those of all labels
+together, and the threshold leans on the probabilities themselves.
 
 Shapes: V views, R rows, C labels, K labels that are worked on at once.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
+from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, SharedThreshold, counted, drawn, reaching
 from textcls_training.data.arrays import Bools, Float32, Float64
 from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.view_weights import LOG_RANGE, Slopes, fit_weights, products
@@ -52,16 +52,35 @@ def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> La
         least = 0.5 if goal is None else goal.promised
         return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (least,) * classes, fitted=False)
     ensemble_weights, start = fit_ensemble(logits_VRC, target_RC)
-    logits_RC = combine(ensemble_weights, logits_VRC)
-    scale, shift, thresholds = [], [], []
-    for part in _parts(classes, rows):
+    found = _fitted(combine(ensemble_weights, logits_VRC), target_RC, start, goal)
+    scale, shift, thresholds = (tuple(each_C.tolist()) for each_C in found)
+    there = () if goal is not None else tuple((target_RC >= 0.5).sum(0).tolist())
+    return LabelSetCalibration(ensemble_weights, scale, shift, thresholds, rows=there)
+
+
+class _Fitted(NamedTuple):
+    """Line and threshold of each label [C]."""
+
+    scale_C: Float64
+    shift_C: Float64
+    threshold_C: Float64
+
+
+def _fitted(logits_RC: Float32, target_RC: Float32, start: float, goal: Goal | None) -> _Fitted:
+    """Fit lines, and thresholds of the highest F1 or that reach a goal; `start` is the scale of all labels together."""
+    scale, shift, own, shared = [], [], [], SharedThreshold()
+    for part in _parts(logits_RC.shape[1], len(logits_RC)):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
         scale_K, shift_K = fit_lines(logits_RK, target_RK, start)
-        thresholds_K = thresholds_of(sigmoid(logits_RK * scale_K + shift_K), target_RK, goal)
-        scale += scale_K.tolist()
-        shift += shift_K.tolist()
-        thresholds += thresholds_K.tolist()
-    return LabelSetCalibration(ensemble_weights, tuple(scale), tuple(shift), tuple(thresholds))
+        probability_RK = sigmoid(logits_RK * scale_K + shift_K)
+        shared.add(probability_RK, target_RK)
+        scale.append(scale_K)
+        shift.append(shift_K)
+        own.append(thresholds_of(probability_RK, target_RK, goal))
+    threshold_C = np.concatenate(own)
+    if goal is None:
+        threshold_C = drawn(threshold_C, target_RC.sum(0, dtype=np.float64), shared.value())
+    return _Fitted(np.concatenate(scale), np.concatenate(shift), threshold_C)
 
 
 def assigned_by_others(
@@ -86,13 +105,9 @@ def assigned_by_others(
     start = float(np.exp(np.log(fitted.scale).mean()))
     for part in range(PARTS):
         mine = np.arange(rows) % PARTS == part
-        for labels in _parts(logits_RC.shape[1], rows):
-            logits_RK, target_RK = logits_RC[:, labels].astype(np.float64), target_RC[:, labels].astype(np.float64)
-            scale_K, shift_K = fit_lines(logits_RK[~mine], target_RK[~mine], start)
-            probability_RK = sigmoid(logits_RK * scale_K + shift_K)
-            probability_RC[mine, labels] = probability_RK[mine]
-            thresholds_K = thresholds_of(probability_RK[~mine], target_RK[~mine], goal)
-            assigned_RC[mine, labels] = probability_RK[mine] >= thresholds_K
+        found = _fitted(logits_RC[~mine], target_RC[~mine], start, goal)
+        probability_RC[mine] = sigmoid(logits_RC[mine] * found.scale_C + found.shift_C)
+        assigned_RC[mine] = probability_RC[mine] >= found.threshold_C
     return Answered(probability_RC, assigned_RC)
 
 
@@ -184,7 +199,7 @@ def _line_loss(
 
 
 def thresholds_of(probability_RK: Float64, target_RK: Float64, goal: Goal | None) -> Float64:
-    """Return the threshold of each label [K]: of the highest F1, or that which reaches a goal."""
+    """Return the threshold of each label [K] by its own rows: of the highest F1, or that which reaches a goal."""
     if goal is None:
         return best_thresholds(probability_RK, target_RK)
     return thresholds_reaching(goal, probability_RK, target_RK)

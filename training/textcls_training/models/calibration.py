@@ -73,6 +73,8 @@ class LabelSetCalibration:
         shift: what is added to it.
         thresholds: the probability from which on a label is assigned.
         fitted: whether there were enough rows to fit anything.
+        rows: how many held-out rows have each label, where the thresholds are those of the highest F1 that these have
+            chosen; empty where they are others.
     """
 
     ensemble_weights: tuple[float, ...]
@@ -80,6 +82,7 @@ class LabelSetCalibration:
     shift: tuple[float, ...]
     thresholds: tuple[float, ...]
     fitted: bool = True
+    rows: tuple[int, ...] = ()
 
     @property
     def temperature(self) -> float:

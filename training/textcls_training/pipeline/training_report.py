@@ -100,6 +100,8 @@ class TrainReport:
         seconds: how long each step took.
         distillation: what unlabelled texts have brought; None without any.
         dropped: what it does that rows with a doubtful label were left out; None where none were to be.
+        threshold_rows: how many held-out rows have chosen the threshold of each label; None where these reach a target,
+            and where there are none.
     """
 
     rows: int
@@ -119,6 +121,7 @@ class TrainReport:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
     dropped: DroppedSuspects | None = None
+    threshold_rows: Mapping[str, int] | None = None
 
     @classmethod
     def of(
@@ -135,6 +138,10 @@ class TrainReport:
         distillation: DistillationReport | None = None,
     ) -> "TrainReport":
         """Gather what is told of a model. Arguments as the attributes."""
+        calibration, of_thresholds = selected.calibration, None
+        if isinstance(calibration, LabelSetCalibration) and calibration.rows:
+            names = (label.label for label in held_out.report.labels)
+            of_thresholds = dict(zip(names, calibration.rows, strict=True))
         return cls(
             rows=rows,
             held_out_rows=len(selected.validation),
@@ -152,6 +159,7 @@ class TrainReport:
             interrupted=selected.interrupted,
             seconds=seconds,
             distillation=distillation,
+            threshold_rows=of_thresholds,
         )
 
     def to_json(self) -> dict[str, Any]:
