@@ -22,14 +22,12 @@ Measure = Literal["precision", "recall"]
 
 # A label counts as if so many of its rows were as its probabilities expect, where few rows have it.
 EXPECTED_ROWS: Final = 20.0
-# How strongly the threshold of a label is drawn to that of all: as by so many of its rows.
-SHRINKAGE: Final = 3.0
-# Shares of the threshold of all labels: the least that rows of a label can ask for, and what no row at all asks for.
-# Measured: benchmarks/label_thresholds.md.
-LEAST_SHARE: Final = 0.6
-PRIOR_SHARE: Final = 0.4
-# Labels that a sentence names.
-_NAMED: Final = 5
+# The threshold of a label is drawn to this share of that of all labels, as by so many of its rows. Measured:
+# benchmarks/label_thresholds.md.
+SHARE_OF_ALL: Final = 0.7
+SHRINKAGE: Final = 1.0
+# A sentence tells of labels with at most so many rows, and names so many of them.
+_FEW, _NAMED = 3, 5
 # What the metadata of a training call the held-out rows of each label, where these have chosen thresholds.
 THRESHOLD_ROWS: Final = "threshold_rows"
 
@@ -114,17 +112,17 @@ class SharedThreshold:
 def drawn(own_C: Float64, rows_C: Floats, shared: float) -> Float64:
     """Return the thresholds of labels, each drawn to the one of all labels, the more strongly the fewer rows it has.
 
-    The best threshold for one to three rows is a matter of luck, and of labels whose probabilities are tiny nearly 0:
-    one such label adds hundreds of wrong answers. Log-odds are drawn, by `rows / (rows + SHRINKAGE)`.
+    The best threshold for few rows is a matter of luck, and of labels whose probabilities are tiny nearly 0: one such
+    label adds hundreds of wrong answers. Log-odds are drawn: by a share of `rows / (rows + SHRINKAGE)` they are those
+    of the label's own threshold, and by the rest those of `SHARE_OF_ALL` times the one of all.
 
     Args:
         own_C: of the highest F1 of each label [C].
         rows_C: how many rows have it.
         shared: that of all labels together.
     """
-    own_C = np.maximum(own_C, LEAST_SHARE * shared)
     weight_C = rows_C / (rows_C + SHRINKAGE)
-    odds_C = weight_C * _log_odds(own_C) + (1 - weight_C) * _log_odds(np.array(PRIOR_SHARE * shared))
+    odds_C = weight_C * _log_odds(own_C) + (1 - weight_C) * _log_odds(np.array(SHARE_OF_ALL * shared))
     return np.asarray(1 / (1 + np.exp(-odds_C)))
 
 
@@ -168,13 +166,13 @@ def resting_sentence(rows: Mapping[str, int]) -> str | None:
     Args:
         rows: how many held-out rows have each label.
     """
-    few = sorted((number, label) for label, number in rows.items() if number <= SHRINKAGE)
+    few = sorted((number, label) for label, number in rows.items() if number <= _FEW)
     if not few:
         return None
     shown = ", ".join(f"{label!r} ({number})" for number, label in few[:_NAMED])
     more = f" and {len(few) - _NAMED:,} more" if len(few) > _NAMED else ""
     return (
-        f"{len(few):,} of {len(rows):,} labels have at most {SHRINKAGE:.0f} held-out rows, so thresholds are drawn "
+        f"{len(few):,} of {len(rows):,} labels have at most {_FEW} held-out rows, so thresholds are drawn "
         f"to that of all labels: {shown}{more}."
     )
 

@@ -20,7 +20,7 @@ from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.export import quantize
+from textcls_training.export import parity, quantize
 from textcls_training.export import save as saving
 from textcls_training.export.builder import GraphBuilder
 from textcls_training.export.heads.scoring_head import empty_text_logits, scoring_head
@@ -329,13 +329,13 @@ def test_a_graph_that_answers_otherwise_is_not_written(
     with torch.no_grad():
         module_of(model.views[0]).head.bias[0] += 0.01
     with pytest.raises(
-        ArtifactError, match=r"disagree on 'probabilities' by .* more than 0\.0001; nothing was written"
+        ArtifactError, match=r"disagree on 'probabilities' by .* more than 0\.0001, so .*model\.onnx was not written"
     ):
         save(model, known, path)
-    with pytest.raises(ArtifactError, match="nothing was written"):
-        save(model, known, tmp_path / "other.onnx")
-    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
+    # What was trained is not lost, and the good model is as it was.
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "model.unverified.onnx"]
     assert path.read_bytes() == good
+    assert onnx.load(tmp_path / "model.unverified.onnx").graph.node
 
 
 def test_a_model_whose_answers_are_not_finite_is_not_written(sample: LabelledTexts, tmp_path: Path) -> None:
@@ -348,20 +348,32 @@ def test_a_model_whose_answers_are_not_finite_is_not_written(sample: LabelledTex
 
 
 def test_the_check_before_writing_reads_awkward_texts() -> None:
-    counts = [len(tokenizer.tokenize(text)) for text in saving.PARITY_TEXTS]
+    counts = [len(tokenizer.tokenize(text)) for text in parity.PARITY_TEXTS]
     assert 0 in counts
     assert 1 in counts
     assert len(set(counts)) > 3
-    joined = "".join(saving.PARITY_TEXTS)
+    joined = "".join(parity.PARITY_TEXTS)
     assert "\u200d" in joined
     assert "\u6771" in joined
 
 
-def test_the_sum_of_a_long_text_may_round_as_much_as_it_is_large_and_a_short_one_may_not() -> None:
+def test_what_is_added_up_may_round_as_much_as_it_is_large_and_a_short_text_may_not() -> None:
     logit_NC = np.array([[-57.6, 40.0], [-1.0, 2.0]], np.float32)
+    contribution_NTC = np.array([[[-57.6, 40.0], [0, 0]], [[-1.0, 2.0], [0, 0]]], np.float32)
+    size_N = parity.sizes(logit_NC, contribution_NTC)
+    np.testing.assert_allclose(size_N, [58.6, 3.0], rtol=1e-6)
     for name, error in (("logits", 9e-4), ("probabilities", 3.5e-4)):
         long, short = (logit_NC + np.float32(error) * np.array(which, np.float32) for which in ([[1], [0]], [[0], [1]]))
-        assert saving.disagreement(name, logit_NC, long, logit_NC) < saving.TOLERANCE
-        assert saving.disagreement(name, logit_NC, short, logit_NC) > saving.TOLERANCE
+        assert parity.disagreement(name, logit_NC, long, size_N) < parity.TOLERANCE
+        assert parity.disagreement(name, logit_NC, short, size_N) > parity.TOLERANCE
     attention_NT, padded_NT = np.array([[0.5], [0.25]]), np.array([[0.5, 0.0], [0.25, 2e-4]])
-    assert saving.disagreement("attention", attention_NT, padded_NT, logit_NC) > saving.TOLERANCE
+    assert parity.disagreement("attention", attention_NT, padded_NT, size_N) > parity.TOLERANCE
+    cancelled = parity.sizes(np.zeros((1, 2), np.float32), np.array([[[30.0, 1.0], [-30.0, -1.0]]], np.float32))
+    np.testing.assert_allclose(cancelled, [61.0])
+
+
+def test_the_longest_text_of_the_training_is_asked_as_well(sample: LabelledTexts) -> None:
+    model = model_of(small(FOLDED[0]), FOLDED[1], sample)
+    corpus = Corpus.of(sample.texts, MAX_TOKENS)
+    asked = parity.Parity(tables(model, sample), scoring_head(model, CALIBRATION), MAX_TOKENS, model.types, corpus)
+    assert len(tokenizer.tokenize([*asked.texts()][-1])) == corpus.lengths().max()

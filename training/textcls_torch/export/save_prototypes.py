@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from textcls._util.atomic_write import atomic_write
 from textcls.errors import ConfigError, InputError
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
@@ -23,8 +22,9 @@ from textcls_torch.export.heads.prototype_head import PrototypeHead
 from textcls_torch.models.prototypes import TextEncoder, text_encoder
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
+from textcls_training.export.parity import Parity, write_checked
 from textcls_training.export.prune import budget, lookup_tables
-from textcls_training.export.save import check_parity, content_of
+from textcls_training.export.save import content_of
 from textcls_training.export.support_rows import check_support_rows
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.bit_codes import BITS
@@ -92,7 +92,7 @@ def save_prototypes(
     Raises:
         InputError: no row of a label holds anything.
         ConfigError: training diverged; nothing is written.
-        ArtifactError: PyTorch and ONNX Runtime disagree; nothing is written.
+        ArtifactError: PyTorch and ONNX Runtime disagree; the model is beside `path`.
     """
     info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
     lengths = _part_lengths(encoder, tables, texts, info)
@@ -108,9 +108,7 @@ def save_prototypes(
     support = Support(replace(classifier.info, prototypes=prototypes), tuple(vectors for _, vectors in parts))
     content = support.written_to(empty, path)
     head = PrototypeHead(encoder, lengths, np.concatenate(support.of_label), prototypes, info.bias)
-    check_parity(content, tables, head, encoder.model.types, info.max_tokens)
-    with atomic_write(path) as file:
-        file.write(content)
+    write_checked(content, path, Parity(tables, head, info.max_tokens, encoder.model.types))
     return support.info
 
 

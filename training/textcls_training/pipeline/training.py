@@ -236,7 +236,7 @@ def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainCo
     if config.head == "linear":
         tables = tables_of(fitted.model, corpus, size)
         info = _summarised(info, fitted, tables)
-        save(fitted.model, tables, fitted.selected.calibration, info, output)
+        save(fitted.model, tables, fitted.selected.calibration, info, output, corpus)
         return tables
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):

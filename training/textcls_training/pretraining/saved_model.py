@@ -52,7 +52,7 @@ class Unlabelled(NamedTuple):
         """
         calibration = Calibration(self.model.ensemble_weights, 1.0)
         tables = tables_of(self.model, self.corpus, resolved.size)
-        save(self.model, tables, calibration, self._info(texts, resolved), output)
+        save(self.model, tables, calibration, self._info(texts, resolved), output, self.corpus)
 
     def _info(self, texts: PretrainingTexts, resolved: ResolvedConfig) -> ModelInfo:
         return ModelInfo(
