@@ -26,7 +26,9 @@ import pytest
 import textcls
 from tests.command_line import fail, run, succeed
 from tests.service.processes import free_port
+from textcls import InputError
 from textcls.data import storage
+from textcls.data.storage import OutputFolder
 
 ROOT = Path(__file__).parent.parent.parent
 TEXTS = ["my card was charged twice", "where is my parcel", "refund please", ""]
@@ -315,3 +317,46 @@ def test_what_fails_where_a_file_goes_is_not_told_of_where_it_comes_from(tmp_pat
         storage.opened(f"{address}/model.onnx") as source,
     ):
         shutil.copyfileobj(source, failing)
+
+
+@pytest.mark.parametrize("inside", ["../x.csv", "a/../../x.csv", "a//x.csv", "./x.csv", "", "a/\0.csv"])
+def test_a_key_of_a_store_never_leads_out_of_the_output_folder(tmp_path: Path, inside: str) -> None:
+    for folder in (str(tmp_path / "out"), "s3://bucket/out"):
+        with pytest.raises(InputError, match="is no name of a file in"):
+            OutputFolder(folder).place(inside)
+
+
+def test_a_link_in_the_output_folder_is_not_followed_out_of_it(tmp_path: Path) -> None:
+    folder = OutputFolder(str(tmp_path / "out"))
+    (tmp_path / "out" / "away").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="is a link that leads out of"):
+        folder.place("away/x.csv")
+    assert folder.place("away.csv") == str(tmp_path / "out" / "away.csv")
+
+
+class Short(http.server.BaseHTTPRequestHandler):
+    """Sends less than it has announced."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "10000")
+        self.end_headers()
+        self.wfile.write(b"text,label\n" + b"my card was charged,billing\n" * 100)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_body_that_ends_before_its_length_is_an_error_and_not_a_shorter_table(
+    model_path: Path, tmp_path: Path
+) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Short) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/rows.csv"
+        for command in (
+            ("predict", model_path, url, "-o", tmp_path / "out.csv"),
+            ("train", url, "-o", tmp_path / "m.onnx"),
+        ):
+            assert "ends 7,189 bytes early; try again" in fail(3, *command)
+        server.shutdown()
+    assert [*tmp_path.iterdir()] == []

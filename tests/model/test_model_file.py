@@ -61,3 +61,33 @@ def test_what_is_no_onnx_file_is_refused_in_a_sentence(damage: bytes) -> None:
 def test_a_missing_constant_is_refused_in_a_sentence(model_path: Path) -> None:
     with pytest.raises(ArtifactError, match="has no constant 'support_rows'"):
         onnx_file.constants(model_path.read_bytes(), {"support_rows": np.float16}, model_path)
+
+
+def external(model: onnx.ModelProto, tensor: onnx.TensorProto) -> bytes:
+    """The model with a constant of it in another file."""
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.ClearField("raw_data")
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "run/secrets/key"
+    return bytes(model.SerializeToString())
+
+
+def test_a_model_that_asks_for_another_file_is_not_opened(model_path: Path, tmp_path: Path) -> None:
+    def tensors(model: onnx.ModelProto) -> list[onnx.TensorProto]:
+        (branch,) = [node for node in model.graph.node if node.op_type == "If"]
+        inner = [
+            found
+            for attribute in branch.attribute
+            for node in attribute.g.node
+            for found in node.attribute
+            if found.HasField("t")
+        ]
+        return [model.graph.initializer[0], *branch.attribute[0].g.initializer[:1], *(found.t for found in inner[:1])]
+
+    count = len(tensors(onnx.load(model_path)))
+    assert count >= 2
+    for number in range(count):
+        model = onnx.load(model_path)
+        (tmp_path / "m.onnx").write_bytes(external(model, tensors(model)[number]))
+        with pytest.raises(ArtifactError, match=r"m\.onnx keeps constants in other files"):
+            Classifier.load(tmp_path / "m.onnx")

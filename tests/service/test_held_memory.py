@@ -1,5 +1,6 @@
 """The memory limits of the manifests are what the service needs, and it lives through the worst under them."""
 
+import gc
 import logging
 import os
 import signal
@@ -13,7 +14,11 @@ import pytest
 import yaml
 
 from tests.service import sockets
+from tests.service.clients import BODY, post
 from tests.service.processes import until
+from tests.service.server import service, serving
+from textcls import Classifier
+from textcls.server.http.exchange import Exchange
 from textcls.server.settings import Settings
 from textcls.server.system import memory
 
@@ -76,6 +81,19 @@ def test_what_is_needed_grows_with_workers_with_what_requests_may_hold_and_with_
     assert memory.needed(Settings(max_held_bytes=228_000_000), 0) == least + 100_000_000
     assert memory.needed(Settings(workers=2), 0) > 2 * least - 65_000_000
     assert memory.needed(Settings(), 10_000_000) > least + 300_000_000
+
+
+def test_nothing_of_an_answered_request_waits_for_the_collector_of_garbage(classifier: Classifier) -> None:
+    explained = orjson.dumps({"inputs": "my card was charged twice", "explain": True})
+    with serving(service(classifier)) as client:
+        gc.collect()
+        gc.disable()
+        try:
+            for body in (explained, BODY, b"{", b'{"inputs": 1}') * 5:
+                post(client, body)
+            until(lambda: not [one for one in gc.get_objects() if isinstance(one, Exchange)])
+        finally:
+            gc.enable()
 
 
 def send(url: str, request: bytes, statuses: list[int], release: threading.Event) -> None:

@@ -137,8 +137,19 @@ class OutputFolder:
             check_output_path(Path(name) / "file")
 
     def place(self, inside: str) -> str:
-        """Return the path or URL of a file in it."""
-        return f"{self.name}/{quote(inside) if is_url(self.name) else inside}"
+        """Return the path or URL of a file in it.
+
+        Raises:
+            InputError: it would lie elsewhere, as the keys of a store may say.
+        """
+        if {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
+            raise InputError(f"{inside!r} is no name of a file in {without_secrets(self.name)}; give the file another.")
+        if is_url(self.name):
+            return f"{self.name}/{quote(inside)}"
+        base = Path(self.name)
+        if not (base / inside).resolve().is_relative_to(base.resolve()):
+            raise InputError(f"{base / inside} is a link that leads out of {base}; remove it, or name another folder.")
+        return f"{self.name}/{inside}"
 
     def changed(self) -> dict[str, float]:
         """Return the files in it, and when they were changed; what killed workers have left is removed."""
@@ -213,6 +224,9 @@ class Source:
         """
         with _reading(self._name):
             found: bytes = self._stream.read(size)
+            # Of a body that ends before its Content-Length, http.client tells only whoever reads all of it at once.
+            if not found and size and (left := getattr(self._stream, "length", None)):
+                raise http.client.IncompleteRead(found, left)
         return found
 
 
@@ -335,6 +349,8 @@ def _unreadable(name: str, error: Exception) -> InputError:
 def _why(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError):
         return error.reason.strerror or str(error.reason)
+    if isinstance(error, http.client.IncompleteRead):
+        return f"it ends {error.expected:,} bytes early; try again"
     said = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, FileNotFoundError):
         return "its folder is not there"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from textcls.errors import ArtifactError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
+from textcls.model.model_file.external_data import asks_for_other_files
 from textcls.model.sub_token_attribution import RowOutputs, SubTokenAttribution
 
 
@@ -97,6 +98,13 @@ class Graph:
 
 
 def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
+    try:
+        if asks_for_other_files(data):
+            raise ArtifactError(
+                f"{path} keeps constants in other files, which no model of textcls does; it is not opened."
+            )
+    except ValueError as error:
+        raise _unreadable(path) from error
     options = onnxruntime.SessionOptions()
     # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -109,6 +117,8 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
         session._model_bytes = None
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        raise ArtifactError(
-            f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file."
-        ) from error
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: Path) -> ArtifactError:
+    return ArtifactError(f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file.")

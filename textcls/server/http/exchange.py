@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _LOGGER: Final = logging.getLogger(__name__)
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class GoneError(Exception):
     """The caller has hung up: there is nobody to answer."""
 
@@ -60,7 +64,7 @@ class Exchange:
         # When the answer began to be sent; how long it takes to be taken is the caller's affair.
         self.answered = 0.0
         # Called before the last bytes go: what a caller knows to be answered is counted, even if we are killed then.
-        self.before_the_end: Callable[[], None] = lambda: None
+        self.before_the_end: Callable[[], None] = _nothing
         self.counted = False
         self._share = Share(service.budget)
         # What a shadow is asked as well, once the answer is on its way.
@@ -86,6 +90,10 @@ class Exchange:
                 self.service.shadowing.offer(self._shadowed, self.answer)
         finally:
             self._share.close()
+
+    def forget(self) -> None:
+        """Let go of the answer: nothing may hold it until a collector of garbage comes, which is made rare."""
+        self.before_the_end, self.answer, self._shadowed = _nothing, None, None
 
     async def _classify(self, reader: Callable[..., RequestReader]) -> Reply:
         service, share = self.service, self._share

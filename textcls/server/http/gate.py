@@ -65,6 +65,7 @@ class Gate:
                 exchange.leave()
             if self._service.settings.log_requests:
                 _log(exchange, _seconds(exchange, started), self._service.settings.log_texts)
+            exchange.forget()
 
     def _count(self, exchange: Exchange, started: float) -> None:
         exchange.counted, counts = True, self._service.counts
