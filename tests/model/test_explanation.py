@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
 from textcls.model.contrast import one_against_rest
+from textcls.model.labels import label_number
 
 TEXT = "My card was charged TWICE!!"
 
@@ -321,3 +322,11 @@ def test_explain_gives_the_explanation_of_a_text_and_a_list_of_those_of_several(
     assert classifier.explain([]) == []
     with pytest.raises(InputError, match="Text 1 is not a string but int"):
         classifier.explain(["a", 1])  # type: ignore[list-item]
+
+
+def test_an_unknown_label_among_many_is_refused_in_a_short_sentence() -> None:
+    labels = [f"label number {i} {'x' * 900}" for i in range(5000)]
+    with pytest.raises(ConfigError, match="and 4,980 more") as refused:
+        label_number(labels, "y" * 2_000_000)
+    assert len(str(refused.value)) < 3000
+    assert label_number(labels, labels[4999]) == 4999

@@ -16,6 +16,9 @@ LABEL_CHARACTERS: Final = 1000
 ALL_CHARACTERS: Final = 10_000_000
 # Labels of a change that a sentence names.
 _NAMED: Final = 5
+# Of an unknown label: how many names are told, how much of each, and among how many a near one is looked for. A service
+# is asked for such labels, too.
+_SHOWN, _SHOWN_CHARACTERS, _COMPARED = 20, 100, 200
 _JOINING: Final = str.maketrans("", "", "_-")
 
 
@@ -71,10 +74,19 @@ def label_number(labels: Sequence[str], label: str) -> int:
     """
     if label in labels:
         return labels.index(label)
+    meant = f" (did you mean {near!r}?)" if (near := _meant(labels, label)) else ""
+    shown = ", ".join(name[:_SHOWN_CHARACTERS] for name in labels[:_SHOWN])
+    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    raise ConfigError(f"The model has no label {label[:_SHOWN_CHARACTERS]!r}{meant}; its labels are {shown}{more}.")
+
+
+def _meant(labels: Sequence[str], label: str) -> str | None:
+    """Return the label that is spelt nearly so; None where there is none, or to look would take long."""
+    if len(labels) > _COMPARED or len(label) > _SHOWN_CHARACTERS:
+        return None
     spelt = {name.lower(): name for name in reversed(labels)}
     near = get_close_matches(label.lower(), spelt, 1)
-    meant = f" (did you mean {spelt[near[0]]!r}?)" if near else ""
-    raise ConfigError(f"The model has no label {label!r}{meant}; its labels are {', '.join(labels)}.")
+    return spelt[near[0]] if near else None
 
 
 class LabelChange(NamedTuple):

@@ -377,3 +377,49 @@ def test_the_longest_text_of_the_training_is_asked_as_well(sample: LabelledTexts
     corpus = Corpus.of(sample.texts, MAX_TOKENS)
     asked = parity.Parity(tables(model, sample), scoring_head(model, CALIBRATION), MAX_TOKENS, model.types, corpus)
     assert len(tokenizer.tokenize([*asked.texts()][-1])) == corpus.lengths().max()
+
+
+# Of these every constant says something: under `norm` attention the squared norms of rows do, too.
+KINDS = [MODELS[1], MODELS[6]]
+
+
+def wrong_graphs(graph: onnx.ModelProto) -> dict[str, onnx.ModelProto]:
+    """The graph with one thing wrong: each number of a constant that says something, and a node that does."""
+    found = {}
+    floats = [
+        one for one in graph.graph.initializer
+        if one.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16) and np.prod(one.dims, dtype=int) > 1
+    ]  # fmt: skip
+    for constant in floats:
+        values = onnx.numpy_helper.to_array(constant)
+        changed = values + np.asarray(0.05 * np.abs(values).max(), values.dtype)
+        wrong = onnx.ModelProto()
+        wrong.CopyFrom(graph)
+        (place,) = [i for i, one in enumerate(wrong.graph.initializer) if one.name == constant.name]
+        wrong.graph.initializer[place].CopyFrom(onnx.numpy_helper.from_array(changed, constant.name))
+        found[f"constant {constant.name} {values.shape}"] = wrong
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(graph)
+    next(node for node in wrong.graph.node if node.op_type == "Softmax").op_type = "Sigmoid"
+    del next(node for node in wrong.graph.node if node.op_type == "Sigmoid").attribute[:]
+    return found | {"node": wrong}
+
+
+@pytest.mark.parametrize(("config", "features"), KINDS, ids=[MODEL_NAMES[MODELS.index(kind)] for kind in KINDS])
+def test_a_graph_that_is_wrong_in_one_place_does_not_pass_the_check(
+    config: ModelConfig, features: FeatureConfig, sample: LabelledTexts
+) -> None:
+    model = model_of(small(config), features, sample)
+    read, head = tables(model, sample), scoring_head(model, CALIBRATION)
+    corpus = Corpus.of(sample.texts, MAX_TOKENS)
+    asked = parity.Parity(read, head, MAX_TOKENS, model.types, corpus)
+    graph = saving.build_graph(read, head, MAX_TOKENS)
+    asked.check(graph.SerializeToString())
+    passed = []
+    for what, wrong in wrong_graphs(graph).items():
+        try:
+            asked.check(wrong.SerializeToString())
+        except ArtifactError:
+            continue
+        passed.append(what)
+    assert passed == []
