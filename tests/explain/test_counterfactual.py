@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import fail, succeed
-from textcls import Classifier, ConfigError, InputError
+from textcls import Classifier, ConfigError, InputError, TooLargeError
 from textcls.explain.counterfactual import MOST_CHANGES, counterfactual
 from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
 from textcls.explain.intervention import remove
@@ -62,6 +62,11 @@ def test_words_of_a_group_are_tried_for_each_other(classifier: Classifier) -> No
 
 def test_a_text_without_tokens_has_nothing_to_change(classifier: Classifier) -> None:
     assert counterfactual(classifier, " ").found is None
+
+
+def test_a_search_ends_when_its_time_is_up(classifier: Classifier) -> None:
+    with pytest.raises(TooLargeError, match=r"took too long after 0 of \d+ texts; give a shorter one"):
+        counterfactual(classifier, "my card was charged twice", seconds=0)
 
 
 def test_of_several_labels_one_is_lost(several_labels: Classifier) -> None:

@@ -44,7 +44,7 @@ def hang(path: Path, folder: Path) -> None:
 def test_while_a_file_system_hangs_the_service_answers_and_a_reload_is_refused_in_the_end(
     model: Path, hanging_folder: Path, count: str
 ) -> None:
-    with served(model, "--workers", count, "--load-seconds", "8") as running:
+    with served(model, "--workers", count, "--load-seconds", "4") as running:
         hang(model, hanging_folder)
         running.process.send_signal(signal.SIGUSR1)
         for _ in range(10):
@@ -52,7 +52,7 @@ def test_while_a_file_system_hangs_the_service_answers_and_a_reload_is_refused_i
         until(lambda: running.numbers()[REFUSED] == 1)
         answer = running.reload()
         assert answer.status_code == 409
-        assert "could not be read and tested within load_seconds, which is 8" in answer.json()["error"]["message"]
+        assert "could not be read and tested within load_seconds, which is 4" in answer.json()["error"]["message"]
         assert running.stop()[0] == 0
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_reloads_from_a_hanging_file_system_can_be_stopped(model: 
 def test_keys_in_a_pipe_that_nobody_writes_to_hold_up_nobody(model: Path, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("key-of-the-first-client")
-    with served(model, "--workers", "2", "--load-seconds", "8", "--api-keys-file", keys) as running:
+    with served(model, "--workers", "2", "--load-seconds", "4", "--api-keys-file", keys) as running:
         running.client.headers["x-api-key"] = "key-of-the-first-client"
         keys.unlink()
         os.mkfifo(keys)

@@ -4,14 +4,16 @@ The model itself is asked about every changed text, so what is found is exact fo
 said: each token by itself, then any two of the strongest, then more of them by a beam.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from time import monotonic
 from typing import Any, Final
 
 import numpy as np
 
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, TooLargeError
 from textcls.explain.intervention import Span, exchange
 from textcls.explain.word_groups import Groups
 from textcls.model import tokenizer
@@ -25,6 +27,8 @@ SINGLY: Final = 200
 PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
+# Texts that the model is asked before anybody looks at the clock.
+AT_ONCE: Final = 64
 # So often the model is asked at the most if nothing is exchanged.
 MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED
 
@@ -118,6 +122,7 @@ def counterfactual(
     label: str | None = None,
     against: str | None = None,
     groups: Groups = (),
+    seconds: float | None = None,
 ) -> Search:
     """Search the smallest change of `text` that changes its answer.
 
@@ -127,11 +132,14 @@ def counterfactual(
         label: where a text may have several labels: the one that is to be lost; by default the most probable.
         against: the label that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
+        seconds: how long the search may take; None for as long as it wants.
 
     Raises:
         ConfigError: there is no such label, or it is the answer already.
         InputError: something else than a text was given.
+        TooLargeError: the search took longer.
     """
+    deadline = math.inf if seconds is None else monotonic() + seconds
     prediction = classifier.predict(text, explain=True)
     before = prediction.label if label is None else label
     label_number(classifier.labels, before)
@@ -140,7 +148,7 @@ def counterfactual(
     if before == (against or prediction.label) and (against is not None or not _holds(prediction, before)):
         raise ConfigError(f"{before!r} is the answer already; name another label that it might be.")
     assert prediction.explanation is not None
-    return _Searching(classifier, prediction.explanation, before, against, groups).run()
+    return _Searching(classifier, prediction.explanation, before, against, groups, deadline).run()
 
 
 def _holds(prediction: Prediction, label: str) -> bool:
@@ -152,9 +160,17 @@ class _Searching:
     """A search: options, each a token with what replaces it, and sets of options that were asked about."""
 
     def __init__(
-        self, classifier: Classifier, explanation: Explanation, before: str, against: str | None, groups: Groups
+        self,
+        classifier: Classifier,
+        explanation: Explanation,
+        before: str,
+        against: str | None,
+        groups: Groups,
+        deadline: float,
     ) -> None:
-        self.classifier, self.before, self.against = classifier, before, against
+        self.classifier, self.before, self.against, self.deadline = classifier, before, against, deadline
+        self.before_number = classifier.labels.index(before)
+        self.against_number = None if against is None else classifier.labels.index(against)
         self.spans: tuple[Span, ...] = explanation.spans
         # What is not read stays out of it: nothing may slide in from behind.
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
@@ -199,22 +215,30 @@ class _Searching:
     def _ask(self, sets: Sequence[Options]) -> list[float]:
         """Return how far each changed text is from another answer; below 0 it has it."""
         self.asked += len(sets)
-        return [self._margin(answer) for answer in self.classifier.predict([self._changed(some) for some in sets])]
+        margins: list[float] = []
+        for first in range(0, len(sets), AT_ONCE):
+            if monotonic() > self.deadline:
+                raise TooLargeError(
+                    f"The search for a change took too long after {first:,} of {len(sets):,} texts; give a shorter one."
+                )
+            changed = [self._changed(some) for some in sets[first : first + AT_ONCE]]
+            margins += [self._margin(answer) for answer in self.classifier.predict(changed)]
+        return margins
 
     def _changed(self, some: Options) -> str:
         by = {token: word if word is not None else _blank(self.spans[token]) for token, word in some}
         return exchange(self.text, self.spans, by)
 
     def _margin(self, answer: Prediction) -> float:
-        names, scores = answer.label_names, np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
-        own = float(scores[names.index(self.before)])
+        scores = np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
+        own = float(scores[self.before_number])
         if answer.thresholds is not None:
-            return own - float(np.log(max(1e-30, float(answer.thresholds[names.index(self.before)]))))
-        if self.against is not None:
-            other = float(scores[names.index(self.against)])
-            rest = np.delete(scores, names.index(self.against))
+            return own - float(np.log(max(1e-30, float(answer.thresholds[self.before_number]))))
+        if self.against_number is not None:
+            other = float(scores[self.against_number])
+            rest = np.delete(scores, self.against_number)
             return float(rest.max(initial=-np.inf)) - other
-        return own - float(np.delete(scores, names.index(self.before)).max(initial=-np.inf))
+        return own - float(np.delete(scores, self.before_number).max(initial=-np.inf))
 
     def _told(self, some: Options, *, smallest: bool) -> Counterfactual:
         text = self._changed(some)

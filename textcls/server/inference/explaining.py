@@ -20,6 +20,8 @@ from textcls.model.units import Unit
 
 # A counterfactual asks the model about a text up to `MOST_ASKED` times: 0.2 seconds at so many tokens.
 COUNTERFACTUAL_TOKENS: Final = 200
+# With very many labels it takes longer; nobody waits for it for ever, and others wait behind it.
+COUNTERFACTUAL_SECONDS: Final = 5.0
 # Of a token there are its word, two pairs, and the pieces of an unknown one: about so many tokens more to write.
 PARTS_FACTOR: Final = 12
 # Of each of them, and of each of its numbers, written out included.
@@ -156,7 +158,9 @@ def answer(
     if options.counterfactual:
         against = None if options.against == prediction.label else options.against
         lost = options.label if prediction.several else None
-        search = counterfactual(classifier, explanation.text, label=lost, against=against)
+        search = counterfactual(
+            classifier, explanation.text, label=lost, against=against, seconds=COUNTERFACTUAL_SECONDS
+        )
         found["counterfactual"] = search.as_json()
     return found
 
