@@ -1,5 +1,5 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
-# make test   lint, types, tests
+# make test   lint, types, tests; make quick  the same without what starts services, trains or exports for seconds
 # make clients  what the tests of the page, of the wire formats and of stores need and skip without: a driver for
 #   Chromium, onnxruntime for JavaScript, clients that others wrote, a server that speaks as S3 does; needs npm, downloads 300 MB
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton, the newest and the oldest (600 MB)
@@ -30,13 +30,17 @@ TOOLS := .venv-deploy
 DOCS := .venv-docs
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: clients demo test lint types docs wheel release kernels deploy lock sbom image stress attacks serving clean
+.PHONY: clients demo test quick lint types docs wheel release kernels deploy lock sbom image stress attacks serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
 test: lint types
 	$(VENV)/bin/python -m pytest -q -n 2
+
+# What one runs at every step.
+quick: lint types
+	$(VENV)/bin/python -m pytest -q -n 2 -m "not slow"
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -16,6 +16,26 @@ from textcls.evaluation.drift.summary import HeldOutSummary, UnknownShare
 from textcls.model import artifact
 
 ROOT = Path(__file__).parent.parent
+# What starts processes, trains or exports for seconds, or reads gigabytes: `make quick` leaves it out.
+SLOW = (
+    "api", "cli", "kernels", "labelling", "service", "training", "versions", "web", "wire", "model/teaching",
+    "data/test_jsonl.py", "data/test_long_rows.py", "data/test_storage.py", "evaluation/test_data_quality.py",
+    "evaluation/test_label_findings.py", "evaluation/test_report_several.py", "explain/test_lexicon.py",
+    "model/test_model_files.py", "test_benchmarks.py", "test_docs.py", "test_sample.py",
+)  # fmt: skip
+QUICK = tuple(
+    f"training/{place}"
+    for place in ("config", "data", "torch/models", "torch/fit/test_loss.py", "fit/test_calibration.py",
+                  "fit/test_label_set_calibration.py", "fit/test_selection.py", "fit/test_validation.py")
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of these places."""
+    for item in items:
+        inside = item.path.relative_to(ROOT / "tests").as_posix()
+        if inside.startswith(SLOW) and not inside.startswith(QUICK):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
