@@ -1,4 +1,4 @@
-"""Training of textcls models: data, model, loop, calibration, export.
+"""Training of textcls models, from rows to the file: data, compiled loops, calibration, export.
 
-Needs PyTorch: `pip install 'textcls[train]'`.
+Needs `pip install 'textcls[train]'`. What needs PyTorch is `textcls_torch`, which is reached by `torch_parts` alone.
 """

@@ -1,7 +1,6 @@
 """From a trained model to one ONNX file: text graph and scoring head are joined, checked, and written."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
 
 import onnx
 from onnx import helper
@@ -10,6 +9,7 @@ from textcls.model import artifact
 from textcls.model.artifact import ModelInfo
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
+from textcls_training.export.bits_table import BitsTable
 from textcls_training.export.builder import make_model
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
@@ -20,11 +20,8 @@ from textcls_training.export.text_graph import build_text_graph
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
 
-if TYPE_CHECKING:
-    from textcls_training.export.bits_table import BitsTable
-
-# What a text graph reads. Without a table of rows PyTorch is needed, and imported late.
-Tables = Union[LookupTables, "BitsTable"]
+# What a text graph reads.
+Tables = LookupTables | BitsTable
 
 
 def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
@@ -39,8 +36,6 @@ def tables_of(model: TrainedModel, corpus: Corpus, size: Size) -> Tables:
         ConfigError: there are rows, and not one of them fits.
     """
     if not model.hashed_views:
-        from textcls_training.export.bits_table import BitsTable
-
         return BitsTable.of(model)
     return lookup_tables(model, corpus, budget(size, model.classifiers[0].labels))
 
