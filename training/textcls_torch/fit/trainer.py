@@ -99,7 +99,7 @@ class Trainer(AnyTrainer):
         return self.encode(self.dataset.corpus)
 
     @contextmanager
-    def at_work(self, callback: Callback = NOBODY) -> Iterator[None]:
+    def at_work(self) -> Iterator[None]:
         """Take steps in one piece while a block lasts, where that can be."""
         self.device_step = self.whole_step()
         try:

@@ -62,7 +62,7 @@ class AnyTrainer(ABC):
         """
         callback.phase("training", epochs * len(self.dataset.labels))
         self.begin(checkpoint, callback)
-        with self.keeping(lambda: checkpoint.offer(self.state)), self.at_work(callback):
+        with self.keeping(lambda: checkpoint.offer(self.state)), self.at_work():
             for number in range(self.epochs + 1, epochs + 1):
                 self.train_epoch(number, callback)
                 if self.stop.requested:
@@ -83,7 +83,7 @@ class AnyTrainer(ABC):
         finally:
             self.keep = _nobody
 
-    def at_work(self, callback: Callback = NOBODY) -> AbstractContextManager[object]:
+    def at_work(self) -> AbstractContextManager[object]:
         """Have all that epochs need beside what the trainer holds, while a block lasts: by default nothing."""
         return nullcontext()
 

@@ -93,7 +93,7 @@ class ValidatedFit:
         callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
         self._begin(checkpoint, callback)
         trainer.stop.possible |= keep and len(self._validation) > 0 and self._validated > 0
-        with trainer.keeping(lambda: checkpoint.offer(self._state)), trainer.at_work(callback):
+        with trainer.keeping(lambda: checkpoint.offer(self._state)), trainer.at_work():
             for number in range(self._validated + 1, trainer.config.epochs + 1):
                 trainer.train_epoch(number, callback)
                 if trainer.stop.requested:
