@@ -13,6 +13,7 @@ from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
+from textcls.evaluation.unknown_labels import names_of
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.pipeline.training_report import DroppedSuspects, TrainReport
 
@@ -35,9 +36,9 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         if drawn := resting_sentence(report.threshold_rows or {}):
             console.print(drawn, soft_wrap=True, markup=False, highlight=False)
         if missing:
-            names = ", ".join(map(repr, missing))
             console.print(
-                f"No validation row has {names}, so how well the model does there is unknown.", style="yellow"
+                f"No validation row has {names_of(missing)}, so how well the model does there is unknown.",
+                style="yellow",
             )
     if report.vectors is not None:
         console.print(
