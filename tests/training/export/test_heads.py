@@ -20,6 +20,7 @@ from textcls_torch.models.mixing import MIXERS
 from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead
+from textcls_training.export.heads.linear_head import LinearHead
 from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs
 from textcls_training.export.heads.scoring_head import ScoringHead, empty_text_logits, scoring_head
 from textcls_training.export.tables import NO_SCORE
@@ -106,14 +107,18 @@ FOLDED = [
 FOLDED += [(replace(config, metric=True), views) for config, views in FOLDED if config.attention == "norm"]
 VECTORS = [
     (ModelConfig(dim=8, attention="cosine", seeds=2), 2),
-    (ModelConfig(dim=8, attention="norm", seeds=5), 2),
     (ModelConfig(dim=8, mixing="lambda", attention="norm", gate=1.0), 1),
     (ModelConfig(dim=8, mixing="gmlp", attention="softmax", values="mixed", seeds=2, gate=1.0), 2),
     (ModelConfig(dim=8, mixing="metric", attention="norm", metric=True, gate=1.0), 2),
     (ModelConfig(dim=8, mixing="metric", attention="metric", values="mixed", seeds=2, gate=1.0), 1),
     (ModelConfig(dim=8, attention="kernel", seeds=2), 2),
 ]
-EVERY = [*FOLDED, *VECTORS]
+LINEAR = [
+    (ModelConfig(dim=8, attention="norm", seeds=5), 2),
+    (ModelConfig(dim=8, attention="softmax", seeds=5), 1),
+    (ModelConfig(dim=8, attention="norm", metric=True, values="mixed", seeds=5), 2),
+]
+EVERY = [*FOLDED, *LINEAR, *VECTORS]
 NAMES = [
     f"{c.mixing}-{c.attention}{'-metric scores' * bool(c.metric)}-{c.values}-{c.seeds} seeds-{views} views"
     for c, views in EVERY
@@ -123,7 +128,12 @@ NAMES = [
 @pytest.mark.parametrize(("config", "views"), EVERY, ids=NAMES)
 def test_a_head_and_its_graph_answer_as_the_classifiers_do(config: ModelConfig, views: int) -> None:
     model, head, graph = exported(config, views)
-    assert isinstance(head, FoldedHead if (config, views) in FOLDED else VectorHead)
+    kind = next(
+        kind
+        for kind, cases in ((FoldedHead, FOLDED), (LinearHead, LINEAR), (VectorHead, VECTORS))
+        if (config, views) in cases
+    )
+    assert isinstance(head, kind)
     session = session_of(graph)
     # A whole batch with padding and an empty text, then single texts of several lengths, the empty one among them.
     for lengths in (LENGTHS, (TOKENS,), (1,), (0,), (0, 0), (TOKENS, TOKENS)):
@@ -193,11 +203,11 @@ def test_padding_adds_nothing_and_an_empty_text_gets_the_biases(config: ModelCon
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], VECTORS[2], VECTORS[4]], ids=str)
+@pytest.mark.parametrize(("config", "views"), [FOLDED[0], FOLDED[3], LINEAR[0], VECTORS[1], VECTORS[3]], ids=str)
 def test_a_graph_is_made_of_what_the_format_allows(config: ModelConfig, views: int) -> None:
     _, _, graph = exported(config, views)
     assert tuple(value.name for value in graph.graph.input) == INPUTS
-    weights = ("weights",) if (config, views) in FOLDED else ()
+    weights = () if (config, views) in VECTORS else ("weights",)
     assert tuple(value.name for value in graph.graph.output) == (*OUTPUTS, *weights)
     assert not graph.functions
     assert {node.domain for node in graph.graph.node} <= {""}

@@ -325,6 +325,11 @@ class ModelConfig:
         return self.attention not in NONLINEAR_SCORES
 
     @property
+    def linear(self) -> bool:
+        """Whether scores and values are linear in the token vectors."""
+        return self.mixing == "none" and self.linear_scores
+
+    @property
     def draws_while_training(self) -> bool:
         """Whether steps draw from PyTorch's one generator, as dropout does."""
         return bool(self.dropout or self.seed_dropout)

@@ -9,6 +9,7 @@ from textcls.errors import ConfigError
 from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.candidates import CandidateKinds, Candidates, list_candidates
+from textcls_training.export.heads.linear_head import LinearHead
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.tables import LookupTables
 from textcls_training.models.ensemble import TrainedModel
@@ -60,6 +61,8 @@ def _head_bytes(model: TrainedModel) -> int:
         size += VECTORS_BYTES
     if model.foldable:
         return size
+    if model.linear:
+        return size + LinearHead.bytes_of(model.classifiers)
     found: int = torch_part("export.heads.vector_head").bytes_of(model.classifiers)
     return size + found
 

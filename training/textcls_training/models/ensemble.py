@@ -155,6 +155,11 @@ class TrainedModel:
         return all(model.foldable for model in self.classifiers)
 
     @property
+    def linear(self) -> bool:
+        """Whether head and seeds of every view are one matrix, whether or not they fold into its table."""
+        return all(model.config.linear for model in self.classifiers)
+
+    @property
     def parameters(self) -> int:
         """How many numbers were learned."""
         count = 0

@@ -15,8 +15,7 @@ from textcls_training.data.arrays import Float32
 
 def foldable(config: ModelConfig, labels: int) -> bool:
     """Whether scores and values are linear in the token vectors, and not much wider than these."""
-    linear = config.mixing == "none" and config.linear_scores
-    return linear and config.seeds * (labels + 1) <= 2 * config.dim
+    return config.linear and config.seeds * (labels + 1) <= 2 * config.dim
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,10 +81,13 @@ class FoldedHead:
         return power_BC / power_BC.sum(1, keepdims=True)
 
     def graph(self) -> onnx.ModelProto:
-        """Return `forward` in ONNX."""
-        g = GraphBuilder("core")
+        """Return `answers` in ONNX."""
+        return self.graph_of(GraphBuilder("core"), "token")
+
+    def graph_of(self, g: GraphBuilder, token_BTGX: str) -> onnx.ModelProto:
+        """Return `answers` of a value of `g`, with what `g` has before it."""
         number = partial(g.constant, dtype=np.float32)
-        value_BTGC, score_BTG1, squared_norm_BTG1 = g.split("token", [len(self.bias_C), 1, 1], axis=3)
+        value_BTGC, score_BTG1, squared_norm_BTG1 = g.split(token_BTGX, [len(self.bias_C), 1, 1], axis=3)
         probability_BTG1 = g.node("Softmax", score_BTG1, axis=1, name=None if self.kind == "norm" else "weights")
         if self.kind == "norm":
             sum_BC = _norm_attributions(g, probability_BTG1, squared_norm_BTG1, value_BTGC)

@@ -6,6 +6,7 @@ import onnx
 
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.heads.folded_head import FoldedHead
+from textcls_training.export.heads.linear_head import LinearHead
 from textcls_training.export.heads.outputs import HeadOutputs, ensemble_bias
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import TrainedModel
@@ -29,6 +30,8 @@ def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHea
     """Return the scoring head of the saved model, where labels are linear."""
     if model.foldable:
         return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
+    if model.linear:
+        return LinearHead(model.classifiers, model.ensemble_weights, calibration)
     vector_head = torch_part("export.heads.vector_head").VectorHead
     head: ScoringHead = vector_head(model.classifiers, model.ensemble_weights, calibration)
     return head
