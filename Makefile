@@ -17,7 +17,7 @@
 # make wheel  build the wheel, install it alone in a fresh environment, predict with it
 #
 # PYTHON chooses the interpreter. On Linux, PyPI's PyTorch brings CUDA along (gigabytes); for the CPU build say
-#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+#   make test TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -122,7 +122,7 @@ $(VENV)/.torch: constraints.txt | $(VENV)/bin/python
 	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 	touch $@
 
-$(VENV)/.demo: pyproject.toml $(VENV)/.torch
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[serve,train]'
 	touch $@
 

@@ -37,7 +37,7 @@ from scale_rows import held_out_rows, made_rows, write_rows
 
 from textcls.data import Labelled
 from textcls_kernels.impl import Impl
-from textcls_torch.fit.device import on_gpu, runs_kernels
+from textcls_torch.fit.device import on_gpu
 from textcls_torch.fit.recorded import MOST
 from textcls_torch.fit.trainer import Trainer
 from textcls_torch.models.device_table import DeviceTable
@@ -133,8 +133,8 @@ def trainer_of(rows: Labelled, run: Run) -> Trainer:
     names = sorted(set(labels))
     dataset = Dataset(Corpus.of(texts, run.tokens), np.array([names.index(label) for label in labels], np.int64))
     config = TrainConfig(epochs=2, device=run.device, impl="reference")
-    fused, larger = runs_kernels(run.device), on_gpu(run.device)
-    resolved = resolve(config, texts, len(dataset.corpus.token), len(names), fused_metric=fused, on_gpu=larger)
+    tokens = len(dataset.corpus.token)
+    resolved = resolve(config, texts, tokens, len(names), impl="reference", on_gpu=on_gpu(run.device))
     if run.batch_size is not None:
         resolved = replace(resolved, optim=replace(resolved.optim, batch_size=run.batch_size))
     return Trainer(dataset, len(names), resolved)

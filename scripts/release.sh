@@ -7,7 +7,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train all explain ablate tune umap teacher ray mlflow}
+extras=${EXTRAS:-base serve otel parquet tables train torch all explain ablate tune umap teacher ray mlflow}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -30,6 +30,7 @@ try() {
     tables) textcls predict model_v1.onnx support_tickets_test.csv --output answers.xlsx --quiet ;;
     train | all) textcls train support_tickets_test.csv --epochs 1 --output new.onnx --quiet &&
         textcls evaluate new.onnx support_tickets_test.csv ;;
+    torch) textcls train support_tickets_test.csv --mixing lambda --epochs 1 --output new.onnx --quiet ;;
     explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
     ablate) python -c "import matplotlib" && textcls ablate --help ;;
     mlflow) python -c "import mlflow" ;;

@@ -96,10 +96,10 @@ def test_an_error_comes_back_from_another_process_as_it_was(kind: type[TextclsEr
 @pytest.mark.parametrize(
     ("package", "command", "extra"),
     [
-        ("torch", "train new.csv", "train"),
         ("onnx", "train new.csv", "train"),
-        ("torch", "train --help", "train"),
-        ("torch", "train new.csv --mixing none -o x.onnx", "train"),
+        ("numba", "train --help", "train"),
+        ("scipy", "train new.csv --mixing none -o x.onnx", "train"),
+        ("torch", "ablate new.csv", "ablate"),
         ("fastapi", "serve model.onnx --port 0", "serve"),
         ("uvicorn", "serve model.onnx --port 0", "serve"),
     ],
@@ -115,6 +115,37 @@ def test_a_command_without_its_extra_names_the_package_and_the_command_to_type(
         f"run: pip install 'textcls[{extra}]'\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "who"),
+    [
+        ("train new.csv --mixing lambda", "Training with mixing 'lambda'"),
+        ("train new.csv --head prototypes", "Training with prototypes"),
+        ("train new.csv --impl reference", "Training with the reference trainer"),
+        ("train new.csv --device cuda", "Training with a GPU"),
+        ("pretrain new.csv --objective masked -o new.npz", "Pretraining by the objective masked"),
+    ],
+)
+def test_what_needs_pytorch_says_which_option_asks_for_it(tmp_path: Path, command: str, who: str) -> None:
+    (tmp_path / "new.csv").write_text("text,label\n" + "the parcel is late,a\na wrong charge,b\n" * 30)
+    done = run_without("torch", *command.split(), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.splitlines()[-1] == (
+        f"Error: {who} needs the package 'torch', which is not installed; run: pip install 'textcls[torch]'"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_without_pytorch_models_are_trained_whatever_their_labels(tmp_path: Path) -> None:
+    rows = [f"word{i} of {j},{i}" for i in range(140) for j in range(3)]
+    (tmp_path / "new.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    for more in ((), ("--vectors", "english"), ("--state", "state")):
+        done = run_without("torch,onnxscript", "train", "new.csv", "--epochs", "1", *more, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    found = textcls.Classifier.load(tmp_path / "new.onnx")
+    assert len(found.labels) == 140
+    assert "torch" not in found.info.training["versions"]
 
 
 def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path, model_path: Path) -> None:

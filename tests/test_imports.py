@@ -132,6 +132,7 @@ def test_the_options_of_training_need_no_pytorch() -> None:
 # The one door from training to what needs PyTorch, and who asks there.
 DOOR = "textcls_training.torch_parts"
 AT_THE_DOOR = {
+    "config.resolve",
     "export.heads.scoring_head",
     "export.prune",
     "fit.cross_fit",

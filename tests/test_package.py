@@ -25,7 +25,8 @@ PACKAGES = (
 )
 EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
 SERVE = {"fastapi", "httptools", "orjson", "prometheus-client", "uvicorn", "uvloop"}
-TRAIN = {"torch", "onnx", "onnxscript", "numba", "safetensors", "scikit-learn", "scipy"}
+TRAIN = {"onnx", "numba", "safetensors", "scikit-learn", "scipy"}
+TORCH = {"torch", "onnxscript"}
 TABLES = {"pyarrow", "openpyxl", "ijson", "backports-zstd"}
 HEAVY = {"triton", *TABLES, *SERVE, *TRAIN}
 OTEL = {"opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"}
@@ -127,6 +128,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "serve",
         "train",
+        "torch",
         "teacher",
         "parquet",
         "tables",
@@ -151,9 +153,10 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["serve"]) == SERVE
     assert set(requirements["otel"]) == OTEL
     assert set(requirements["train"]) == TRAIN
-    assert set(requirements["teacher"]) - {"textcls", *requirements["train"]} == {"sentence-transformers"}
-    assert set(requirements["explain"]) - {"textcls", *requirements["train"]} == EXPLAIN
-    assert set(requirements["ablate"]) - {"textcls", *requirements["train"]} == {"matplotlib"}
+    assert set(requirements["torch"]) - {"textcls", *requirements["train"]} == TORCH
+    assert set(requirements["teacher"]) - {"textcls", *TRAIN, *TORCH} == {"sentence-transformers"}
+    assert set(requirements["explain"]) - {"textcls", *TRAIN, *TORCH} == EXPLAIN
+    assert set(requirements["ablate"]) - {"textcls", *TRAIN, *TORCH} == {"matplotlib"}
     assert set(requirements["tune"]) - {"textcls", *requirements["train"]} == {"optuna"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}

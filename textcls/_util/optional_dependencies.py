@@ -12,9 +12,9 @@ from typing import Any, Final
 from textcls.errors import MissingExtraError
 
 EXTRA_OF_PACKAGE: Final = {
-    "torch": "train",
+    "torch": "torch",
     "onnx": "train",
-    "onnxscript": "train",
+    "onnxscript": "torch",
     "numba": "train",
     "scipy": "train",
     "safetensors": "train",

@@ -7,6 +7,8 @@ asks for it: the default training goes without PyTorch.
 from importlib import import_module
 from typing import Any, Literal
 
+from textcls._util import optional_dependencies
+
 TorchPart = Literal[
     "export.heads.vector_head",
     "export.save_prototypes",
@@ -19,5 +21,20 @@ TorchPart = Literal[
 
 
 def torch_part(name: TorchPart) -> Any:
-    """Return a module of `textcls_torch`."""
-    return import_module(f"textcls_torch.{name}")
+    """Return a module of `textcls_torch`.
+
+    Raises:
+        MissingExtraError: PyTorch is not installed.
+    """
+    with optional_dependencies.needed_by(f"textcls_torch.{name}"):
+        return import_module(f"textcls_torch.{name}")
+
+
+def look_for_torch(what: str) -> None:
+    """Find out early whether what is behind the door can be had; `what` asks for it.
+
+    Raises:
+        MissingExtraError: PyTorch, or what exports with it, is not installed.
+    """
+    with optional_dependencies.needed_by(what):
+        optional_dependencies.look_for("torch", "onnxscript")

@@ -8,7 +8,7 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.model.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
-from textcls_training.config.settings import Attention, ModelConfig, OptimConfig, TrainConfig, from_options
+from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig, from_options
 from textcls_training.vectors.word_vectors import WordVectors
 
 
@@ -112,18 +112,6 @@ def test_learning_rates_that_are_told_take_the_place_of_those_by_the_rows() -> N
 def test_by_default_a_model_has_no_mixing_and_the_default_size() -> None:
     found = resolve(TrainConfig(), ["text"], 1, 2)
     assert (found.model.mixing, found.size) == ("none", "default")
-
-
-@pytest.mark.parametrize(("attention", "linear"), [("norm", True), ("softmax", True), ("cosine", False)])
-def test_scores_are_metric_scores_where_one_kernel_gives_them_and_pools_unless_told(
-    attention: Attention, linear: bool
-) -> None:
-    def metric(fused: bool, told: bool | None = None) -> bool | None:
-        model = ModelConfig(attention=attention, metric=told)
-        return resolve(TrainConfig(model=model), ["text"], 1, 2, fused_metric=fused).model.metric
-
-    assert (metric(False), metric(True)) == (False, linear)
-    assert (metric(True, told=False), metric(False, told=True)) == (False, True)
 
 
 def test_the_table_learns_more_slowly_from_few_rows() -> None:

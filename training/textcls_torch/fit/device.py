@@ -31,7 +31,7 @@ def on_gpu(name: Device) -> bool:
 def runs_kernels(name: Device) -> bool:
     """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
 
-    One fused kernel then gives metric scores and pools, and the table of rows is on the device.
+    The table of rows is then on the device.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.

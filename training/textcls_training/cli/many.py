@@ -35,7 +35,7 @@ from textcls_training.pipeline.many import ModelJob, ModelTrained, Training, job
 
 Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
 
-optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
+optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 
 @click.command(epilog="Example: textcls train-many tickets.csv --by customer --output models")

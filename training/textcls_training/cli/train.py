@@ -52,7 +52,7 @@ from textcls_training.vectors.file import check
 if TYPE_CHECKING:
     from textcls_training.pipeline.training_report import TrainReport
 
-optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
+optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 
 @click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")

@@ -12,6 +12,7 @@ from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
 from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
+from textcls_training.torch_parts import look_for_torch
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
@@ -94,7 +95,6 @@ def resolve(
     labels: int,
     *,
     label_rows: float | None = None,
-    fused_metric: bool = False,
     on_gpu: bool = False,
     vectors: WordVectors | None = None,
     names: Sequence[str] = (),
@@ -108,8 +108,6 @@ def resolve(
         tokens: how many there are in all of them.
         labels: how many distinct labels there are.
         label_rows: how many rows a label has, in the median, where a text may have several; None where it has one.
-        fused_metric: whether one fused kernel gives metric scores and pools: then scores are metric scores, which
-            elsewhere would cost a product more a step, if they are linear at all.
         on_gpu: whether steps are on a GPU, and so larger, with rates to match, where that is known not to cost accuracy
             (`large_batches`).
         vectors: what the file `config.vectors` holds.
@@ -135,8 +133,6 @@ def resolve(
         embedding=config.embedding,
         values=config.values,
     )
-    if model.metric is None:
-        model = replace(model, metric=fused_metric and model.linear_scores)
     even = even_attention(model, len(texts))
     tokens_a_text = tokens / max(1, len(texts))
     optim = config.optim or default_optim(
@@ -187,12 +183,14 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
 
     Raises:
         ConfigError: the compiled trainer is wanted, and cannot train this.
+        MissingExtraError: the reference is needed, and PyTorch is not installed.
     """
     needed = reference_needed(config, rationales=rationales)
     if config.impl == "compiled" and needed is not None:
         raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
     if config.impl != "reference" and needed is None:
         return "compiled"
+    look_for_torch(f"Training with {needed or 'the reference trainer'}")
     return "reference"
 
 
@@ -202,10 +200,10 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
     for what, there in (
         (f"mixing {model.mixing!r}", model.mixing != "none"),
         (f"attention {model.attention!r}", model.attention not in ("norm", "softmax")),
-        ("metric scores", bool(model.metric)),
+        ("metric scores", model.metric),
         (f"embedding {model.embedding!r}", model.embedding != "rows"),
         ("dropout", model.draws_while_training),
-        ("GPU", config.device == "cuda"),
+        ("a GPU", config.device == "cuda"),
         ("human rationales", rationales),
         ("prototypes", config.head == "prototypes"),
     ):

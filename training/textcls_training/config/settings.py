@@ -287,7 +287,7 @@ class ModelConfig:
     mixing: str = OPTIONS["mixing"].default
     attention: Attention = OPTIONS["attention"].default
     embedding: EmbeddingKind = OPTIONS["embedding"].default
-    metric: bool | None = None
+    metric: bool = False
     values: Values = OPTIONS["values"].default
     seeds: int = 1
     dropout: float = 0.0
@@ -317,7 +317,7 @@ class ModelConfig:
     @property
     def metric_scores(self) -> bool:
         """Whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
-        return self.attention == "metric" or (bool(self.metric) and self.linear_scores)
+        return self.attention == "metric" or (self.metric and self.linear_scores)
 
     @property
     def linear_scores(self) -> bool:

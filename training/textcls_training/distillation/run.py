@@ -19,7 +19,7 @@ from textcls_training.distillation.distil import Fitted, Fold, Pool
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import device_type, place_of
+from textcls_training.fit.device import device_type, on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.vectors import sentence_encoder
@@ -190,8 +190,8 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         impl = alone.config.impl
-        more: Any = {"vectors": alone.config.vectors, "names": given.label_names(), "impl": impl}
-        more |= place_of(impl, config.device)._asdict()
+        more: Any = {"vectors": alone.config.vectors, "names": given.label_names()}
+        more |= {"impl": impl, "on_gpu": on_gpu(impl, config.device)}
         return replace(resolve(config, texts, tokens, pool.classes, **more), refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:

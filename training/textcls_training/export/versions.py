@@ -4,9 +4,14 @@ import platform
 from importlib.metadata import version
 from typing import Final
 
-VERSIONS_OF: Final = ("textcls", "torch", "onnx", "onnxscript", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
+from textcls_training.config.resolve import Trainers
+
+VERSIONS_OF: Final = ("textcls", "onnx", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
+# Beside them, of a model that the reference has trained.
+REFERENCE: Final = ("torch", "onnxscript")
 
 
-def versions() -> dict[str, str]:
+def versions(impl: Trainers) -> dict[str, str]:
     """Return the version of each package whose work is in a saved model, and of Python."""
-    return {name: version(name) for name in VERSIONS_OF} | {"python": platform.python_version()}
+    names = (*VERSIONS_OF, *REFERENCE) if impl == "reference" else VERSIONS_OF
+    return {name: version(name) for name in names} | {"python": platform.python_version()}

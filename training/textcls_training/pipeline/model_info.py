@@ -55,7 +55,7 @@ def model_info(
             "held_out_rows": len(selected.validation),
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
-            "versions": versions(),
+            "versions": versions(config.impl),
             **({"interrupted": True} if selected.interrupted else {}),
             **({"suspects_dropped": task.dropped.dropped} if task.dropped is not None else {}),
             **({"continued": learned.metadata()} if learned is not None else {}),

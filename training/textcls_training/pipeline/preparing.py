@@ -22,7 +22,7 @@ from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.export.support_rows import check_support_rows
 from textcls_training.fit.callbacks import Callback
-from textcls_training.fit.device import place_of
+from textcls_training.fit.device import on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline.continuing import Continuation
 from textcls_training.pipeline.training_report import DroppedSuspects
@@ -151,7 +151,7 @@ def _resolved(
         len(dataset.corpus.token),
         len(names),
         label_rows=float(np.median(dataset.label_mass(len(names)))) if dataset.several else None,
-        **place_of(impl, config.device)._asdict(),
+        on_gpu=on_gpu(impl, config.device),
         vectors=vectors,
         names=names,
         impl=impl,

@@ -276,7 +276,8 @@ def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation |
     """Return what makes this training the one that it is."""
     before = None if task.earlier is None else task.earlier.finished.sha256
     teacher = None if distillation is None else distillation.teacher_sha256
-    return identity(task.given, task.valid, task.unlabelled, task.config, resolved, versions(), before, teacher)
+    made_with = versions(resolved.impl)
+    return identity(task.given, task.valid, task.unlabelled, task.config, resolved, made_with, before, teacher)
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:

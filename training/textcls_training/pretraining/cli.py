@@ -18,7 +18,7 @@ from textcls_training.config.shared_options import config_options
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts
 
-optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn")
+optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 
 @click.command(epilog="Example: textcls pretrain tickets.csv --output domain.vectors")

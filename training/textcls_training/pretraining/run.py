@@ -11,7 +11,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.torch_parts import TorchPart, torch_part
+from textcls_training.torch_parts import TorchPart, look_for_torch, torch_part
 
 # What progress is told in.
 UNITS: Final[Mapping[Objective, str]] = {
@@ -64,6 +64,9 @@ def pretrain(
             return label_names.run(texts, output, config, callback, stop)
 
 
-def _behind_the_wall(part: TorchPart, *told: Any) -> PretrainingReport:
-    report: PretrainingReport = torch_part(part).run(*told)
+def _behind_the_wall(
+    part: TorchPart, texts: PretrainingTexts, output: Path, config: PretrainConfig, *told: Any
+) -> PretrainingReport:
+    look_for_torch(f"Pretraining by the objective {config.objective}")
+    report: PretrainingReport = torch_part(part).run(texts, output, config, *told)
     return report

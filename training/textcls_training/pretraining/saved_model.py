@@ -75,7 +75,7 @@ class Unlabelled(NamedTuple):
                 "held_out_rows": len(texts.held_out),
                 "held_out_accuracy": None,
                 **self.told,
-                "versions": versions(),
+                "versions": versions(resolved.impl),
                 **({"interrupted": True} if self.interrupted else {}),
                 **({"vectors": asdict(self.vectors)} if self.vectors else {}),
             },

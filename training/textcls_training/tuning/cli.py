@@ -34,7 +34,7 @@ from textcls_training.config.settings import OPTIONS
 from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import labelled_texts_of
 
-optional_dependencies.look_for("torch", "onnx", "onnxscript", "numba", "scipy", "sklearn", "optuna")
+optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn", "optuna")
 
 _MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "macro_f1", "micro-f1": "micro_f1"}
 _OUTPUT: Final = Path("textcls.toml")

@@ -262,7 +262,7 @@ def test_a_training_that_diverges_ends_with_advice(told: dict[str, Any], rows: D
         ({"attention": "cosine"}, "attention 'cosine'"),
         ({"attention": "metric"}, "attention 'metric'"),
         ({"embedding": "bits"}, "embedding 'bits'"),
-        ({"device": "cuda"}, "GPU"),
+        ({"device": "cuda"}, "a GPU"),
         ({"model": ModelConfig(dropout=0.1)}, "dropout"),
         ({"model": ModelConfig(metric=True)}, "metric scores"),
     ],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.cli.options import PATH, engine_options, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
@@ -28,6 +29,8 @@ from textcls_training.config.shared_options import train_option
 
 if TYPE_CHECKING:
     from textcls_torch.studies.ablation.cells import CellSettings
+
+optional_dependencies.look_for("torch", "onnxscript", "numba", "scipy", "sklearn")
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 

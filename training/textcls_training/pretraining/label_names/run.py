@@ -31,6 +31,7 @@ from textcls_training.pretraining.label_names.report import LabelNamesReport
 from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
 from textcls_training.pretraining.texts import PretrainingTexts
+from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -113,6 +114,7 @@ def _named(
     if config.teacher is not None:
         from textcls_training.fit.device import device_type
 
+        sentence_encoder.require()
         encoder = SentenceEncoder(config.teacher, device_type(config.device))
         found = encoder.encode([*descriptions.values(), *texts], callback, lambda: stop.requested).astype(np.float32)
         if stop.requested:
