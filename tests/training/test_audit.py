@@ -15,7 +15,6 @@ from tests.command_line import fail, succeed, write_rows
 from textcls import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls_training.audit import suspects
-from textcls_training.audit.dropping import drop_suspects
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -130,45 +129,3 @@ def test_suspects_are_found_by_the_audit_alone(tmp_path: Path) -> None:
 def test_python_audits_with_the_options_of_training() -> None:
     found = textcls.audit_labels(TEXTS[:60], LABELS[:60], epochs=6, dim=8, vectors="none")
     assert WRONG[0] in {one.row for one in found.suspects}
-
-
-def test_suspects_are_dropped_on_request_and_what_that_does_is_said(tmp_path: Path) -> None:
-    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), *zip(TEXTS, LABELS, strict=True)])
-    quick = ("--epochs", "4", "--dim", "8", "--vectors", "none", "--quiet")
-    output = succeed("train", data, "--drop-suspects", *quick)
-    left = [row for row in zip(TEXTS, LABELS, range(len(TEXTS)), strict=True) if row[2] not in WRONG]
-    assert f"Dropped {len(WRONG)} of {len(TEXTS)} rows" in output
-    assert f"Trained on {len(left)} rows" in output
-    info = textcls.Classifier.load(tmp_path / "tickets.onnx").info
-    assert info.training["suspects_dropped"] == len(WRONG)
-    clean = write_rows(tmp_path / "clean.csv", [("text", "label"), *(row[:2] for row in left)])
-    succeed("train", clean, *quick)
-    assert textcls.Classifier.load(tmp_path / "clean.onnx").info.training["data_sha256"] == info.training["data_sha256"]
-    with pytest.raises(ConfigError, match="these texts alone"):
-        textcls.train(TEXTS, LABELS, tmp_path / "new.onnx", from_state=tmp_path / "state", drop_suspects=True)
-
-
-def test_dropping_is_judged_by_rows_of_all_kinds_that_no_audit_has_seen() -> None:
-    given = LabelledTexts(texts=TEXTS, labels=LABELS)
-    left, found = drop_suspects(given, QUICK)
-    assert (found.rows, found.dropped, len(left.texts)) == (len(TEXTS), len(WRONG), len(TEXTS) - len(WRONG))
-    # Nobody who has learned what the words mean answers a wrong label.
-    assert found.accuracy.before <= found.accuracy.after == 1 - len(WRONG) / len(TEXTS)
-    assert json.loads(json.dumps(found.to_json()))["accuracy"]["after"] == found.accuracy.after
-
-
-def test_a_label_keeps_its_rows_where_all_are_suspects() -> None:
-    given = LabelledTexts(texts=[*TEXTS[:60], "refund, ninth", "refund, tenth"], labels=[*RIGHT[:60], "odd", "odd"])
-    left, found = drop_suspects(given, QUICK)
-    assert [label for label in left.labels if label == "odd"] == ["odd", "odd"]
-    assert found.dropped == 0
-
-
-def test_suspects_cannot_be_dropped_where_it_would_mean_something_else(tmp_path: Path) -> None:
-    data = write_rows(tmp_path / "tickets.csv", [("text", "label"), *zip(TEXTS[:30], RIGHT, strict=False)])
-    quick = ("--epochs", "1", "--dim", "8", "--vectors", "none", "--quiet", "--drop-suspects")
-    assert "leave --drop-suspects or it out" in fail(2, "train", data, *quick, "--resamples", "2")
-    succeed("train", data, *quick[:-1], "--state", tmp_path / "state")
-    again = fail(2, "train", data, *quick, "--from", tmp_path / "state", "--output", tmp_path / "again.onnx")
-    assert "--drop-suspects audits DATA alone" in again
-    assert not (tmp_path / "again.onnx").exists()

@@ -1,4 +1,4 @@
-"""Steps of one training that several share: who still asks for them, or goes on from them, is told in a sentence."""
+"""What there was once: who still asks for it is told in a sentence why it is gone."""
 
 from pathlib import Path
 
@@ -11,12 +11,21 @@ from textcls_training.config.settings import from_options
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [("train", "--workers"), ("train", "--engine"), ("train", "--shards"), ("tune", "--shards")]
+    ("command", "option", "why"),
+    [
+        ("train", "--workers", "sharing the steps of one training never"),
+        ("train", "--engine", "sharing the steps"),
+        ("train", "--shards", "sharing the steps"),
+        ("train", "--drop-suspects", "leaving doubtful rows out made models of clean files worse"),
+        ("tune", "--shards", "sharing the steps"),
+    ],
 )
-def test_an_option_that_is_gone_is_refused_with_the_reason(sample_path: Path, command: str, option: str) -> None:
+def test_an_option_that_is_gone_is_refused_with_the_reason(
+    sample_path: Path, command: str, option: str, why: str
+) -> None:
     result = run(command, sample_path, option, "2")
     assert result.exit_code == 2
-    assert f"There is no option {option} any more: sharing the steps of one training never" in result.output
+    assert f"There is no option {option} any more: {why}" in result.output
 
 
 def test_a_settings_file_that_has_one_is_refused_with_the_reason(sample_path: Path, tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 _STEPS: Final = "sharing the steps of one training never made it faster; leave it out."
+_SUSPECTS: Final = (
+    "leaving doubtful rows out made models of clean files worse; textcls check --labels --suspects FILE lists them, to "
+    "be corrected."
+)
 _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
-    "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS},
+    "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS, "drop-suspects": _SUSPECTS},
     "train-many": {"shards": _STEPS},
     "tune": {"shards": _STEPS},
     "pretrain": {"shards": _STEPS},

@@ -26,7 +26,6 @@ def train(
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
-    drop_suspects: bool = False,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`, write the model to `output`, and return it.
@@ -48,8 +47,6 @@ def train(
             there, to the same bytes. Finished, it is what `from_state` goes on from.
         from_state: the `state` of a finished training, to which `texts` are new rows, of new labels, too. Options that
             are not given are those of that training.
-        drop_suspects: leave out the texts whose label is probably wrong, as `audit_labels` finds them. Not always the
-            better model: `textcls train --drop-suspects` says what it does to held-out accuracy.
         options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
             `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
 
@@ -65,7 +62,7 @@ def train(
         require_sequence(given, what)
     found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
     answered = {"unlabelled": unlabelled, "probabilities": probabilities}
-    how = {"state": state, "from_state": from_state, "drop_suspects": drop_suspects}
+    how = {"state": state, "from_state": from_state}
     classifier: Classifier = found(
         texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **how, **options
     )

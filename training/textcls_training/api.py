@@ -10,7 +10,6 @@ from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.text_columns import and_, text_of_row
-from textcls_training.audit import dropping
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -35,7 +34,6 @@ def train(
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
-    drop_suspects: bool = False,
     **options: Any,
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
@@ -61,10 +59,6 @@ def train(
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     told: dict[str, Any] = {"valid": validation, "unlabelled": more, "state": kept, "from_state": earlier}
-    if drop_suspects:
-        if earlier is not None:
-            raise ConfigError("drop_suspects audits these texts alone, not those of from_state; leave one of them out.")
-        given, told["dropped"] = dropping.drop_suspects(given, config)
     pipeline.train(given, Path(output), config, **told)
     return Classifier.load(output)
 

@@ -15,7 +15,7 @@ from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
 from textcls_training.distillation.report import DistillationReport
-from textcls_training.pipeline.training_report import DroppedSuspects, TrainReport
+from textcls_training.pipeline.training_report import TrainReport
 
 
 def summarise(console: Console, report: TrainReport, output: Path) -> None:
@@ -23,8 +23,6 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     held = report.held_out
     counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
     console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.")
-    if report.dropped is not None:
-        _dropped(console, report.dropped)
     if report.distillation is not None:
         _distilled(console, report.distillation)
     if held.rows:
@@ -65,22 +63,6 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, *tuple[Ta
     if isinstance(held, LabelSetReport):
         return label_set_evaluation.score_line(held), *label_set_evaluation.label_table(held)
     return score_line(held), *label_table(held)
-
-
-def _dropped(console: Console, found: DroppedSuspects) -> None:
-    """Print how many rows were left out, and what held-out rows say of it."""
-    gain = found.accuracy
-    interval = f"{100 * gain.difference:+.1f} points, 95% interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
-    console.print(
-        f"Dropped {found.dropped:,} of {plural(found.rows, 'row')}, whose label is probably wrong. Held-out accuracy "
-        f"on rows of all kinds: {percent(gain.before, 1)} with suspects learned from, {percent(gain.after, 1)} without "
-        f"({interval}). What follows is measured without them, and looks better than it is.",
-        soft_wrap=True,
-        markup=False,
-        highlight=False,
-    )
-    if gain.is_sure and gain.difference < 0:
-        console.print("The model does worse without them: train again without --drop-suspects.", style="yellow")
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:

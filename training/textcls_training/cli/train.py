@@ -120,12 +120,6 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
     help="Also train N models on the rows weighted at random, into a folder beside the model, OUTPUT.resamples, for "
     "textcls explain --stability; each takes as long as the model itself.",
 )
-@click.option(
-    "--drop-suspects",
-    is_flag=True,
-    help="Leave out the rows whose label is probably wrong, as textcls check --labels finds them, and say what that "
-    "does to held-out accuracy; 46 more models are trained, from 10,000 rows on 22.",
-)
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--verbose", "-v", is_flag=True, help="Print on standard error how long each step took.")
@@ -144,7 +138,6 @@ def train(
     from_state: Path | None,
     keep_words: bool,
     resamples: int,
-    drop_suspects: bool,
     as_json: bool,
     verbose: bool,
     targets: TargetOptions,
@@ -160,7 +153,6 @@ def train(
     _check_rationales(rationale_column)
     beside_it = BesideModel(keep_words=keep_words, resamples=resamples)
     beside_it.check(unlabelled, from_state)
-    _check_dropping(drop_suspects=drop_suspects, resamples=resamples, from_state=from_state)
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     _check_states(state, from_state)
     output = output or _default_output(data[0])
@@ -184,7 +176,7 @@ def train(
     how: Any = {"valid": valid_rows, "targets": targets, "console": stderr_console(quiet=reading.quiet)}
     how["spans"] = rows.more[rationale_column] if rationale_column is not None else None
     once_only: Any = {"unlabelled": more_texts, "state": state, "from_state": from_state}
-    report = run_training(rows, output, settings, drop_suspects=drop_suspects, **once_only, **how)
+    report = run_training(rows, output, settings, **once_only, **how)
     clock.lap("loading", report.seconds)
     beside_it.clear(output)
     if beside_it.wanted and not report.interrupted:
@@ -225,14 +217,6 @@ def _check_states(state: Path | None, from_state: Path | None) -> None:
         check_output_path(state / "training.json" if state.is_dir() else state)
 
 
-def _check_dropping(*, drop_suspects: bool, resamples: int, from_state: Path | None) -> None:
-    """Refuse to drop suspects where that would mean something else."""
-    if drop_suspects and from_state is not None:
-        raise ConfigError("--drop-suspects audits DATA alone, not the earlier rows of --from; leave one of them out.")
-    if drop_suspects and resamples:
-        raise ConfigError("--resamples would audit the rows of each model; leave --drop-suspects or it out.")
-
-
 def _default_output(data: Readable) -> Path:
     if isinstance(data, Path) and data.suffix.lower() == ".onnx":
         raise InputError(f"{data} is a model; name the labelled texts to train on.")
@@ -270,7 +254,6 @@ def run_training(
     unlabelled: UnlabelledTexts | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
-    drop_suspects: bool = False,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.training.train` says."""
     config = from_options(settings)
@@ -285,8 +268,4 @@ def run_training(
     validation = labelled_texts_of(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
         told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
-        if drop_suspects:
-            from textcls_training.audit import dropping
-
-            given, told["dropped"] = dropping.drop_suspects(given, config, callback)
         return pipeline.train(given, output, config, valid=validation, unlabelled=unlabelled, **told)

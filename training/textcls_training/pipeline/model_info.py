@@ -57,7 +57,6 @@ def model_info(
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
             "versions": versions(config.impl),
             **({"interrupted": True} if selected.interrupted else {}),
-            **({"suspects_dropped": task.dropped.dropped} if task.dropped is not None else {}),
             **({"continued": learned.metadata()} if learned is not None else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),

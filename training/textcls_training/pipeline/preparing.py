@@ -25,7 +25,6 @@ from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pipeline.continuing import Continuation
-from textcls_training.pipeline.training_report import DroppedSuspects
 from textcls_training.state.rehearsal import NO_PART
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
@@ -42,7 +41,6 @@ class Task(NamedTuple):
 
     Attributes:
         earlier: what it goes on from, whose rows are then part of `given`.
-        dropped: the rows that are no longer part of it, and why.
     """
 
     given: LabelledTexts
@@ -53,7 +51,6 @@ class Task(NamedTuple):
     callback: Callback
     stop: Stop
     earlier: Continuation | None
-    dropped: DroppedSuspects | None
 
     @property
     def learned(self) -> Continuation | None:

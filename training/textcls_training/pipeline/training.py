@@ -34,7 +34,7 @@ from textcls_training.pipeline.continuing import Continuation, keep
 from textcls_training.pipeline.held_out_summary import held_out_summary
 from textcls_training.pipeline.model_info import model_info
 from textcls_training.pipeline.preparing import Prepared, Task, prepare
-from textcls_training.pipeline.training_report import DroppedSuspects, HeldOut, TrainReport
+from textcls_training.pipeline.training_report import HeldOut, TrainReport
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
 from textcls_training.state.folder import StateFolder, opened
@@ -71,10 +71,9 @@ def train(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
-    dropped: DroppedSuspects | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state, "dropped": dropped}
+    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
     return run(given, output, config, valid=valid, unlabelled=unlabelled, **told).report
 
 
@@ -89,7 +88,6 @@ def run(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
-    dropped: DroppedSuspects | None = None,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -110,7 +108,6 @@ def run(
             same call goes on from there, to the same bytes.
         from_state: such a folder of a training that has finished, to which `given` are new rows; see
             `textcls_training.pipeline.continuing`.
-        dropped: rows that `given` is without; told by the report and by the file.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
@@ -123,7 +120,7 @@ def run(
     """
     check_output_path(output)
     check_alone()
-    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None, dropped)
+    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None)
     if from_state is not None:
         task = _continued(task, state, from_state)
     with ExitStack() as opened_files:
@@ -167,7 +164,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     if folder is not None and not outcome.fitted.selected.interrupted:
         _keep(folder, task, prepared, fitted)
         clock.lap("keeping")
-    report = replace(report, seconds=clock.seconds, dropped=task.dropped)
+    report = replace(report, seconds=clock.seconds)
     return TrainingRun(report, outcome.fitted.model, tables, outcome.fitted.selected, prepared.part)
 
 

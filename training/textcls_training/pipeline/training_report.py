@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from textcls.evaluation import label_set_metrics, metrics
-from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.arrays import Float32
@@ -55,25 +54,6 @@ class HeldOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DroppedSuspects:
-    """Rows that a training has left out because their label is probably wrong.
-
-    Attributes:
-        rows: how many there were.
-        dropped: how many were left out.
-        accuracy: of held-out answers to all rows, with the suspects learned from and without.
-    """
-
-    rows: int
-    dropped: int
-    accuracy: Difference
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return asdict(self) | {"accuracy": self.accuracy.as_json()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainReport:
     """What training found out.
 
@@ -99,7 +79,6 @@ class TrainReport:
         interrupted: whether somebody has ended the training early.
         seconds: how long each step took.
         distillation: what unlabelled texts have brought; None without any.
-        dropped: what it does that rows with a doubtful label were left out; None where none were to be.
         threshold_rows: how many held-out rows have chosen the threshold of each label; None where these reach a target,
             and where there are none.
     """
@@ -120,7 +99,6 @@ class TrainReport:
     interrupted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
-    dropped: DroppedSuspects | None = None
     threshold_rows: Mapping[str, int] | None = None
 
     @classmethod
@@ -165,8 +143,7 @@ class TrainReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data, whose names stay from version to version."""
         distilled = None if self.distillation is None else self.distillation.to_json()
-        dropped = None if self.dropped is None else self.dropped.to_json()
-        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled, "dropped": dropped}
+        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled}
         return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
 
     @property
