@@ -91,3 +91,40 @@ def test_a_model_that_asks_for_another_file_is_not_opened(model_path: Path, tmp_
         (tmp_path / "m.onnx").write_bytes(external(model, tensors(model)[number]))
         with pytest.raises(ArtifactError, match=r"m\.onnx keeps constants in other files"):
             Classifier.load(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize(
+    ("operator", "domain", "said"),
+    [
+        ("Loop", "", "has the operator 'Loop'"),
+        ("RandomUniformLike", "", "has the operator 'RandomUniformLike'"),
+        ("Add", "com.example", "has the operator 'com.example.Add'"),
+        ("Add" * 100, "", "has the operator 'Add"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["in the graph", "in a branch"])
+def test_a_model_with_an_operator_that_we_never_write_is_not_opened(
+    model_path: Path, tmp_path: Path, operator: str, domain: str, said: str, inside: bool
+) -> None:
+    model = onnx.load(model_path)
+    graph = model.graph
+    if inside:
+        (branch,) = [node for node in graph.node if node.op_type == "If"]
+        graph = branch.attribute[1].g
+    graph.node.append(onnx.helper.make_node(operator, ["text"], ["text again"], domain=domain))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ArtifactError) as caught:
+        Classifier.load(tmp_path / "m.onnx")
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_model_with_functions_of_its_own_is_not_opened(model_path: Path, tmp_path: Path) -> None:
+    model = onnx.load(model_path)
+    node = onnx.helper.make_node("Add", ["a", "a"], ["b"])
+    model.functions.append(
+        onnx.helper.make_function("own", "Twice", ["a"], ["b"], [node], [onnx.helper.make_opsetid("", 18)])
+    )
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ArtifactError, match="has functions of its own"):
+        Classifier.load(tmp_path / "m.onnx")

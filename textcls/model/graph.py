@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from textcls.errors import ArtifactError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
-from textcls.model.model_file.external_data import asks_for_other_files
+from textcls.model.model_file.contents import foreign
 from textcls.model.sub_token_attribution import RowOutputs, SubTokenAttribution
 
 
@@ -99,12 +99,11 @@ class Graph:
 
 def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
     try:
-        if asks_for_other_files(data):
-            raise ArtifactError(
-                f"{path} keeps constants in other files, which no model of textcls does; it is not opened."
-            )
+        strange = foreign(data)
     except ValueError as error:
         raise _unreadable(path) from error
+    if strange is not None:
+        raise ArtifactError(f"{path} {strange}, as no model of textcls has or does; it is not opened.")
     options = onnxruntime.SessionOptions()
     # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
     options.intra_op_num_threads = options.inter_op_num_threads = 1

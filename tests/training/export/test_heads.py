@@ -15,6 +15,7 @@ from torch import Tensor
 from tests.training.helpers import LABELS, module_of, random_model
 from textcls.errors import ArtifactError
 from textcls.model.features import FeatureConfig
+from textcls.model.model_file.contents import foreign
 from textcls_torch.export.heads.vector_head import VectorHead
 from textcls_torch.models.mixing import MIXERS
 from textcls_training.config.settings import Attention, ModelConfig, Values
@@ -85,7 +86,9 @@ def exported(config: ModelConfig, views: int) -> tuple[TrainedModel, ScoringHead
 
 
 def session_of(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    content = graph.SerializeToString()
+    assert foreign(content) is None
+    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 
 
 def run(session: onnxruntime.InferenceSession, padding_BT: Tensor, token_BTGX: Tensor) -> list[np.ndarray]:
