@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import textcls
-from tests.command_line import fail, run, succeed
+from tests.command_line import fail, run, succeed, write_rows
+from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import COMMANDS, main
 
 # What stands behind a command in its example, where that is no file of tickets.
@@ -147,3 +148,32 @@ def test_names_in_errors_do_not_steer_the_terminal(tmp_path: Path) -> None:
     said = fail(3, "train", str(tmp_path / "tick\x1b[2Jets.csv"))
     assert "tick" in said
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("one", "evaluate {model} {data}"),
+        ("one", "explain {model} text"),
+        ("one", "explain {model} text --counterfactual"),
+        ("one", "inspect {model}"),
+        ("one", "inspect {model} --evidence {data}"),
+        ("one", "check {data}"),
+        ("one", "compare {model} {model} {data}"),
+        ("several", "evaluate {model} {data} --label-separator |"),
+        ("several", "inspect {model}"),
+        ("several", "compare {model} {model} {data} --label-separator |"),
+    ],
+)
+def test_a_label_with_a_line_break_makes_no_line_of_its_own(
+    model_path: Path, several_labels_path: Path, tmp_path: Path, kind: str, command: str
+) -> None:
+    original = several_labels_path if kind == "several" else model_path
+    metadata = metadata_of(original)
+    forged = metadata["labels"][0] = f"{metadata['labels'][0]}\nHeld out: 100 rows, all right"
+    (tmp_path / "m.onnx").write_bytes(with_metadata(original, metadata))
+    rows = [("my card was charged twice", forged), ("where is my parcel", metadata["labels"][1])] * 20
+    data = write_rows(tmp_path / "data.csv", [("text", "label"), *rows])
+    found = succeed(*command.format(model=tmp_path / "m.onnx", data=data).split())
+    assert "Held out: 100 rows" in found
+    assert not re.search("^ *Held out: 100", found, re.MULTILINE)

@@ -3,9 +3,14 @@
 import csv
 import gzip
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import openpyxl
+import pyarrow
+import pyarrow.ipc
 import pytest
 
 from tests.data.tables import CSV, JSONL, LINES, TSV, TWO, Write, copied, feed, parquet, refusal, rows_of
@@ -103,3 +108,29 @@ def test_the_same_rows_give_the_same_bytes_in_gzip(write: Write, tmp_path: Path)
     assert (tmp_path / "b.csv.gz").read_bytes() == (tmp_path / "c.csv.gz").read_bytes()
     with gzip.open(tmp_path / "b.csv.gz", "rt", encoding="utf-8", newline="") as file:
         assert len(list(csv.reader(file))) == 3
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("wrong", [2**31 - 1, -5, 5_000])
+def test_an_arrow_file_whose_offsets_lead_elsewhere_is_damaged(tmp_path: Path, wrong: int, stream: bool) -> None:
+    texts = pyarrow.array(["first text", "second text", "third"])
+    offsets = np.frombuffer(texts.buffers()[1], np.int32).copy()
+    offsets[2] = wrong
+    buffers = [None, pyarrow.py_buffer(offsets), texts.buffers()[2]]
+    batch = pyarrow.record_batch([pyarrow.Array.from_buffers(pyarrow.string(), 3, buffers)], ["text"])
+    path = tmp_path / "a.arrow"
+    new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
+    with pyarrow.OSFile(str(path), "wb") as file, new(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    assert "is not an Arrow file, or it is damaged or cut off" in refusal(path)
+
+
+def test_a_workbook_of_endless_empty_strings_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["text", "label"])
+    book.save(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/more.xml", b"<si/>" * 30_000_000)
+    assert path.stat().st_size < 1_000_000
+    assert "which is too much; save its table as CSV" in refusal(path)

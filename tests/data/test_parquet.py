@@ -153,3 +153,10 @@ def test_values_that_fit_no_one_type_of_parquet_are_told(write: Write, tmp_path:
     with pytest.raises(InputError, match=r"the values of column 'n' do not fit a single Parquet type; write JSONL"):
         copied(path, tmp_path / "b.parquet")
     assert copied(path, tmp_path / "b.csv") == [{"text": "a", "n": "1"}, {"text": "b", "n": "two"}]
+
+
+def test_a_row_group_of_a_few_bytes_that_claims_to_be_hundreds_of_megabytes_is_not_unpacked(tmp_path: Path) -> None:
+    # Zeros, as Zstandard packs them: ten rows, each of a length that a row may have.
+    path = parquet(tmp_path / "a.parquet", {"text": ["0" * 15_000_000] * 10}, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 100_000
+    assert "a few bytes claim to be 150,0" in refusal(path)

@@ -6,6 +6,7 @@ import http.server
 import io
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -360,3 +361,34 @@ def test_a_body_that_ends_before_its_length_is_an_error_and_not_a_shorter_table(
             assert "ends 7,189 bytes early; try again" in fail(3, *command)
         server.shutdown()
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_comes_byte_by_byte_is_given_up_in_time(tmp_path: Path) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        connection = listening.accept()[0]
+        with connection, suppress(OSError):
+            connection.recv(10_000)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+            for _ in range(1000):
+                connection.sendall(b"x")
+                time.sleep(0.05)
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/a.onnx"
+    begun = time.monotonic()
+    said = fail(3, "fetch", address, "--sha256", "0" * 64, "-o", tmp_path / "a.onnx", "--timeout", "0.5")
+    assert said == f"Error: {address} was not there within 0.5 seconds; nothing was kept; see --timeout.\n"
+    assert time.monotonic() - begun < 20
+    assert list(tmp_path.iterdir()) == []
+    thread.join()
+    listening.close()
+
+
+@pytest.mark.parametrize("command", [("train",), ("check",), ("fetch", "--sha256", "0" * 64, "-o", "x.onnx")])
+def test_an_address_that_cannot_be_split_is_told_without_what_may_be_a_key(command: tuple[str, ...]) -> None:
+    name, *more = command
+    said = fail(3, name, "http://key:secret@[::1/x.csv", *more)
+    assert said == "Error: http://... is not a URL that can be read: Invalid IPv6 URL.\n"

@@ -6,7 +6,9 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from tests.labelling.files import Open
 from textcls.display.html import label_page
 from textcls.errors import SurroundingsError
-from textcls.labelling.http import MOST_BYTES, Server
+from textcls.labelling.http import MOST_BYTES, MOST_CONNECTIONS, Server
 from textcls.labelling.session import Session
 
 
@@ -137,3 +139,29 @@ def test_a_defect_is_told_in_the_terminal_and_a_browser_that_has_gone_is_not(
     told = capfd.readouterr().err
     assert told.count("Traceback") == 1
     assert "a defect of the session" in told
+
+
+def test_a_length_of_thousands_of_digits_is_refused_as_any_other(
+    server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(server, "POST", "/api/next", b"x", content_length="9" * 5000)[0] == 413
+    assert capfd.readouterr().err == ""
+
+
+def test_connections_beyond_the_most_are_closed_and_leave_no_thread(server: Server) -> None:
+    before = threading.active_count()
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(MOST_CONNECTIONS + 50)]
+    try:
+        for one in held[MOST_CONNECTIONS:]:
+            one.settimeout(30)
+            with suppress(ConnectionResetError):
+                assert one.recv(1) == b""
+        assert threading.active_count() <= before + MOST_CONNECTIONS
+    finally:
+        for one in held:
+            one.close()
+    for _ in range(100):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.05)
+    assert ask(server, "GET", "/")[0] == 200

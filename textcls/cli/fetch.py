@@ -6,6 +6,7 @@ import click
 
 from textcls._util.atomic_write import check_output_path
 from textcls.cli.options import PATH
+from textcls.data.fetching import SECONDS
 from textcls.data.fetching import fetch as fetch_file
 from textcls.model.artifact import MOST_BYTES
 
@@ -26,13 +27,20 @@ from textcls.model.artifact import MOST_BYTES
     show_default=True,
     help="Most bytes that the file may have; more are not fetched.",
 )
-def fetch(url: str, sha256: str, output: Path, max_bytes: int) -> None:
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=SECONDS,
+    show_default=True,
+    help="Most seconds that all of it may take.",
+)
+def fetch(url: str, sha256: str, output: Path, max_bytes: int, timeout: float) -> None:
     """Copy the file at URL to --output, and keep it only if it has the expected SHA-256.
 
     URL begins with https://, http://, or with s3://, gs://, abfs:// or hdfs://, for which pyarrow is needed. A file
     that is there already and has this hash is left as it is, so that the command can be repeated.
     """
     check_output_path(output)
-    fetched = fetch_file(url, sha256, output, max_bytes)
+    fetched = fetch_file(url, sha256, output, max_bytes, timeout)
     size = f"{output.stat().st_size:,} bytes"
     click.echo(f"{size} -> {output}" if fetched else f"{output} is there already, {size} with this hash")

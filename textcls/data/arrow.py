@@ -47,15 +47,18 @@ def read(source: Source) -> Content:
         else:
             reader = arrow.ipc.open_file(source.stack.enter_context(seekable(source)))
             batches = map(reader.get_batch, range(reader.num_record_batches))
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(source.name) from error
     return content("arrow", source.name, reader.schema, _careful(source.name, batches, arrow))
 
 
 def _careful(name: str, batches: Iterable[Any], arrow: Any) -> Iterator[Any]:
     try:
-        yield from batches
-    except (arrow.ArrowException, OSError) as error:
+        for batch in batches:
+            # Arrow follows offsets wherever they lead, out of the file as well.
+            batch.validate(full=True)
+            yield batch
+    except (arrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(name) from error
 
 

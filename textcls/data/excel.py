@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 from textcls._util import optional_dependencies
 from textcls.data import plain
 from textcls.data.delimited import cell
-from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known
+from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known, unpacks_to_too_much
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -99,9 +99,10 @@ def _damaged(name: str) -> InputError:
 def _check_size(name: str, file: IO[bytes]) -> None:
     with zipfile.ZipFile(file) as archive:
         size = sum(found.file_size for found in archive.infolist())
+        packed = sum(found.compress_size for found in archive.infolist())
     file.seek(0)
-    if size > MOST_BYTES:
-        raise InputError(f"{name} unpacks to more than {MOST_BYTES:,} bytes; save its table as CSV.")
+    if size > MOST_BYTES or unpacks_to_too_much(size, packed):
+        raise InputError(f"{name} unpacks to {size:,} bytes, which is too much; save its table as CSV.")
 
 
 def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ...]]:

@@ -1,6 +1,8 @@
 """A file from a store, whose content is known beforehand by its hash: what `textcls fetch` calls."""
 
 import re
+import time
+from enum import Enum, auto
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, Final
@@ -10,10 +12,12 @@ from textcls.data import storage
 from textcls.errors import ConfigError, InputError, TooLargeError
 
 _BLOCK: Final = 1 << 20
+# Of the whole, unless told otherwise: two gigabytes at 0.6 MB/s.
+SECONDS: Final = 3600.0
 _DIGITS: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def fetch(url: str, expected: str, output: Path, most_bytes: int) -> bool:
+def fetch(url: str, expected: str, output: Path, most_bytes: int, seconds: float = SECONDS) -> bool:
     """Copy the file at `url` to `output`, where it appears whole and with the expected content, or not at all.
 
     Args:
@@ -21,13 +25,14 @@ def fetch(url: str, expected: str, output: Path, most_bytes: int) -> bool:
         expected: its SHA-256, in hexadecimal.
         output: where it goes.
         most_bytes: that it may have.
+        seconds: that all of it may take.
 
     Returns:
         Whether it was copied; False if such a file was there already.
 
     Raises:
         ConfigError: `url` is no URL, or `expected` no SHA-256.
-        InputError: the file cannot be read, or has another content.
+        InputError: the file cannot be read, is not there in time, or has another content.
         TooLargeError: it has more bytes.
         MissingExtraError: what reaches it is not installed.
         SurroundingsError: `output` cannot be written.
@@ -41,8 +46,10 @@ def fetch(url: str, expected: str, output: Path, most_bytes: int) -> bool:
         return False
     shown = storage.without_secrets(url)
     with storage.opened(url) as source, atomic_write(output) as file:
-        found = _copy(source, file, most_bytes)
-        if found is None:
+        found = _copy(source, file, most_bytes, time.monotonic() + seconds)
+        if found is LATE:
+            raise InputError(f"{shown} was not there within {seconds:g} seconds; nothing was kept; see --timeout.")
+        if found is LARGE:
             raise TooLargeError(f"{shown} has more than {most_bytes:,} bytes, the most allowed; nothing was kept.")
         if found != expected:
             raise InputError(f"{shown} has the SHA-256 {found}, and {expected} was expected; nothing was kept.")
@@ -56,13 +63,25 @@ def _has(path: Path, expected: str) -> bool:
         return file_digest(file, "sha256").hexdigest() == expected
 
 
-def _copy(source: storage.Source, target: IO[bytes], most_bytes: int) -> str | None:
-    """Copy all bytes, and return their SHA-256; None if there are more than `most_bytes`."""
+class _Failed(Enum):
+    """Why a file was not copied."""
+
+    LARGE = auto()
+    LATE = auto()
+
+
+LARGE, LATE = _Failed.LARGE, _Failed.LATE
+
+
+def _copy(source: storage.Source, target: IO[bytes], most_bytes: int, until: float) -> str | _Failed:
+    """Copy all bytes, and return their SHA-256."""
     digest, copied = sha256(), 0
-    while block := source.read(_BLOCK):
+    while block := source.read_some(_BLOCK):
         copied += len(block)
         if copied > most_bytes:
-            return None
+            return LARGE
+        if time.monotonic() > until:
+            return LATE
         digest.update(block)
         target.write(block)
     return digest.hexdigest()

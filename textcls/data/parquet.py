@@ -5,7 +5,7 @@ from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.data import arrow
-from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, require_known
+from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, require_known, unpacks_to_too_much
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -43,7 +43,7 @@ def read(source: Source) -> Content:
     try:
         # Buffered ahead, which is the default, all of the file would be in memory before its first row.
         file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(source.name) from error
     return arrow.content("parquet", source.name, file.schema_arrow, _batches(source.name, file, pyarrow))
 
@@ -59,7 +59,7 @@ def _batches(name: str, file: Any, pyarrow: Any) -> Iterator[Any]:
             _check_size(name, file.metadata.row_group(group), first)
             yield from file.iter_batches(arrow.BATCH, row_groups=[group], use_threads=False)
             first += file.metadata.row_group(group).num_rows
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(name) from error
 
 
@@ -69,9 +69,13 @@ def _check_size(name: str, group: Any, first: int) -> None:
     Raises:
         InputError: it says so of itself, before anything is unpacked.
     """
-    if sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)) > LONGEST * max(
-        1, group.num_rows
-    ):
+    columns = [group.column(i) for i in range(group.num_columns)]
+    unpacked = sum(column.total_uncompressed_size for column in columns)
+    if unpacks_to_too_much(unpacked, sum(column.total_compressed_size for column in columns)):
+        raise InputError(
+            f"{name}, row {first} or after: a few bytes claim to be {unpacked:,}; write the file again, or as CSV."
+        )
+    if unpacked > LONGEST * max(1, group.num_rows):
         raise InputError(f"{name}, row {first} or after: {TOO_LONG}; write the file again with shorter rows.")
 
 

@@ -10,8 +10,15 @@ Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "fas
 # Characters of a row, or bytes of a value of Parquet: what is read is in memory as a whole.
 LONGEST: Final = 16_000_000
 TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may have"
+# What tables unpack to is a few times, and hardly ever a hundred times, what they take; small ones may.
+_SUSPICIOUS_RATIO, _SUSPICIOUS_BYTES = 100, 100_000_000
 # How many bad rows are told in full; all are counted.
 TOLD: Final = 5
+
+
+def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
+    """Whether so many bytes can only have been made to fill the memory of whoever unpacks them."""
+    return unpacked > max(_SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO * packed)
 
 
 class Row(NamedTuple):

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
@@ -87,8 +87,21 @@ def without_secrets(name: str) -> str:
     """Return a path, or a URL as it may be shown: without the key before its host, and what stands behind its path."""
     if not is_url(name):
         return name
-    address = urlsplit(name)
+    address = _address(name)
     return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+
+
+def _address(name: str) -> SplitResult:
+    """Return the parts of a URL.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return urlsplit(name)
+    except ValueError as error:
+        # What may be a key stands between the scheme and the path.
+        raise InputError(f"{name.partition('://')[0]}://... is not a URL that can be read: {error}.") from error
 
 
 def find(name: str) -> list[Found]:
@@ -99,7 +112,7 @@ def find(name: str) -> list[Found]:
         MissingExtraError: pyarrow is not installed.
     """
     if name.lower().startswith(_HTTP):
-        return [Found(name, PurePosixPath(unquote(urlsplit(name).path)).name, 0, 0.0)]
+        return [Found(name, PurePosixPath(unquote(_address(name).path)).name, 0, 0.0)]
     if is_url(name):
         return _find_in_store(name)
     path = Path(name)
@@ -185,7 +198,7 @@ def fetched(name: str) -> Iterator[Path]:
         yield Path(name)
         return
     with TemporaryDirectory(prefix="textcls-") as folder:
-        copy = Path(folder) / (PurePosixPath(unquote(urlsplit(name).path)).name or "file")
+        copy = Path(folder) / (PurePosixPath(unquote(_address(name).path)).name or "file")
         told = no_space_for(f"A copy of {without_secrets(name)}", "free some space, or set TMPDIR to another folder")
         with opened(name) as source, told, copy.open("wb") as file:
             shutil.copyfileobj(source, file)
@@ -222,8 +235,19 @@ class Source:
         Raises:
             InputError: they cannot be read.
         """
+        return self._read("read", size)
+
+    def read_some(self, size: int) -> bytes:
+        """Return the next bytes as soon as there are any, at most so many; none at the end.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        return self._read("read1" if hasattr(self._stream, "read1") else "read", size)
+
+    def _read(self, how: str, size: int) -> bytes:
         with _reading(self._name):
-            found: bytes = self._stream.read(size)
+            found: bytes = getattr(self._stream, how)(size)
             # Of a body that ends before its Content-Length, http.client tells only whoever reads all of it at once.
             if not found and size and (left := getattr(self._stream, "length", None)):
                 raise http.client.IncompleteRead(found, left)

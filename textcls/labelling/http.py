@@ -7,8 +7,10 @@ browsers let no other origin send without asking first, which nobody here allows
 """
 
 import json
+import re
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from http import HTTPStatus
@@ -25,6 +27,10 @@ TOKEN: Final = "x-textcls-token"
 MOST_BYTES: Final = 100_000
 # Seconds after which a connection that says nothing is closed.
 PATIENCE: Final = 60
+# Of so many digits Python makes no number that takes long.
+_LENGTH: Final = re.compile("[0-9]{1,12}")
+# One person's browser opens six; each connection has a thread.
+MOST_CONNECTIONS: Final = 64
 _NAME_CHARACTERS: Final = 100
 _KINDS: Final = {
     ".html": "text/html; charset=utf-8",
@@ -58,6 +64,7 @@ class Server(ThreadingHTTPServer):
                 f"Port {port} cannot be listened on: {error}; choose another with --port."
             ) from error
         self.session, self.files, self.policy = session, files, policy
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(24)
         self.port = int(self.server_address[1])
         self.hosts = {f"{HOST}:{self.port}", f"localhost:{self.port}"}
@@ -66,6 +73,20 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         """The address of the page, with the token."""
         return f"http://{HOST}:{self.port}/#{self.token}"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own; where there are too many, close it at once."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that has gone; anything else is a defect, and told."""
@@ -122,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes | None:
         length = self.headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
+        if not _LENGTH.fullmatch(length) or int(length) > MOST_BYTES:
             self.close_connection = True
             self._problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has up to {MOST_BYTES:,} bytes.")
             return None

@@ -1,6 +1,7 @@
 """Files of arrays: what was written comes back, or is said to be damaged."""
 
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import Any, cast
@@ -69,3 +70,9 @@ def test_pickles_and_what_is_compressed_are_refused(path: Path) -> None:
 def test_a_file_that_is_not_there_is_said_to_be_unreadable(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.npz cannot be read: No such file or directory"):
         arrays_file.read(tmp_path / "no.npz")
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fit.npz")
+    with pytest.raises(DamagedError, match="is no plain file"):
+        arrays_file.read(tmp_path / "fit.npz")

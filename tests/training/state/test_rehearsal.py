@@ -1,6 +1,7 @@
 """Which rows a state keeps: a sample that hangs on the rows alone."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,3 +53,34 @@ def test_rows_come_back_from_their_arrays() -> None:
         found = Rehearsal.of_arrays(Rehearsal(rows, part, True).arrays(["x", "y"]), ["x", "y"], whole=True)
         assert found.rows == rows
         assert found.part.tolist() == part.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text_start", [0, 5, 2, 6]),
+        ("text_start", [1, 3, 4, 6]),
+        ("text_start", [0, 2, 4, 5]),
+        ("text_start", [0, 2, 4, 60]),
+        ("text_start", []),
+        ("label", [0, -1, 1]),
+        ("label", [0, 2, 1]),
+        ("label", [0, 1]),
+        ("part", [0]),
+        ("weight", [1.0]),
+    ],
+)
+def test_arrays_that_no_rows_have_are_refused(name: str, value: list[float]) -> None:
+    rows = LabelledTexts(texts=["ab", "cd", "ef"], labels=["x", "y", "x"])
+    arrays = dict(Rehearsal(rows, np.arange(3), True).arrays(["x", "y"]))
+    arrays[name] = np.array(value, np.float64 if name == "weight" else np.int64)
+    with pytest.raises(ValueError, match=r"do not rise|a number of nothing|not as many"):
+        Rehearsal.of_arrays(arrays, ["x", "y"], whole=True)
+
+
+def test_sets_of_labels_that_no_rows_have_are_refused() -> None:
+    rows = LabelledTexts(texts=["a", "b"], label_sets=[{"x": 1.0}, {"y": 1.0}])
+    arrays = dict(Rehearsal(rows, np.arange(2), True).arrays(["x", "y"]))
+    for name, value in (("set_start", [0, 3, 2]), ("set_label", [0, -1])):
+        with pytest.raises(ValueError, match=r"do not rise|a number of nothing"):
+            Rehearsal.of_arrays(arrays | {name: np.array(value)}, ["x", "y"], whole=True)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.worst_labels import worst
-from textcls.display.text import percent, plural
+from textcls.display.text import one_line, percent, plural
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
@@ -71,7 +71,7 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
         table.add_column(name, justify="right")
     for label in labels:
         table.add_row(
-            Text(label.label),
+            Text(one_line(label.label)),
             *(percent(score, 1) for score in (label.precision, label.recall, label.f1)),
             f"{label.rows:,}",
         )
@@ -80,7 +80,7 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
 
 def confusion_table(report: ClassificationReport, width: int) -> Table | None:
     """Return the confusion matrix; if it is wider than `width`, the confusions that occur most, if any."""
-    names = [label.label for label in report.labels]
+    names = [one_line(label.label) for label in report.labels]
     heads = ["right \\ answered", *names]
     if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
         return _worst_confusions(report, names)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.worst_labels import worst
-from textcls.display.text import percent, plural
+from textcls.display.text import one_line, percent, plural
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence
@@ -79,7 +79,12 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
         precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
         scores = (percent(value, 1) for value in (label.threshold, label.precision, label.recall, label.f1))
         table.add_row(
-            Text(label.label), *scores, precision, f"{label.ece:.3f}", f"{label.rows:,}", f"{label.assigned:,}"
+            Text(one_line(label.label)),
+            *scores,
+            precision,
+            f"{label.ece:.3f}",
+            f"{label.rows:,}",
+            f"{label.assigned:,}",
         )
     yield table
 
@@ -89,5 +94,5 @@ def mixed_up_table(report: LabelSetReport) -> Table:
     table = Table("has", "was assigned instead", box=None, pad_edge=False)
     table.add_column("rows", justify="right")
     for has, assigned, rows in report.mixed_up[:MIXED_UP]:
-        table.add_row(Text(has), Text(assigned), f"{rows:,}")
+        table.add_row(Text(one_line(has)), Text(one_line(assigned)), f"{rows:,}")
     return table

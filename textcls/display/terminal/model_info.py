@@ -7,7 +7,7 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.text import named, percent, plural
+from textcls.display.text import named, one_line, percent, plural
 from textcls.errors import ArtifactError
 from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
 from textcls.model.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
@@ -61,8 +61,8 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
     return [
         ("file", f"{path}, {path.stat().st_size / 1e6:.2f} MB, format {info.format_version}"),
         ("task", info.task),
-        (plural(len(info.labels), "label"), ", ".join(info.labels)),
-        ("columns", f"{', '.join(info.text_columns)} -> {info.label_column}"),
+        (plural(len(info.labels), "label"), ", ".join(map(one_line, info.labels))),
+        ("columns", one_line(f"{', '.join(info.text_columns)} -> {info.label_column}")),
         (
             "trained on",
             f"{plural(training['rows'], 'row')}, {plural(training['epochs'], 'epoch')}"

@@ -5,6 +5,7 @@ compared when they are read; and nothing in it can run, as pickles are refused.
 """
 
 import json
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -77,6 +78,9 @@ def _about(file: Any) -> dict[str, Any]:
 def _opened(path: Path) -> Iterator[Any]:
     """Open a file of arrays; whatever goes wrong with it inside is told in a sentence."""
     try:
+        # A pipe would be waited for.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DamagedError(f"{path} is no plain file.")
         raw = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

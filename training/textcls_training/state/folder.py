@@ -11,6 +11,7 @@ Each file appears whole or not at all, so a kill at any moment leaves a folder f
 import fcntl
 import json
 import re
+import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -201,8 +202,9 @@ def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = Fals
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _MOST_JSON:
-            raise ValueError("it is too large")
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_JSON:
+            raise ValueError(f"it is no plain file of at most {_MOST_JSON:,} bytes")
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict):
             raise TypeError("it is no object")

@@ -70,10 +70,12 @@ class Rehearsal:
     def of_arrays(cls, arrays: Arrays, names: Sequence[str], *, whole: bool) -> "Rehearsal":
         """Return the rows that `arrays` has made arrays of."""
         rows = LabelledTexts(texts=texts_of("text", arrays))
+        if any(len(arrays[name]) != len(rows.texts) for name in ("weight", "label", "part") if name in arrays):
+            raise ValueError("what is said of rows is not as many as they are")
         if "weight" in arrays:
             rows = replace(rows, weights=arrays["weight"].tolist())
         if "label" in arrays:
-            rows = replace(rows, labels=[names[i] for i in arrays["label"].tolist()])
+            rows = replace(rows, labels=[names[i] for i in _numbers(arrays["label"], len(names))])
         else:
             sets = _sets(arrays["set_start"], arrays["set_label"], arrays["set_probability"], names)
             rows = replace(rows, label_sets=sets)
@@ -118,9 +120,32 @@ def _sample(texts: Sequence[str], labels: Int64, limit: int) -> Int64:
 
 
 def _sets(start: Int64, label: Int32, probability: Float32, names: Sequence[str]) -> list[dict[str, float]]:
-    flat = [(names[i], share) for i, share in zip(label.tolist(), probability.tolist(), strict=True)]
-    ends = start.tolist()
-    return [dict(flat[begin:end]) for begin, end in pairwise(ends)]
+    flat = [(names[i], share) for i, share in zip(_numbers(label, len(names)), probability.tolist(), strict=True)]
+    return [dict(flat[begin:end]) for begin, end in pairwise(_ends(start, len(flat)))]
+
+
+def _numbers(number: NDArray[Any], most: int) -> list[int]:
+    """Return numbers that count from 0.
+
+    Raises:
+        ValueError: one of them is negative, or `most` or more.
+    """
+    if number.size and not (number.min() >= 0 and number.max() < most):
+        raise ValueError("a number of nothing")
+    found: list[int] = number.tolist()
+    return found
+
+
+def _ends(start: NDArray[Any], length: int) -> list[int]:
+    """Return where each of some things that lie end to end begins, and where the last one ends.
+
+    Raises:
+        ValueError: they do not rise from 0 to `length`.
+    """
+    if start.ndim != 1 or not len(start) or start[0] != 0 or start[-1] != length or (np.diff(start) < 0).any():
+        raise ValueError("starts that do not rise")
+    found: list[int] = start.tolist()
+    return found
 
 
 def text_arrays(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -132,5 +157,6 @@ def text_arrays(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 def texts_of(name: str, arrays: Arrays) -> list[str]:
     """Return the texts that `text_arrays` has made arrays of."""
-    content, ends = arrays[name].tobytes(), arrays[f"{name}_start"].tolist()
+    content = arrays[name].tobytes()
+    ends = _ends(arrays[f"{name}_start"], len(content))
     return [content[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(ends)]
