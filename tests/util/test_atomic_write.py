@@ -4,12 +4,15 @@ import errno
 import os
 import re
 import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path, write_computed
 from textcls.errors import InputError, SurroundingsError
 
 
@@ -177,3 +180,53 @@ def test_no_room_for_a_new_file_is_reported_as_no_room_in_it(tmp_path: Path, mon
     monkeypatch.setattr(os, "open", full)
     with pytest.raises(SurroundingsError, match="cannot be written to: No space left on device"):
         atomic_write(tmp_path / "out.bin").__enter__()
+
+
+def test_a_file_whose_place_is_taken_at_the_end_is_kept_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+
+    def write() -> None:
+        with atomic_write(path) as file:
+            file.write(b"hours of work")
+            path.mkdir()
+
+    with pytest.raises(SurroundingsError, match="cannot be replaced: Is a directory") as caught:
+        write()
+    kept = Path(str(caught.value).rpartition(" ")[2].rstrip("."))
+    assert kept.read_bytes() == b"hours of work"
+
+
+def test_what_was_computed_is_kept_elsewhere_where_its_place_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = tmp_path / "out" / "model.onnx"
+    path.mkdir(parents=True)
+    with pytest.raises(SurroundingsError, match=r"is a folder; .* What was computed is not lost: ") as caught:
+        write_computed(path, b"hours of work")
+    kept = Path(str(caught.value).rpartition(": ")[2])
+    assert kept.name == "model.onnx"
+    assert kept.read_bytes() == b"hours of work"
+    assert list(path.iterdir()) == []
+
+
+def test_where_there_is_no_room_anywhere_the_reason_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+    code = """
+import resource, sys, tempfile
+from pathlib import Path
+from textcls._util.atomic_write import write_computed
+tempfile.tempdir = sys.argv[1] + "/tmp"
+Path(tempfile.tempdir).mkdir()
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    write_computed(Path(sys.argv[1]) / "model.onnx", b"x" * 100_000)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        f"SurroundingsError {tmp_path}/model.onnx cannot be written: File too large; free some space, or choose "
+        "another output.\n"
+    )
+    assert [path.name for path in tmp_path.rglob("*")] == ["tmp"]

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryFile
+from shutil import rmtree
+from tempfile import TemporaryFile, mkdtemp
 from typing import IO
 
 from textcls.errors import InputError, SurroundingsError
@@ -96,7 +97,8 @@ def atomic_write(
         kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
 
     Raises:
-        SurroundingsError: as `check_output_path` says; or there is no room.
+        SurroundingsError: as `check_output_path` says; there is no room; or what is at `path` by then cannot be
+            replaced, and the whole file is beside it.
     """
     check_output_path(path)
     mode = _mode_of(path)
@@ -114,10 +116,47 @@ def atomic_write(
                 if mode is not None:
                     os.fchmod(file.fileno(), stat.S_IMODE(mode))
                 os.fsync(file.fileno())
-            beside.replace(target)
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
+    try:
+        beside.replace(target)
+    except OSError as error:
+        # All that was to be written is there, and may have taken hours.
+        raise SurroundingsError(
+            f"{path} cannot be replaced: {os.strerror(error.errno or 0)}; the whole file is {beside}."
+        ) from error
+
+
+def write_computed(path: Path, content: bytes) -> None:
+    """Write what has taken long to compute, whole or not at all; where that fails, it is kept in another place.
+
+    Raises:
+        SurroundingsError: it cannot be written to `path`; the message says where it is.
+    """
+    try:
+        with atomic_write(path) as file:
+            file.write(content)
+    except (SurroundingsError, OSError) as error:
+        kept = _kept(path.name, content)
+        if kept is None:
+            raise
+        why = str(error) if isinstance(error, SurroundingsError) else f"{path} cannot be written: {error.strerror}."
+        raise SurroundingsError(f"{why} What was computed is not lost: {kept}") from error
+
+
+def _kept(name: str, content: bytes) -> Path | None:
+    """Write a file into a folder of its own among those for temporary files; return None if that fails, too."""
+    try:
+        folder = Path(mkdtemp(prefix="textcls-"))
+    except OSError:
+        return None
+    try:
+        (folder / name).write_bytes(content)
+    except OSError:
+        rmtree(folder, ignore_errors=True)
+        return None
+    return folder / name
 
 
 def sync_folder(folder: Path) -> None:

@@ -93,15 +93,16 @@ def check(
     if audit_rows is not None:
         run = engine(engine_name, workers, lambda note: reading.say([note]))
         audit = audit_rows(kept, run, quiet=reading.quiet)
-        if suspects is not None:
-            _write(suspects, [kept[one.row].row for one in audit.suspects], audit)
     if as_json:
         click.echo(json_line(report.as_json() | ({"label_audit": audit.as_json()} if audit else {})))
-        return
-    show(data_quality_report(report))
-    if audit is not None:
-        show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
-        if suspects is not None:
+    else:
+        show(data_quality_report(report))
+        if audit is not None:
+            show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
+    # Last of all: what was found has been told where the file cannot be written.
+    if audit is not None and suspects is not None:
+        _write(suspects, [kept[one.row].row for one in audit.suspects], audit)
+        if not as_json:
             show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
 
 

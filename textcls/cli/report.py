@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import check_not_an_input, check_output_path, write_computed
 from textcls.cli.options import (
     PATH,
     data_argument,
@@ -115,8 +115,7 @@ def report(
         files = {name: report_file(form, model, data, found) for name, form in BESIDE.items()}
         reading.say([f"Logged to MLflow as run {tracking.log(found, files)}."])
     if output is not None:
-        with atomic_write(output) as file:
-            file.write(report_file(kind, model, data, found).encode())
+        write_computed(output, report_file(kind, model, data, found).encode())
         click.echo(f"{found.rows:,} rows -> {output}")
     elif as_json:
         click.echo(json_line(found.as_json()))

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import click
 
-from textcls._util.atomic_write import atomic_write
+from textcls._util.atomic_write import write_computed
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import Printable, show, stdout_console
 
@@ -38,8 +38,7 @@ def show_found(
         report: makes what is printed for people without a page, given the width of the terminal.
     """
     if html is not None:
-        with atomic_write(html) as file:
-            file.write(page().encode())
+        write_computed(html, page().encode())
     if as_json:
         click.echo(json_line(found.as_json()))
     elif html is not None:

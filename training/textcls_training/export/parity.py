@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from textcls._util.atomic_write import atomic_write
+from textcls._util.atomic_write import write_computed
 from textcls.errors import ArtifactError, ConfigError
 from textcls.model import artifact
 from textcls_training.data.arrays import Float64
@@ -91,19 +91,18 @@ def write_checked(content: bytes, path: Path, parity: Parity) -> None:
     Raises:
         ConfigError: training diverged; nothing is written.
         ArtifactError: the model and ONNX Runtime disagree.
+        SurroundingsError: it cannot be written there; the message says where it is.
     """
     try:
         parity.check(content)
     except ArtifactError as error:
         beside = path.with_name(f"{path.stem}.unverified{path.suffix}")
-        with atomic_write(beside) as file:
-            file.write(content)
+        write_computed(beside, content)
         raise ArtifactError(
             f"{error} of what is added up, more than {TOLERANCE}, so {path} was not written. The model is in {beside}: "
             "textcls evaluate says how good its answers are. This is a defect of textcls or of the versions installed."
         ) from error
-    with atomic_write(path) as file:
-        file.write(content)
+    write_computed(path, content)
 
 
 def sizes(logit_NC: NDArray[Any], contribution_NTC: NDArray[Any]) -> Float64:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from textcls._util.atomic_write import atomic_write
+from textcls._util.atomic_write import write_computed
 from textcls.api.tuning import TuneReport
 from textcls.display.text import percent
 from textcls.errors import ConfigError
@@ -35,8 +35,7 @@ def write(path: Path, report: TuneReport, reading: Mapping[str, Any]) -> None:
         report: what was found. Options that are not better than the defaults stand there as comments.
         reading: how the rows were read: options of `textcls train` by their names there.
     """
-    with atomic_write(path) as file:
-        file.write(content(report, reading).encode())
+    write_computed(path, content(report, reading).encode())
 
 
 def content(report: TuneReport, reading: Mapping[str, Any]) -> str:

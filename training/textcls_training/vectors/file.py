@@ -14,6 +14,7 @@ What it says of itself is what `WordVectors.about` holds, and `format`, which is
 """
 
 import hashlib
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,7 +22,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls._util.atomic_write import atomic_write
+from textcls._util.atomic_write import write_computed
 from textcls.errors import ConfigError, InputError
 from textcls.model import tokenizer
 from textcls_training.vectors import tensors
@@ -60,8 +61,9 @@ def save(path: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: M
         "words": np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8),
         **(_turned(row_VD) if bits == 2 else _stepped(row_VD, bits)),
     }
-    with atomic_write(path) as file:
-        tensors.write(file, arrays, {**about, "format": FORMAT})
+    content = io.BytesIO()
+    tensors.write(content, arrays, {**about, "format": FORMAT})
+    write_computed(path, content.getvalue())
 
 
 def check_bits(dims: int, bits: Bits) -> None:

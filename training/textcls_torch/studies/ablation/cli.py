@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import check_not_an_input, check_output_path, write_computed
 from textcls.cli.options import PATH, engine_options, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
 from textcls.data import Labelled, read_labelled
@@ -151,5 +151,4 @@ def _about(name: str, train: Labelled, test: Labelled, settings: "CellSettings")
 
 
 def _write(path: Path, content: str) -> None:
-    with atomic_write(path) as file:
-        file.write(content.encode())
+    write_computed(path, content.encode())

@@ -14,7 +14,7 @@ from rich.progress import MofNCompleteColumn
 
 from textcls import data as tables
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import check_not_an_input, check_output_path, write_computed
 from textcls.cli.options import PATH, data_argument, model_argument, once, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
@@ -143,11 +143,9 @@ def explain_benchmark_command(
             callback=callback,
         )
     if json_path is not None:
-        with atomic_write(json_path) as file:
-            file.write(json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
+        write_computed(json_path, json.dumps(result.to_json(), ensure_ascii=False, indent=1, allow_nan=False).encode())
     if output is not None:
-        with atomic_write(output) as file:
-            file.write(page.render(result).encode())
+        write_computed(output, page.render(result).encode())
     print_report(stdout_console(), result)
 
 
