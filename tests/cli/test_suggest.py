@@ -60,3 +60,16 @@ def test_what_makes_no_sense_is_refused(model_path: Path, texts: Path, tmp_path:
     assert "Give a model and one file" in fail(2, "suggest", model_path, texts, texts)
     assert "also the input" in fail(3, "suggest", texts, "-o", texts)
     assert "There is no file" in fail(3, "suggest", tmp_path / "none.csv")
+
+
+def test_formulas_in_the_chosen_rows_are_escaped_on_request(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "texts.csv", [("text", "note"), *((f"text number {i}", "=1+1") for i in range(9))])
+    succeed("suggest", data, "-n", "3", "-o", tmp_path / "next.csv", "--escape-formulas")
+    assert {row["note"] for row in read_rows(tmp_path / "next.csv")} == {"'=1+1"}
+
+
+@pytest.mark.parametrize(("name", "said"), [("next", "does not say a format"), ("next.jsonl", "has no formulas")])
+def test_a_table_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, name: str, said: str) -> None:
+    missing = tmp_path / "none.csv"
+    for command in (("suggest", missing, "-o"), ("check", missing, "--labels", "--suspects")):
+        assert said in fail(2, *command, tmp_path / name, "--escape-formulas")

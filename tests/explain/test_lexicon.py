@@ -215,3 +215,13 @@ def test_words_are_kept_beside_the_model_on_request(tmp_path: Path, sample_path:
     succeed("train", table, "--output", tmp_path / "m.onnx", "--keep-words", *quick)
     assert {row["kind"] for row in read_rows(tmp_path / "m.words.csv")} == {"word", "pair", "piece"}
     assert "words, " in succeed("lexicon", tmp_path / "m.onnx")
+
+
+def test_formulas_among_words_are_escaped_on_request(model_path: Path, tmp_path: Path) -> None:
+    words, table = tmp_path / "words.txt", tmp_path / "table.csv"
+    words.write_text("=refund\n+shipping\n@billing\nrefund\n", encoding="utf-8")
+    succeed("lexicon", model_path, words, "--output", table, "--escape-formulas")
+    with table.open(encoding="utf-8", newline="") as file:
+        terms = [row["term"] for row in csv.DictReader(file)]
+    assert "refund" in terms
+    assert not any(term[0] in "=+-@" for term in terms)

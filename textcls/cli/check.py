@@ -13,6 +13,7 @@ from textcls.cli.options import (
     PATH,
     data_argument,
     engine_options,
+    escape_formulas_option,
     new_label_column_option,
     new_text_column_option,
     once,
@@ -20,11 +21,12 @@ from textcls.cli.options import (
     target_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import TargetOptions, writing
+from textcls.data import TargetOptions
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.targets import Target
+from textcls.data.writing import NewTable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
@@ -53,6 +55,7 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 @click.option(
     "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
 )
+@escape_formulas_option
 @engine_options(also=", for --labels")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
@@ -64,6 +67,7 @@ def check(
     targets: TargetOptions,
     audits: bool,
     suspects: Path | None,
+    escape_formulas: bool,
     workers: int | None,
     engine_name: EngineName,
     as_json: bool,
@@ -80,6 +84,7 @@ def check(
     """
     if suspects is not None and not audits:
         raise ConfigError("--suspects needs --labels, which finds them.")
+    table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
     kept: list[LabelledRow[Target]] = []
@@ -100,8 +105,8 @@ def check(
         if audit is not None:
             show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
     # Last of all: what was found has been told where the file cannot be written.
-    if audit is not None and suspects is not None:
-        _write(suspects, [kept[one.row].row for one in audit.suspects], audit)
+    if audit is not None and table_of_suspects is not None:
+        _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit)
         if not as_json:
             show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
 
@@ -113,9 +118,8 @@ def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]
         yield row
 
 
-def _write(path: Path, rows: Sequence[Row], audit: LabelAudit) -> None:
+def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit) -> None:
     """Write suspects with all their columns, and what was found of them."""
-    kind = writing.format_of(path, None, "csv")
     columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in COLUMNS))
-    with writing.open_writer(path, kind, columns, COLUMNS) as writer:
+    with table.open(columns, COLUMNS) as writer:
         writer.write(rows, [one.columns() for one in audit.suspects])

@@ -10,12 +10,13 @@ from typing import Any, Final, get_args
 import click
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
+from textcls.cli.options import PATH, escape_formulas_option, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
-from textcls.data import no_rows, writing
+from textcls.data import no_rows
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.data.rows import Row
+from textcls.data.writing import NewTable, Writer
 from textcls.display.html.clusters import clusters_fragment
 from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
@@ -67,6 +68,7 @@ METHODS: Final = get_args(Method)
 @click.option(
     "--threshold", type=click.FloatRange(0, 1), help="Leave texts whose cluster scores below this out of --assign."
 )
+@escape_formulas_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def clusters(
@@ -80,6 +82,7 @@ def clusters(
     assign: Path | None,
     names: Path | None,
     threshold: float | None,
+    escape_formulas: bool,
     as_json: bool,
     reading: Reading,
 ) -> None:
@@ -94,6 +97,7 @@ def clusters(
     for path in filter(None, (output, assign)):
         check_not_an_input(path, [model, data])
         check_output_path(path)
+    table = None if assign is None else NewTable.at(assign, escape_formulas=escape_formulas)
     # Nobody sees a map that is neither on a page nor in JSON.
     method = map_method or ("tsne" if output is not None or as_json else "none")
     plane.require(method)
@@ -101,7 +105,7 @@ def clusters(
     new_names = _read_names(names, classifier.labels) if names is not None else {}
     with reading.texts_and_labels(data, text_columns, label_column, _columns(classifier.info)) as rows:
         answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
-        with _assigned(assign, answers, new_names, threshold or 0.0) as seen:
+        with _assigned(table, answers, new_names, threshold or 0.0) as seen:
             found = survey_clusters(classifier, seen, map_method=method, examples=examples)
             if not found.texts:
                 raise no_rows([data], reading.bad)
@@ -137,19 +141,18 @@ def _read_names(path: Path, labels: tuple[str, ...]) -> dict[str, str | None]:
 
 @contextmanager
 def _assigned(
-    path: Path | None, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+    table: NewTable | None, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
 ) -> Iterator[Iterable[AnsweredText]]:
-    """Write the texts with their clusters as labels to `path` while they pass; nothing without a path."""
-    if path is None:
+    """Write the texts with their clusters as labels to `table` while they pass; nothing without one."""
+    if table is None:
         yield answers
         return
-    kind = writing.format_of(path, None, "csv")
-    with writing.open_writer(path, kind, ("text",), ("label",)) as writer:
+    with table.open(("text",), ("label",)) as writer:
         yield _written(writer, answers, names, threshold)
 
 
 def _written(
-    writer: writing.Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+    writer: Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
 ) -> Iterator[AnsweredText]:
     for number, answer in enumerate(answers):
         label = names.get(answer.prediction.label, answer.prediction.label)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
-from textcls.cli.options import PATH, model_argument
+from textcls.cli.options import PATH, escape_formulas_option, model_argument
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.lexicon import changes_report, lexicon_report
 from textcls.display.text import plural
@@ -40,6 +40,7 @@ _ENDINGS = (".csv", ".json")
     help="With --output: also write the range of each weight over other models of the same rows, as in explain.",
 )
 @click.option("--output", "-o", type=PATH, metavar="FILE", help="Write the whole table: .csv or .json.")
+@escape_formulas_option
 @click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
 @click.option(
     "--top",
@@ -53,6 +54,7 @@ def lexicon(
     before: Path | None,
     others_path: Path | None,
     output: Path | None,
+    escape_formulas: bool,
     only: tuple[str, ...],
     top: int | None,
 ) -> None:
@@ -75,9 +77,9 @@ def lexicon(
     terms = terms_of([one for one in (classifier, first) if one is not None], words)
     found = lexicon_of(classifier, terms)
     if first is not None and before is not None:
-        _show_changes(lexicon_of(first, terms), found, (before.name, model.name), output, top or TOP)
+        _show_changes(lexicon_of(first, terms), found, (before.name, model.name), output, top or TOP, escape_formulas)
     elif output is not None:
-        write_lexicon(output, found.with_range(others) if others else found)
+        write_lexicon(output, found.with_range(others) if others else found, escape_formulas=escape_formulas)
     else:
         show_lexicon(found, only, top)
 
@@ -119,10 +121,11 @@ def check_lexicon_path(path: Path) -> None:
     check_output_path(path)
 
 
-def write_lexicon(path: Path, found: Lexicon) -> None:
+def write_lexicon(path: Path, found: Lexicon, *, escape_formulas: bool = False) -> None:
     """Write a lexicon, and say how much of one it is."""
     with atomic_write(path) as file:
-        file.write((found.as_json() if path.suffix.lower() == ".json" else found.as_csv()).encode())
+        is_json = path.suffix.lower() == ".json"
+        file.write((found.as_json() if is_json else found.as_csv(escape_formulas=escape_formulas)).encode())
     rest = f"; {found.unknown:,} more words and pairs are unknown to the model" if found.unknown else ""
     dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
     click.echo(f"{how_many(found)} -> {path}{rest}{dropped}.")
@@ -141,7 +144,9 @@ def how_many(found: Lexicon) -> str:
     return f"{plural(words, 'word')}, {plural(pairs, 'pair')} and {plural(pieces, 'piece')}"
 
 
-def _show_changes(before: Lexicon, after: Lexicon, names: tuple[str, str], output: Path | None, top: int) -> None:
+def _show_changes(
+    before: Lexicon, after: Lexicon, names: tuple[str, str], output: Path | None, top: int, escape_formulas: bool
+) -> None:
     found = changes(before, after)
     gone, new = sum(one.after is None for one in found), sum(one.before is None for one in found)
     said = f"{len(found) - gone - new:,} words, pairs and pieces in both, {new:,} new, {gone:,} gone"
@@ -155,5 +160,6 @@ def _show_changes(before: Lexicon, after: Lexicon, names: tuple[str, str], outpu
         show(changes_report(differing[:top], names))
         return
     with atomic_write(output) as file:
-        file.write((changes_json(found) if output.suffix.lower() == ".json" else changes_csv(found)).encode())
+        is_json = output.suffix.lower() == ".json"
+        file.write((changes_json(found) if is_json else changes_csv(found, escape_formulas=escape_formulas)).encode())
     click.echo(f"{said} -> {output}.")

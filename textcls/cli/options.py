@@ -138,6 +138,13 @@ def reading_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
+escape_formulas_option = click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Put an apostrophe before CSV and TSV fields that a spreadsheet would run as formulas.",
+)
+
+
 def engine_options(*, also: str = "") -> Callable[[Command], Command]:
     """Return a decorator that gives a command `workers` and `engine_name`: who does its work, and where.
 

@@ -10,6 +10,7 @@ import click
 from textcls.cli.options import (
     delimiter,
     engine_options,
+    escape_formulas_option,
     model_argument,
     once,
     readable,
@@ -75,11 +76,7 @@ from textcls.model.classifier import Classifier
     default=None,
     help="Answer each row as soon as it is read.  [default: on when reading and writing standard streams]",
 )
-@click.option(
-    "--escape-formulas",
-    is_flag=True,
-    help="Put an apostrophe before CSV and TSV fields that a spreadsheet would run as formulas.",
-)
+@escape_formulas_option
 @engine_options(also=", and wants a folder as output")
 @reading_options
 def predict(

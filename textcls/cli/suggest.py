@@ -5,12 +5,12 @@ from typing import Final
 
 import click
 
-from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.cli.options import PATH, reading_options, text_column_option
+from textcls._util.atomic_write import check_not_an_input
+from textcls.cli.options import PATH, escape_formulas_option, reading_options, text_column_option
 from textcls.cli.reading import Reading
-from textcls.data import writing
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.data.rows import Row
+from textcls.data.writing import NewTable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.suggestions import suggestions_report
@@ -43,6 +43,7 @@ _MODEL_ENDINGS: Final = (".onnx",)
     metavar="FILE",
     help="Rows that are labelled already; near copies of their texts are left out; may be repeated.",
 )
+@escape_formulas_option
 @text_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
@@ -51,6 +52,7 @@ def suggest_command(
     number: int,
     output: Path | None,
     labelled: tuple[Path, ...],
+    escape_formulas: bool,
     text_columns: tuple[str, ...],
     as_json: bool,
     reading: Reading,
@@ -62,9 +64,10 @@ def suggest_command(
     out.
     """
     model, texts_path = _model_and_texts(files)
+    table = None
     if output is not None:
         check_not_an_input(output, [*files, *labelled])
-        check_output_path(output)
+        table = NewTable.at(output, escape_formulas=escape_formulas)
     classifier = None if model is None else Classifier.load(model)
     usual = DEFAULT_TEXT_COLUMNS if classifier is None else classifier.info.text_columns
     known = list[str]()
@@ -78,12 +81,12 @@ def suggest_command(
     if not found:
         why = "all its texts are labelled already; add others" if rows else "it has no rows"
         raise InputError(f"Nothing is left to choose from {texts_path}: {why}.")
-    if output is not None:
-        _write(output, [rows[one.row][1] for one in found], found)
+    if table is not None:
+        _write(table, [rows[one.row][1] for one in found], found)
     if as_json:
         click.echo(json_line({"rows": [one.as_json() for one in found]}))
-    elif output is not None:
-        click.echo(f"{plural(len(found), 'row')} of {len(rows):,} -> {output}. Next: label them, and train.")
+    elif table is not None:
+        click.echo(f"{plural(len(found), 'row')} of {len(rows):,} -> {table.path}. Next: label them, and train.")
     else:
         show(suggestions_report(found, [rows[one.row][1].where for one in found]))
 
@@ -99,10 +102,9 @@ def _model_and_texts(files: tuple[Path, ...]) -> tuple[Path | None, Path]:
     raise ConfigError("Give a model and one file of texts, or the file of texts alone.")
 
 
-def _write(path: Path, rows: list[Row], found: list[Suggestion]) -> None:
-    kind = writing.format_of(path, None, "csv")
+def _write(table: NewTable, rows: list[Row], found: list[Suggestion]) -> None:
     added = [one.columns() for one in found]
     columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in added[0]))
     kept = [row._replace(fields={name: row.fields.get(name) for name in columns}) for row in rows]
-    with writing.open_writer(path, kind, columns, list(added[0])) as writer:
+    with table.open(columns, list(added[0])) as writer:
         writer.write(kept, added)

@@ -4,11 +4,11 @@ import codecs
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import IO, Any, Final
 
+from textcls._util.formulas import without_formula
 from textcls.data import decoding, plain
 from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Format, ReadOptions, Row, require_known
 from textcls.data.source import PEEK, Source
@@ -17,8 +17,6 @@ from textcls.errors import ConfigError, InputError
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 # The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte. Rows have a bound.
 csv.field_size_limit(2 * LONGEST)
@@ -242,14 +240,6 @@ class _Lines:
 
     def write(self, record: str) -> None:
         self.found.append(record.removesuffix(self.END) + "\n")
-
-
-def without_formula(text: str) -> str:
-    """Return a field with an apostrophe before it if a spreadsheet would take it for a formula.
-
-    By OWASP's page on CSV injection it begins with `=`, `+`, `-`, `@`, a tab or a line end; a plain number is none.
-    """
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def cell(value: object) -> str:

@@ -3,13 +3,13 @@
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
 from textcls._util import interrupts
-from textcls._util.atomic_write import atomic_write, no_space_for
+from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
 from textcls.data import decoding, delimited, excel, formats, jsonl, parquet
 from textcls.data.compression import by_name
 from textcls.data.rows import Format, Row
@@ -86,6 +86,39 @@ def format_of(path: Path, asked: Format | None, read: Format) -> Format:
     if found == "xlsx":
         excel.require()
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that is written beside what a command computes: its place and format, known to be right before that.
+
+    Attributes:
+        path: of the file, whose name says the format.
+        kind: the format.
+        options: how it is written.
+    """
+
+    path: Path
+    kind: Format
+    options: WriteOptions
+
+    @classmethod
+    def at(cls, path: Path, *, escape_formulas: bool) -> "NewTable":
+        """Check what can be checked before there is anything to write.
+
+        Raises:
+            ConfigError: the name says no format, or one that has no formulas.
+            MissingExtraError: the format needs a package that is not installed.
+            SurroundingsError: nothing can be written there.
+        """
+        check_output_path(path)
+        kind, options = format_of(path, None, "csv"), WriteOptions(escape_formulas=escape_formulas)
+        options.check(kind)
+        return cls(path, kind, options)
+
+    def open(self, columns: Sequence[str], added: Sequence[str]) -> AbstractContextManager[Writer]:
+        """Open it for rows with `columns` and answers with the columns `added`, as `open_writer` says."""
+        return open_writer(self.path, self.kind, columns, added, options=self.options)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util.formulas import without_formula
 from textcls.errors import ConfigError
 from textcls.explain.lexicon.terms import HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
 from textcls.explain.lexicon.weights import weights
@@ -74,13 +75,13 @@ class Lexicon:
         worth_W = value_W * np.sqrt(np.maximum(1, self.counts)) * (np.array(self.kinds) != "piece")
         return [i for i in np.argsort(-worth_W, kind="stable")[:k].tolist() if worth_W[i] > 0]
 
-    def as_csv(self) -> str:
+    def as_csv(self, *, escape_formulas: bool = False) -> str:
         """Return the lexicon as CSV, a term a line, with a column for each label, and for the ends of its range."""
         rows = (
             (kind, term, count, *map(_rounded, values.flatten().tolist())) for kind, term, count, values in self._rows()
         )
         ends = ("", " low", " high")[: 1 if self.low is None else None]
-        return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows)
+        return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows, escape_formulas)
 
     def as_list(self) -> str:
         """Return the terms alone, with their counts, as CSV: what `read_terms` reads."""
@@ -231,13 +232,13 @@ def _evidence(found: Lexicon, labels: list[str]) -> dict[tuple[Kind, str], Float
     return dict(zip(_keys(found), weights_WC, strict=True))
 
 
-def changes_csv(found: Iterable[TermChange]) -> str:
+def changes_csv(found: Iterable[TermChange], *, escape_formulas: bool = False) -> str:
     """Return what two models say as CSV, a term a line."""
     rows = (
         [_rounded(value) if isinstance(value, float) else "" if value is None else value for value in astuple(one)]
         for one in found
     )
-    return _csv([field.name for field in fields(TermChange)], rows)
+    return _csv([field.name for field in fields(TermChange)], rows, escape_formulas)
 
 
 def changes_json(found: Iterable[TermChange]) -> str:
@@ -249,11 +250,12 @@ def _rounded(weight: float) -> str:
     return f"{weight:.4f}"
 
 
-def _csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def _csv(head: Iterable[str], rows: Iterable[Iterable[object]], escape_formulas: bool = False) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
+    shown = without_formula if escape_formulas else str
+    for row in (head, *rows):
+        writer.writerow([shown(value) if isinstance(value, str) else value for value in row])
     return file.getvalue()
 
 
