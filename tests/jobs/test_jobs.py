@@ -60,9 +60,17 @@ def test_a_job_that_fails_is_told_with_its_reason_and_the_others_are_done(tmp_pa
     assert sorted(one.job for one in found if isinstance(one, Done)) == [1, 2]
 
 
-def test_a_process_that_dies_is_told_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SurroundingsError, match=r"A worker process ended unexpectedly.*use fewer --workers"):
-        outcomes(tmp_path, [13, 1], 2)
+def test_a_job_that_kills_its_worker_is_told_and_all_others_are_done(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, [1, 2, 13, 3, 4, 5, 13, 6], 2)
+    failed = [one for one in found if isinstance(one, Failed)]
+    assert [one.job for one in failed] == [13, 13]
+    assert "ended unexpectedly, twice: it is damaged, or takes more memory than there is" in str(failed[0].error)
+    assert sorted(one.job for one in found if isinstance(one, Done)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_workers_that_die_whatever_the_job_are_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError, match=r"Worker processes end unexpectedly.*use fewer --workers"):
+        outcomes(tmp_path, [13] * 50, 2)
 
 
 def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:

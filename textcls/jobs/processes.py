@@ -6,11 +6,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Final, Generic
 
 from textcls._util import interrupts
-from textcls.errors import SurroundingsError
-from textcls.jobs.work import Crew, Job, Outcome, Result, Work, attempt
+from textcls.errors import InputError, SurroundingsError
+from textcls.jobs.work import Crew, Failed, Job, Outcome, Result, Work, attempt
+
+# One job after another whose worker dies: then it is not for the jobs that they die.
+MOST_DEATHS: Final = 3
 
 # What does a job, in a process of the pool.
 _do: Callable[[Any], Any] | None = None
@@ -20,43 +23,91 @@ _do: Callable[[Any], Any] | None = None
 def hired(work: Work[Job, Result], workers: int = 1) -> Iterator[Crew[Job, Result]]:
     """Give workers who have loaded `work`, for as long as the block lasts.
 
+    A job whose worker dies, even where it is the only one, has failed; the others are done.
+
     Args:
         work: what is done with each job.
         workers: processes; with one it is this.
 
     Raises:
-        SurroundingsError: a worker has died.
+        SurroundingsError: workers die whatever the job.
     """
     if workers == 1:
         do = work.ready()
         yield lambda jobs: (attempt(do, job) for job in jobs)
         return
-    # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _load, (work,))
+    crew = _Processes(work, workers)
     try:
-        yield lambda jobs: _outcomes(pool, iter(jobs), workers)
-    except BrokenProcessPool as error:
-        raise SurroundingsError(
-            "A worker process ended unexpectedly, perhaps for lack of memory; use fewer --workers. What is written "
-            "is kept."
-        ) from error
+        yield lambda jobs: crew.outcomes(iter(jobs))
     finally:
-        pool.shutdown(cancel_futures=True)
+        crew.pool.shutdown(cancel_futures=True)
 
 
-def _outcomes(pool: ProcessPoolExecutor, jobs: Iterator[Job], workers: int) -> Iterator["Outcome[Job, Result]"]:
-    """Keep each worker busy, with one job waiting for it, and yield what comes of them."""
-    running: set[Future[Outcome[Job, Result]]] = set()
-    while True:
-        for job in islice(jobs, 2 * workers - len(running)):
-            # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
-            with interrupts.held_back():
-                running.add(pool.submit(_attempt, job))
-        if not running:
-            return
-        ended, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in ended:
-            yield future.result()
+class _Processes(Generic[Job, Result]):
+    """Processes that have loaded `work`; new ones take the place of a pool one of whose processes has died."""
+
+    def __init__(self, work: Work[Job, Result], workers: int) -> None:
+        self._work, self._workers, self._deaths = work, workers, 0
+        self.pool = self._new(workers)
+
+    def _new(self, workers: int) -> ProcessPoolExecutor:
+        # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
+        return ProcessPoolExecutor(workers, get_context("spawn"), _load, (self._work,))
+
+    def outcomes(self, jobs: Iterator[Job]) -> Iterator[Outcome[Job, Result]]:
+        """Keep each worker busy, with one job waiting for it, and yield what comes of them."""
+        running: dict[Future[Outcome[Job, Result]], Job] = {}
+        while True:
+            lost: list[Job] = []
+            for job in islice(jobs, 2 * self._workers - len(running)):
+                try:
+                    # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
+                    with interrupts.held_back():
+                        running[self.pool.submit(_attempt, job)] = job
+                except BrokenProcessPool:
+                    lost.append(job)
+            if not running and not lost:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job = running.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    lost.append(job)
+            if lost:
+                yield from self._one_by_one([*lost, *running.values()])
+                running.clear()
+
+    def _one_by_one(self, jobs: list[Job]) -> Iterator[Outcome[Job, Result]]:
+        """Do again what was under way when a process died: which job it was is not known before."""
+        self.pool.shutdown(cancel_futures=True)
+        for job in jobs:
+            with self._new(1) as alone:
+                try:
+                    with interrupts.held_back():
+                        future = alone.submit(_attempt, job)
+                    yield future.result()
+                    self._deaths = 0
+                except BrokenProcessPool as error:
+                    yield Failed(job, self._died(error))
+        self.pool = self._new(self._workers)
+
+    def _died(self, error: BrokenProcessPool) -> InputError:
+        """Return what is said of a job whose process has died.
+
+        Raises:
+            SurroundingsError: so have those of others, one after another.
+        """
+        self._deaths += 1
+        if self._deaths == MOST_DEATHS:
+            raise SurroundingsError(
+                "Worker processes end unexpectedly, one after another, perhaps for lack of memory; use fewer "
+                "--workers. What is written is kept."
+            ) from error
+        return InputError(
+            "The process that worked on it ended unexpectedly, twice: it is damaged, or takes more memory than there "
+            "is."
+        )
 
 
 def _load(work: Work[Any, Any]) -> None:
