@@ -233,14 +233,15 @@ LAYERS_OF_THE_MODEL = (
     ("teaching",),
 )
 LAYERS_OF_THE_SERVICE = (
-    ("__init__", "settings", "problems", "monitoring"),
+    ("settings", "problems", "monitoring"),
     ("system", "admission"),
     ("models",),
     ("inference",),
     ("service",),
     ("routes",),
     ("http",),
-    ("processes",),
+    ("processes", "application"),
+    ("__init__",),
 )
 LAYERS_OF_TRAINING = (
     ("__init__", "torch_parts", "vectors"),

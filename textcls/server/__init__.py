@@ -6,5 +6,25 @@ answers, and how it is exchanged; `admission` who may ask, how much and how ofte
 `processes` start, answer and stop, with what `system` asks of the operating system. `settings` is what an operator
 chooses, `problems` what errors look like.
 
-Nothing is imported here, so that `textcls.server.settings` can be read without the extra `serve`.
+`application` is all of it as a FastAPI application: `create_app`, which is imported when somebody asks for it, so that
+`textcls.server.settings` can be read without the extra `serve`.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textcls.server.application import create_app
+    from textcls.server.settings import Settings
+
+__all__ = ["Settings", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    from textcls._util import optional_dependencies
+
+    if name == "create_app":
+        return optional_dependencies.load("textcls.server.application:create_app", "textcls.server.create_app")
+    if name == "Settings":
+        return optional_dependencies.load("textcls.server.settings:Settings", "textcls.server.Settings")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The service's description: OpenAPI, made of the routes by FastAPI, which does nothing else here.
+"""The service's description: OpenAPI, made by FastAPI of the routes as it has them.
 
 Only who asks for it needs this module: FastAPI takes 8 MB, and a fifth of a second to load.
 """
@@ -6,7 +6,7 @@ Only who asks for it needs this module: FastAPI takes 8 MB, and a fifth of a sec
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import Security
 from fastapi.openapi.docs import get_swagger_ui_html, get_swagger_ui_oauth2_redirect_html
@@ -19,6 +19,9 @@ from textcls import __version__
 from textcls.server.routes.routing import NAME, Route, RouteDoc
 from textcls.server.settings import Limits
 
+R = TypeVar("R", bound=APIRoute)
+
+SUMMARY: Final = "Text classification that says what each token added to the answer."
 _KEYS: Final = {
     "key": HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any."),
     "admin": HTTPBearer(auto_error=False, scheme_name="admin key"),
@@ -48,23 +51,33 @@ def document(routes: Iterable[Route], limits: Limits) -> dict[str, Any]:
     return get_openapi(
         title="textcls",
         version=__version__,
-        summary="Text classification that says what each token added to the answer.",
-        description=(
-            f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
-            f"{limits.max_body_bytes:,} bytes a body. Errors of the service's own routes are "
-            '`{"error": {"type", "message"}}`; other formats have forms of their own.'
-        ),
-        routes=[_described(route, route.doc) for route in routes if route.doc is not None],
+        summary=SUMMARY,
+        description=description(limits),
+        routes=[described(route, APIRoute) for route in routes if route.doc is not None],
     )
 
 
-def _described(route: Route, doc: RouteDoc) -> APIRoute:
+def description(limits: Limits) -> str:
+    """Return what the description says of the service."""
+    return (
+        f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
+        f"{limits.max_body_bytes:,} bytes a body. Errors of the service's own routes are "
+        '`{"error": {"type", "message"}}`; other formats have forms of their own.'
+    )
+
+
+def described(route: Route, make: Callable[..., R], **more: Any) -> R:
+    """Return a route as FastAPI has it, made by `make`, which takes `more`; without a doc the description has none."""
+    doc = route.doc or RouteDoc(summary="")
     answers: Any = route.reader or route.handler
     name = doc.name or answers.__name__
     key = _KEYS.get(route.access)
-    return APIRoute(
-        route.path,
+    *parts, last = route.path.split("/")
+    path = "/".join([*parts, f"{last.removesuffix('}')}:path}}"]) if route.rest else route.path
+    return make(
+        path,
         _endpoint(doc.body),
+        include_in_schema=route.doc is not None,
         methods=[route.method],
         name=name,
         generate_unique_id_function=lambda described: described.name,
@@ -75,6 +88,7 @@ def _described(route: Route, doc: RouteDoc) -> APIRoute:
         responses=dict(doc.responses),
         dependencies=None if key is None else [Security(key)],
         openapi_extra=_extra(route.path, doc.body),
+        **more,
     )
 
 

@@ -1,0 +1,217 @@
+"""The service as a FastAPI application: mounted, tested and served by others, it answers as `textcls serve` does."""
+
+import json
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.service.clients import KEYS
+from tests.service.processes import free_port, until
+from tests.service.server import service, serving
+from textcls import Classifier
+from textcls.errors import ArtifactError, SurroundingsError
+from textcls.server import Settings, create_app
+
+with warnings.catch_warnings():
+    # That another HTTP client is to be its base one day.
+    warnings.simplefilter("ignore")
+    from fastapi.testclient import TestClient
+
+TEXT = "my card was charged twice"
+# What every answer has of its own.
+ITS_OWN = {"x-request-id", "date", "server", "connection", "content-length"}
+
+
+def asked() -> list[tuple[str, str, Any, dict[str, str]]]:
+    """Requests of all kinds: method, path, body and headers."""
+    classify = [
+        {"inputs": TEXT},
+        {"inputs": [TEXT, "where is my parcel", ""], "top_k": 2},
+        {"inputs": TEXT, "explain": True},
+        {"inputs": TEXT, "explain": {"label": "billing", "against": "shipping"}},
+        {"inputs": TEXT, "explain": {"label": "nothing"}},
+        {"inputs": TEXT, "model": "other"},
+        {"inputs": [TEXT] * 65},
+        {"inputs": []},
+        {"inputs": 3},
+        {"wrong": TEXT},
+        [],
+        "text",
+    ]
+    found: list[tuple[str, str, Any, dict[str, str]]] = [("POST", "/v1/classify", body, {}) for body in classify]
+    found += [
+        ("POST", "/predict", {"inputs": TEXT}, {}),
+        ("POST", "/v2/models/tickets/infer", {"inputs": [one_input([TEXT])]}, {}),
+        ("POST", "/v2/models/none/infer", {"inputs": [one_input([TEXT])]}, {}),
+        ("POST", "/v1/models/tickets:predict", {"instances": [TEXT]}, {}),
+        ("POST", "/", {"inputs": TEXT}, {}),
+        ("POST", "/classify", {"input": TEXT, "model": "tickets"}, {}),
+        ("POST", "/v1/admin/reload", None, {}),
+        ("DELETE", "/v1/models/tickets/labels/a/b", None, {}),
+        ("POST", "/v1/classify", {"inputs": TEXT}, {"origin": "https://elsewhere.example"}),
+        ("POST", "/v1/classify", {"inputs": TEXT}, {"content-type": "text/plain"}),
+    ]
+    paths = ("/", "/livez", "/readyz", "/v1/models", "/v2", "/v2/models/tickets", "/info", "/health", "/page/none.css")
+    found += [("GET", path, None, {}) for path in paths]
+    found += [
+        ("GET", "/", None, {"accept": "text/html"}),
+        ("GET", "/v1/classify", None, {}),
+        ("PUT", "/livez", None, {}),
+    ]
+    return [*found, ("HEAD", "/livez", None, {}), ("HEAD", "/", None, {})]
+
+
+def one_input(texts: list[str]) -> dict[str, Any]:
+    return {"name": "text", "shape": [len(texts)], "datatype": "BYTES", "data": texts}
+
+
+def told(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+    return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in ITS_OWN}
+
+
+def send(client: Any, method: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
+    content = None if body is None else json.dumps(body).encode()
+    given = {"content-type": "application/json", **headers} if content is not None else headers
+    found: httpx.Response = client.request(method, path, content=content, headers=given)
+    return found
+
+
+@pytest.fixture(scope="module")
+def app(model_path: Path) -> FastAPI:
+    """The service of one model, which is called tickets."""
+    return create_app(f"tickets={model_path}")
+
+
+def test_every_request_is_answered_as_by_textcls_serve(app: FastAPI, classifier: Classifier, model_path: Path) -> None:
+    with serving(service(Classifier.load(model_path))) as served:
+        mine = TestClient(app, base_url=str(served.base_url))
+        for request in asked():
+            expected, found = told(send(served, *request)), told(send(mine, *request))
+            if expected[0] == 404 and "There is no such path" in expected[1].decode():
+                # What is none of its paths belongs to whoever mounts it.
+                assert found[0] == 404
+            elif request[1] == "/v1/admin/reload" or "/labels" in request[1]:
+                assert found[:2] == expected[:2]
+            else:
+                assert found == expected, request
+
+
+def test_the_description_is_fastapis_own_and_that_of_textcls_serve(app: FastAPI, classifier: Classifier) -> None:
+    with serving(service(classifier)) as served:
+        assert app.openapi() == served.get("/openapi.json").json()
+    assert TestClient(app).get("/openapi.json").json() == app.openapi()
+
+
+class Marked:
+    """Somebody's middleware."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def marked(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-mine", b"yes")]
+            await send(message)
+
+        await self.app(scope, receive, marked)
+
+
+def test_below_a_prefix_it_stands_beside_the_routes_and_the_middleware_of_others(app: FastAPI) -> None:
+    mine = FastAPI()
+    mine.add_middleware(Marked)
+    mine.mount("/texts", app)
+
+    @mine.get("/hello")
+    def hello() -> str:
+        return "world"
+
+    client = TestClient(mine)
+    assert client.get("/hello").json() == "world"
+    answer = client.post("/texts/v1/classify", json={"inputs": TEXT})
+    assert (answer.status_code, answer.headers["x-mine"]) == (200, "yes")
+    assert answer.json()["results"][0]["label"] == "billing"
+    assert client.get("/texts/page/none.css").status_code == 404
+    assert client.get("/texts/").json() == {"status": "alive"}
+    assert "<html" in client.get("/texts/", headers={"accept": "text/html"}).text
+    assert client.get("/v1/classify").status_code == 404
+
+
+def test_keys_and_limits_are_those_of_the_settings(model_path: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"desk:{KEYS[0]}\n")
+    settings = Settings(api_keys_file=keys, max_inputs=2, page=False, docs=True)
+    client = TestClient(create_app(model_path, settings=settings))
+    assert client.post("/v1/classify", json={"inputs": TEXT}).status_code == 401
+    known = {"authorization": f"Bearer {KEYS[0]}"}
+    assert client.post("/v1/classify", json={"inputs": TEXT}, headers=known).status_code == 200
+    assert client.post("/v1/classify", json={"inputs": [TEXT] * 3}, headers=known).status_code == 413
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/livez").status_code == 200
+    assert client.get("/docs").status_code == 200
+    # By POST it answers, as others do.
+    assert client.get("/", headers={"accept": "text/html"}).status_code == 405
+
+
+def test_models_are_exchanged_and_counted(model_path: Path, several_labels_path: Path, tmp_path: Path) -> None:
+    admin, model = tmp_path / "admin", tmp_path / "tickets.onnx"
+    admin.write_text(KEYS[1])
+    model.write_bytes(model_path.read_bytes())
+    with TestClient(create_app(model, settings=Settings(admin_key_file=admin))) as client:
+        before = client.get("/v1/models").json()["models"][0]["sha256"]
+        model.write_bytes(several_labels_path.read_bytes())
+        done = client.post("/v1/admin/reload", headers={"authorization": f"Bearer {KEYS[1]}"})
+        assert done.status_code == 200, done.text
+        assert client.get("/v1/models").json()["models"][0]["sha256"] != before
+        assert 'textcls_requests_total{path="/v1/models",status="200"} 2' in client.get(
+            "/metrics", headers={"authorization": f"Bearer {KEYS[1]}"}
+        ).text.replace("route=", "path=")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "shared").mkdir()
+    yield tmp_path / "shared"
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_model_that_cannot_be_used_is_told_at_once_and_leaves_nothing(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"nothing")
+    settings = Settings(runtime_dir=folder)
+    with pytest.raises(ArtifactError, match="is not a model that ONNX Runtime can read"):
+        create_app(tmp_path / "m.onnx", settings=settings)
+    with pytest.raises((ArtifactError, SurroundingsError)):
+        create_app(tmp_path / "none.onnx", settings=settings)
+
+
+def test_plain_uvicorn_serves_it(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        f"from textcls.server import create_app\napp = create_app({str(model_path)!r})\n", encoding="utf-8"
+    )
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "mine:app", "--port", str(port)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: accepts(port))
+            answer = httpx.post(f"http://127.0.0.1:{port}/v1/classify", json={"inputs": TEXT})
+            assert answer.json()["results"][0]["label"] == "billing"
+        finally:
+            process.terminate()
+            assert process.wait(30) in (0, -15)
+
+
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
