@@ -176,3 +176,22 @@ def test_who_waits_too_long_for_a_turn_is_told_so(many_labels: Classifier) -> No
     with ThreadPoolExecutor(1) as pool:
         (found,) = pool.submit(asyncio.run, ask()).result()
     assert isinstance(found, TimeoutError)
+
+
+def test_what_cannot_be_done_in_time_is_refused_before_the_model_is_asked(
+    many_labels: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"inputs": ["! " * 1000] * 2, "explain": True}
+    seconds = read(many_labels, **asked).microseconds / 1e6
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the model was asked")
+
+    with listening(service(many_labels, Settings(request_seconds=seconds / 2))) as address:
+        with monkeypatch.context() as patched:
+            patched.setattr(Classifier, "predict", never)
+            status, said = sockets.ask(address, json.dumps(asked).encode())
+        assert status == 413
+        assert b"seconds, and request_seconds is" in said
+        assert b"explain fewer labels" in said
+        assert sockets.ask(address, json.dumps({"inputs": "! ! !"}).encode())[0] == 200

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from textcls.errors import ArtifactError, SurroundingsError, TextclsError
+from textcls.errors import ArtifactError, SurroundingsError, TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
 from textcls.server.admission.budget import FOR_BODIES, Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
@@ -178,7 +178,7 @@ class Service:
             size, alone = len(received.body), len(self.tasks) <= 1 and not self._jobs
             if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
                 request = received.read()
-                microseconds = request.microseconds
+                microseconds = self._within_deadline(request)
                 if microseconds > (micro_batching.TURN_ALONE if alone else micro_batching.TURN):
                     return await self._in_thread(lambda: request, received.share)
                 answer = self._batcher.answer_alone(request) if alone else None
@@ -191,6 +191,20 @@ class Service:
                 f"The request was not done within request_seconds, which is {self.settings.request_seconds:g}: "
                 "send fewer or shorter texts, or try later.",
             ) from None
+
+    def _within_deadline(self, request: Request) -> float:
+        """Return about how long a request takes, in microseconds.
+
+        Raises:
+            TooLargeError: it cannot be done in time: the thread would be busy with it long after the caller has gone.
+        """
+        microseconds = request.microseconds
+        if microseconds > 1e6 * self.settings.request_seconds:
+            raise TooLargeError(
+                f"The answer would take some {microseconds / 1e6:,.1f} seconds, and request_seconds is "
+                f"{self.settings.request_seconds:g}: send fewer or shorter texts, or explain fewer labels."
+            )
+        return microseconds
 
     async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
         """Answer in a thread.
@@ -216,6 +230,7 @@ class Service:
             waited.append(time.perf_counter() - submitted)
             share.hold(_READING * share.held)
             request = read()
+            self._within_deadline(request)
             share.hold(request.bytes)
             answer = answers.complete(request)
             share.hold(len(answer.body))

@@ -65,7 +65,11 @@ class Settings(Limits):
         "Most open connections per worker; beyond, the connection idle for longest is closed, and if none is "
         "idle, the new one gets 429.",
     )
-    request_seconds: float = _setting(10.0, "Seconds that a long request may wait and run; then 504.", least=0.01)
+    request_seconds: float = _setting(
+        10.0,
+        "Seconds that a long request may wait and run; then 504. What would take longer by itself gets 413.",
+        least=0.01,
+    )
     receive_seconds: float = _setting(
         10.0,
         "Seconds that a request may take to arrive, or an answer to be read; then 408, or the connection is closed.",
