@@ -193,6 +193,7 @@ def test_a_file_whose_place_is_taken_at_the_end_is_kept_beside_it(tmp_path: Path
     with pytest.raises(SurroundingsError, match="cannot be replaced: Is a directory") as caught:
         write()
     kept = Path(str(caught.value).rpartition(" ")[2].rstrip("."))
+    assert kept.suffix == ".csv"
     assert kept.read_bytes() == b"hours of work"
 
 
@@ -230,3 +231,33 @@ except Exception as error:
         "another output.\n"
     )
     assert [path.name for path in tmp_path.rglob("*")] == ["tmp"]
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next_and_nothing_that_is_being_written(
+    tmp_path: Path,
+) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from textcls._util.atomic_write import atomic_write
+with atomic_write(Path(sys.argv[1]) / sys.argv[2]) as file:
+    file.write(b"half")
+    file.flush()
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run([*command, "killed"], check=False)
+    (left,) = tmp_path.glob(".textcls-*")
+    with subprocess.Popen([*command, "whole"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writing:
+        assert writing.stdout is not None
+        assert writing.stdout.readline() == b"writing\n"
+        for each in tmp_path.glob(".textcls-*"):
+            os.utime(each, (0, 0))
+        with atomic_write(tmp_path / "mine") as file:
+            file.write(b"mine")
+        assert not left.exists()
+        writing.communicate(b"")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "whole"]

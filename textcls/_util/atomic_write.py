@@ -7,15 +7,23 @@ the umask leaves.
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
 from tempfile import TemporaryFile, mkdtemp
-from typing import IO
+from typing import IO, Final
 
+from textcls._util.file_lock import try_lock
 from textcls.errors import InputError, SurroundingsError
+
+# How files are called while they are written.
+_BESIDE: Final = ".textcls-"
+# One so young may be that of a process which has not yet taken its lock.
+_SETTLED_SECONDS: Final = 60.0
 
 
 def check_output_path(path: Path) -> None:
@@ -104,12 +112,15 @@ def atomic_write(
     mode = _mode_of(path)
     # A file is renamed only within its file system, and over a link it would take the place of the link.
     target = path.resolve()
-    beside = target.with_name(f".textcls-{kind}{token_hex(8)}")
+    beside = target.with_name(f"{_BESIDE}{kind}{token_hex(8)}")
     # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    _sweep(str(target.parent))
     with no_space_for(str(path), advice):
         handle = os.open(beside, flags, 0o666 if mode is None else 0o600)
         try:
+            with suppress(OSError):  # a file system without locks
+                try_lock(handle)
             with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
@@ -123,9 +134,22 @@ def atomic_write(
         beside.replace(target)
     except OSError as error:
         # All that was to be written is there, and may have taken hours.
+        kept = target.with_name(f"{target.stem}-{token_hex(4)}{target.suffix}")
+        beside.replace(kept)
         raise SurroundingsError(
-            f"{path} cannot be replaced: {os.strerror(error.errno or 0)}; the whole file is {beside}."
+            f"{path} cannot be replaced: {os.strerror(error.errno or 0)}; the whole file is {kept}."
         ) from error
+
+
+@cache
+def _sweep(folder: str) -> None:
+    """Remove, once a process, what others have left in `folder` that were killed while they wrote."""
+    for left in Path(folder).glob(f"{_BESIDE}*"):
+        with suppress(OSError):  # gone meanwhile, another user's, or a folder
+            if time.time() - left.stat().st_mtime > _SETTLED_SECONDS:
+                with left.open("rb") as file:
+                    if try_lock(file.fileno()):
+                        left.unlink(missing_ok=True)
 
 
 def write_computed(path: Path, content: bytes) -> None:
