@@ -21,7 +21,7 @@ SLOW = (
     "api", "cli", "kernels", "labelling", "service", "training", "versions", "web", "wire", "model/teaching",
     "data/test_jsonl.py", "data/test_long_rows.py", "data/test_storage.py", "evaluation/test_data_quality.py",
     "evaluation/test_label_findings.py", "evaluation/test_report_several.py", "explain/test_lexicon.py",
-    "model/test_model_files.py", "test_benchmarks.py", "test_docs.py", "test_sample.py",
+    "model/test_model_files.py", "test_benchmarks.py", "test_damaged_files.py", "test_docs.py", "test_sample.py",
 )  # fmt: skip
 QUICK = tuple(
     f"training/{place}"

@@ -178,10 +178,12 @@ def test_products_in_bfloat16_are_near_those_in_float32_and_there_while_a_layer_
     assert isinstance(layer, MixingLayer)
     exact = layer(x_BTD.float(), mask_BT)[mask_BT]
     layer.in_bfloat16 = True
-    near = layer.train()(x_BTD.float(), mask_BT)[mask_BT]
+    # Not every processor has oneDNN's LSTM in bfloat16.
+    with torch.backends.mkldnn.flags(enabled=False):
+        near = layer.train()(x_BTD.float(), mask_BT)[mask_BT]
+        near.sum().backward()
     assert near.dtype == torch.float32
     torch.testing.assert_close(near, exact, rtol=0.05, atol=0.1)
-    near.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
     assert torch.equal(layer.eval()(x_BTD.float(), mask_BT)[mask_BT], exact)
 
