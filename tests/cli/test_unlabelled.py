@@ -32,12 +32,12 @@ def test_answers_from_elsewhere_are_learned_and_told(files: tuple[Path, Path], t
         == "Unlabelled: 111 texts, 1 left out as duplicates of labelled ones; 110 labelled by given probabilities."
     )
     assert lines[2].split() == ["on", "held-out", "rows", "accuracy", "95%", "interval", "cross-entropy"]
-    assert [line.partition("  ")[0] for line in lines[3:5]] == ["student", "labels alone"]
+    assert [line.partition("  ")[0] for line in lines[3:5]] == ["labels alone", "student"]
     assert "nlabelled texts" in lines[5]
     told = json.loads(succeed(*call, "--output", tmp_path / "m.onnx", "--quiet", "--json"))["distillation"]
     assert (told["given"], told["copies"], told["used"], told["rows"]) == (111, 1, 110, 70)
     assert told["conclusion"] == lines[5]
-    assert [score["name"] for score in told["scores"]] == ["student", "labels alone"]
+    assert [score["name"] for score in told["scores"]] == ["labels alone", "student"]
     used = Classifier.load(tmp_path / "m.onnx").info.training.get("distillation", {"weight": 0})
     assert used["weight"] == told["weight"]
 
@@ -53,7 +53,7 @@ def test_labelled_rows_that_were_answered_as_well_judge_who_has_answered(
     call = ("train", labelled, "--unlabelled", more, "--unlabelled", answered, "--probabilities", "p_*", *FEW)
     lines = succeed(*call, "--output", tmp_path / "m.onnx", "--quiet").splitlines()
     assert "181 texts, 71 left out as duplicates of labelled ones; 110 labelled" in lines[1]
-    assert [line.partition("  ")[0] for line in lines[3:6]] == ["teacher", "student", "labels alone"]
+    assert [line.partition("  ")[0] for line in lines[3:6]] == ["teacher", "labels alone", "student"]
     assert lines[3].split()[1] == "100.00%"
 
 

@@ -92,6 +92,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("beside.zip", zipped(a_csv=CSV, MACOSX_a_csv="x"), TWO),
     ("two.zip", zipped(a_csv=CSV, b_csv=CSV), "a zip file that holds 2 files (a.csv, b.csv); unpack it"),
     ("none.zip", zipped(), "is a zip file that holds no file"),
+    ("nameless.zip", zipped(a_csv=CSV).replace(b"a.csv", b"\0.csv"), "is a zip file that holds no file"),
     ("archive.7z", b"7z\xbc\xaf\x27\x1c" + bytes(20), "a 7z archive; unpack it"),
     ("archive.tar", bytes(257) + b"ustar\x0000" + bytes(200), "a tar archive; unpack it"),
     # JSON

@@ -119,4 +119,4 @@ def test_an_encoder_teaches_and_the_same_inputs_give_the_same_bytes(
     assert (told["teacher"], told["rows"], told["weight"]) == ("small", len(unlabelled.texts), 1)
     assert re.fullmatch("[0-9a-f]{64}", told["teacher_sha256"])
     assert reports[0].distillation is not None
-    assert [score.name for score in reports[0].distillation.scores] == ["teacher", "student", "labels alone"]
+    assert [score.name for score in reports[0].distillation.scores] == ["teacher", "labels alone", "student"]

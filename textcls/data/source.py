@@ -87,7 +87,7 @@ def _unzipped(source: Source) -> Source:
     """
     file = source.stack.enter_context(seekable(source))
     archive = source.stack.enter_context(zipfile.ZipFile(file))
-    names = [found.filename for found in archive.infolist() if not found.is_dir()]
+    names = [name for name in archive.namelist() if name and not name.endswith("/")]
     if WORKBOOK in names:
         file.seek(0)
         return replace(source, stream=_buffered(file), packed=False, workbook=True)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.distillation.distil import Answers, Fold, Pool, ask
+from textcls_training.distillation.distil import Answers, Candidate, Fold, Pool, ask, simplest_of_the_best
 from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
@@ -132,13 +133,38 @@ def test_a_lesson_is_sure_of_labels_and_as_sure_of_answers_as_the_teacher() -> N
     assert lesson.weight_R.tolist() == [1, 1, 0.5, 0.5]
 
 
+def candidate(name: str, *right: float) -> Candidate:
+    """A model that gives the right labels of held-out rows these probabilities."""
+    fitted = SimpleNamespace(
+        selected=SimpleNamespace(labels=np.zeros(len(right), int)),
+        held_out=np.array([[one, 1 - one] for one in right], np.float32).reshape(-1, 2),
+    )
+    return Candidate(name, cast(Any, fitted))
+
+
+@pytest.mark.parametrize(
+    ("losses", "kept"),
+    [
+        ([(0.5, 0.6, 0.7), (0.7, 0.8, 0.9)], "1"),  # better row by row
+        ([(0.5, 0.6, 0.7), (0.9, 0.9, 0.35)], "0"),  # better in the mean, by less than rows differ
+        ([(0.8, 0.8, 0.8), (0.7, 0.7, 0.7), (0.6, 0.6, 0.6)], "0"),
+        ([(0.5, 0.5, 0.5), (0.8, 0.7, 0.8), (0.8, 0.8, 0.7)], "1"),  # the simpler of two alike
+        ([(), ()], "0"),
+    ],
+)
+def test_the_simplest_is_kept_that_held_out_rows_hardly_tell_from_the_best(
+    losses: list[tuple[float, ...]], kept: str
+) -> None:
+    assert simplest_of_the_best([candidate(str(i), *right) for i, right in enumerate(losses)]).name == kept
+
+
 def test_right_answers_help_and_are_used(tmp_path: Path) -> None:
     fit(tmp_path / "alone.onnx", None)
     report = fit(tmp_path / "student.onnx", answered(0.9, list(MORE.labels))).distillation
     assert report is not None
     assert (report.weight, report.teacher, report.given) == (1, "given probabilities", 400)
     assert accuracy(tmp_path / "student.onnx") > accuracy(tmp_path / "alone.onnx") + 0.2
-    assert [score.name for score in report.scores] == ["student", "labels alone"]
+    assert [score.name for score in report.scores] == ["labels alone", "student"]
     assert report.conclusion().startswith("The unlabelled texts changed the accuracy on held-out rows by +")
     told = Classifier.load(tmp_path / "student.onnx").info.training
     assert told["distillation"].keys() == {"teacher", "rows", "weight", "data_sha256"}
@@ -179,7 +205,7 @@ def test_the_model_teaches_itself_with_the_same_bytes_again(tmp_path: Path) -> N
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "two.onnx").read_bytes()
     assert report is not None
     assert report.teacher == "itself"
-    assert [score.name for score in report.scores] == ["teacher", "student", "labels alone"]
+    assert [score.name for score in report.scores] == ["teacher", "labels alone", "student"]
     assert {score.accuracy for score in report.scores} <= {i / 60 for i in range(61)}
 
 
@@ -321,7 +347,7 @@ def test_a_file_that_answers_labelled_rows_as_well_is_judged_by_them(tmp_path: P
     assert (len(unlabelled.texts), unlabelled.copies, len(unlabelled.of_labelled)) == (400, 60, 60)
     report = fit(tmp_path / "m.onnx", unlabelled).distillation
     assert report is not None
-    assert [score.name for score in report.scores] == ["teacher", "student", "labels alone"]
+    assert [score.name for score in report.scores] == ["teacher", "labels alone", "student"]
     teacher = report.score("teacher")
     assert teacher is not None
     assert teacher.accuracy == pytest.approx(0.9)
@@ -329,7 +355,7 @@ def test_a_file_that_answers_labelled_rows_as_well_is_judged_by_them(tmp_path: P
     assert some.sha256() != unlabelled.sha256()
     report = fit(tmp_path / "m.onnx", some).distillation
     assert report is not None
-    assert [score.name for score in report.scores] == ["student", "labels alone"]
+    assert [score.name for score in report.scores] == ["labels alone", "student"]
 
 
 def test_a_score_holds_accuracy_and_the_likelihood_of_right_labels() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset, Split
-from textcls_training.distillation.report import LABELS_ALONE, STUDENT, TEACHER, HeldOutScore
+from textcls_training.distillation.report import TEACHER, HeldOutScore
 from textcls_training.distillation.teachers import Teacher
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.cross_fit import cross_fit
@@ -161,30 +161,40 @@ def fit_student(
     return Fitted(selected, model, learned, config, len(splits))
 
 
-def better(student: Fitted, alone: Fitted) -> bool:
-    """Return whether held-out labelled rows prefer the student: by their cross-entropy, in the mean.
+class Candidate(NamedTuple):
+    """A model that may be the one to keep, and what it is called."""
 
-    Without such rows nothing speaks for him.
+    name: str
+    fitted: Fitted
+
+    def losses(self) -> Float64:
+        """Return the negative log-likelihoods [R] of the right labels of held-out rows."""
+        label_R = self.fitted.selected.labels
+        right_R = self.fitted.held_out[np.arange(len(label_R)), label_R].astype(np.float64)
+        return np.asarray(-np.log(np.maximum(right_R, np.finfo(np.float32).tiny)))
+
+
+def simplest_of_the_best(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the first candidate, of which the simplest comes first, that held-out rows hardly tell from the best.
+
+    Its mean loss is above the best by at most one standard error (Breiman et al. 1984, section 3.4.3), which here is
+    that of the differences row by row, since all have answered the same rows. Without such rows it is the first.
     """
-    student_score, alone_score = (_score(STUDENT, fitted) for fitted in (student, alone))
-    if student_score is None or alone_score is None:
-        return False
-    return student_score.cross_entropy < alone_score.cross_entropy
+    if not len(candidates[0].fitted.selected.labels):
+        return candidates[0]
+    loss_KR = np.array([candidate.losses() for candidate in candidates])
+    more_KR = loss_KR - loss_KR[loss_KR.mean(1).argmin()]
+    error_K = more_KR.std(1) / np.sqrt(loss_KR.shape[1])
+    return candidates[int((more_KR.mean(1) <= error_K).argmax())]
 
 
-def _score(name: str, fitted: Fitted) -> HeldOutScore | None:
-    labels = fitted.selected.labels
-    return HeldOutScore.of(name, fitted.held_out, labels) if len(labels) else None
-
-
-def scores(answers: Answers, student: Fitted, alone: Fitted | None) -> list[HeldOutScore]:
-    """Return the scores of teacher, student and labels alone, as far as there are such, on the same rows."""
-    labels = student.selected.labels
+def scores(answers: Answers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:
+    """Return the scores of the teacher, if it has answered held-out rows, and of all candidates, on the same rows."""
+    labels = candidates[0].fitted.selected.labels
     if not len(labels):
         return []
-    teacher = None if answers.held_out is None else HeldOutScore.of(TEACHER, answers.held_out, labels)
-    found = [teacher, _score(STUDENT, student), None if alone is None else _score(LABELS_ALONE, alone)]
-    return [score for score in found if score is not None]
+    found = [HeldOutScore.of(name, fitted.held_out, labels) for name, fitted in candidates]
+    return found if answers.held_out is None else [HeldOutScore.of(TEACHER, answers.held_out, labels), *found]
 
 
 def interrupted(fitted: Fitted) -> Fitted:

@@ -15,7 +15,7 @@ class HeldOutScore:
     """How somebody does on held-out labelled rows, whose labels he does not know.
 
     Attributes:
-        name: `teacher`, `student` (with unlabelled texts), or `labels alone`.
+        name: `teacher`, `labels alone`, `student` (with unlabelled texts), or `student with vectors`.
         accuracy: share of right answers.
         low: where its interval of 95 % begins (Wilson 1927).
         high: where it ends.
@@ -55,6 +55,7 @@ class DistillationReport:
         weight: how much each counts, a labelled row counting 1; 0 where held-out rows preferred the model without them.
         rows: held-out labelled rows.
         scores: what they say.
+        kept: whose model was saved, by the name of its score.
     """
 
     teacher: str
@@ -64,6 +65,7 @@ class DistillationReport:
     weight: float
     rows: int
     scores: Sequence[HeldOutScore]
+    kept: str
 
     def score(self, name: str) -> HeldOutScore | None:
         """Return the score of that name."""
@@ -71,7 +73,7 @@ class DistillationReport:
 
     def conclusion(self) -> str:
         """Return what to think of it, in a sentence."""
-        teacher, student, alone = map(self.score, (TEACHER, STUDENT, LABELS_ALONE))
+        teacher, kept, alone = map(self.score, (TEACHER, self.kept, LABELS_ALONE))
         if not self.rows and not self.weight:
             return (
                 "No row could be held out, so whether the unlabelled texts help is unknown, and the model of "
@@ -79,16 +81,16 @@ class DistillationReport:
             )
         if not self.weight:
             return (
-                "The unlabelled texts did not help: the model of the labelled rows alone does better on "
-                "held-out rows, and was saved."
+                "The unlabelled texts did not help: on held-out rows nothing does better than the model of the "
+                "labelled rows alone by more than chance would, so that was saved."
             )
-        if student is None or alone is None:
+        if kept is None or alone is None:
             return "The unlabelled texts were used; whether they helped is unknown, since no row could be held out."
-        gain = 100 * (student.accuracy - alone.accuracy)
+        gain = 100 * (kept.accuracy - alone.accuracy)
         helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
         if teacher is not None and teacher.accuracy < alone.accuracy:
-            return f"{helped}, though the teacher itself is worse than the labelled rows alone."
-        return f"{helped}."
+            helped += ", though the teacher itself is worse than the labelled rows alone"
+        return f"{helped}; the {self.kept} was saved."
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -97,4 +99,5 @@ class DistillationReport:
 
 TEACHER: Final = "teacher"
 STUDENT: Final = "student"
+STUDENT_WITH_VECTORS: Final = "student with vectors"
 LABELS_ALONE: Final = "labels alone"

@@ -1,5 +1,6 @@
 """From labelled and unlabelled texts to a student, if held-out labelled rows want one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +16,8 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation import distil
-from textcls_training.distillation.distil import Fitted, Fold, Pool
-from textcls_training.distillation.report import DistillationReport
+from textcls_training.distillation.distil import Candidate, Fitted, Fold, Pool
+from textcls_training.distillation.report import LABELS_ALONE, STUDENT, STUDENT_WITH_VECTORS, DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import device_type, on_gpu
@@ -24,6 +25,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
+from textcls_training.vectors.word_vectors import WordVectors
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT = 1.0
@@ -110,25 +112,40 @@ class Distillation:
         if answers is None:
             return DistillationOutcome(distil.interrupted(alone), None)
         weight = self._config.unlabelled_weight or WEIGHT
-        resolved = self._resolved(given, pool, alone)
-        kept_in = checkpoints.within("the student")
-        student = distil.fit_student(pool, answers, weight, resolved, callback, stop, kept_in)
-        if stop.requested:
-            return DistillationOutcome(distil.interrupted(alone), None)
-        kept = self._config.unlabelled_weight is not None or distil.better(student, alone)
+        students = []
+        for name, resolved in self._ways(given, pool, alone):
+            kept_in = checkpoints.within(f"the {name}")
+            student = distil.fit_student(pool, answers, weight, resolved, callback, stop, kept_in)
+            if stop.requested:
+                return DistillationOutcome(distil.interrupted(alone), None)
+            students.append(Candidate(name, student))
+        asked_for = self._config.unlabelled_weight is not None
+        every = [Candidate(LABELS_ALONE, alone), *students]
+        kept = distil.simplest_of_the_best(students if asked_for else every)
         unlabelled = self._unlabelled
         report = DistillationReport(
             teacher=teacher.name,
             given=unlabelled.given,
             copies=unlabelled.copies,
             used=len(unlabelled.texts),
-            weight=weight if kept else 0.0,
-            rows=len(student.selected.labels),
-            scores=distil.scores(answers, student, alone),
+            weight=0.0 if kept.name == LABELS_ALONE else weight,
+            rows=len(alone.selected.labels),
+            scores=distil.scores(answers, every),
+            kept=kept.name,
         )
-        return (
-            DistillationOutcome(student, report, self._metadata(report)) if kept else DistillationOutcome(alone, report)
-        )
+        return DistillationOutcome(kept.fitted, report, self._metadata(report) if report.weight else None)
+
+    def _ways(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> Iterator[tuple[str, ResolvedConfig]]:
+        """Yield the students that are tried, the simplest first.
+
+        Vectors that nobody has asked for help some students of a teacher, and harm others.
+        """
+        vectors = alone.config.vectors
+        if self.answered and self._config.vectors is None and vectors is not None:
+            yield STUDENT, self._resolved(given, pool, alone, None)
+            yield STUDENT_WITH_VECTORS, self._resolved(given, pool, alone, vectors)
+        else:
+            yield STUDENT, self._resolved(given, pool, alone, vectors)
 
     def _pool(
         self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
@@ -182,7 +199,7 @@ class Distillation:
                 found_PC[i] = self._unlabelled.of_labelled[number]
         return found_PC
 
-    def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> ResolvedConfig:
+    def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted, vectors: WordVectors | None) -> ResolvedConfig:
         """Decide by labelled and unlabelled texts together; by labelled ones alone, which n-grams are read."""
         config = self._config
         if alone.config.model.embedding == "rows":
@@ -190,7 +207,7 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         impl = alone.config.impl
-        more: Any = {"vectors": alone.config.vectors, "names": given.label_names()}
+        more: Any = {"vectors": vectors, "names": given.label_names()}
         more |= {"impl": impl, "on_gpu": on_gpu(impl, config.device)}
         return replace(resolve(config, texts, tokens, pool.classes, **more), refit=True)
 

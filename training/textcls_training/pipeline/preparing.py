@@ -86,8 +86,8 @@ class Prepared(NamedTuple):
     resolved: ResolvedConfig
 
 
-def prepare(task: Task, *, answered: bool) -> Prepared:
-    """Count, split and resolve. `answered` says that somebody else than the model answers unlabelled texts."""
+def prepare(task: Task) -> Prepared:
+    """Count, split and resolve."""
     given, config, learned = task.given, task.config, task.learned
     if given.label_sets is not None:
         metrics.require()
@@ -104,7 +104,7 @@ def prepare(task: Task, *, answered: bool) -> Prepared:
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)
     _tell_of_rare_tokens(dataset.corpus, task.callback)
-    resolved = _resolved(config, given, dataset, names, answered=answered)
+    resolved = _resolved(config, given, dataset, names)
     return Prepared(names, dataset, splits, part, resolved if learned is None else learned.resolved(resolved, dataset))
 
 
@@ -137,10 +137,8 @@ def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:
         )
 
 
-def _resolved(
-    config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], *, answered: bool
-) -> ResolvedConfig:
-    vectors = _vectors(config, dataset, answered=answered)
+def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
+    vectors = _vectors(config, dataset)
     impl = chosen_impl(config, rationales=dataset.rationale is not None)
     resolved = resolve(
         config,
@@ -156,18 +154,14 @@ def _resolved(
     return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
-def _vectors(config: TrainConfig, dataset: Dataset, *, answered: bool) -> WordVectors | None:
-    """Return the vectors that are asked for; unasked, those that suit the rows, if nobody else knows more.
-
-    A student of a teacher, or of somebody's probabilities, learns more from these `answered` texts than from vectors,
-    and beside them loses: held-out rows then prefer the model of the labels alone, which vectors make better.
-    """
+def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
+    """Return the vectors that are asked for; unasked, those that suit the rows."""
     match config.vectors:
         case Path() as path:
             return load(path)
         case "english":
             return english()
-        case None if config.beside_vectors() is None and not answered:
+        case None if config.beside_vectors() is None:
             return english_if_few_rows(dataset.corpus)
         case _:
             return None

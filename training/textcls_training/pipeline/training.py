@@ -140,8 +140,7 @@ def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
 def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun:
     clock = Clock()
     distillation = _distillation(task.config, task.unlabelled, task.given)
-    answered = distillation is not None and distillation.answered
-    prepared = prepare(task, answered=answered)
+    prepared = prepare(task)
     folder = None
     if state is not None:
         _check_keepable(prepared.resolved)
