@@ -49,6 +49,13 @@ def zipped(**files: str) -> bytes:
     return file.getvalue()
 
 
+def with_method(archive: bytes, method: int) -> bytes:
+    """A zip file of one member that says that it is packed by another method."""
+    found = bytearray(archive)
+    found[archive.index(b"PK\3\4") + 8] = found[archive.index(b"PK\1\2") + 10] = method
+    return bytes(found)
+
+
 def feather(table: Any, *, stream: bool = False) -> bytes:
     sink = pyarrow.BufferOutputStream()
     make = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
@@ -92,6 +99,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("beside.zip", zipped(a_csv=CSV, MACOSX_a_csv="x"), TWO),
     ("two.zip", zipped(a_csv=CSV, b_csv=CSV), "a zip file that holds 2 files (a.csv, b.csv); unpack it"),
     ("none.zip", zipped(), "is a zip file that holds no file"),
+    ("unknown.zip", with_method(zipped(a_csv=CSV), 99), "is damaged: its compressed data cannot be unpacked"),
     ("nameless.zip", zipped(a_csv=CSV).replace(b"a.csv", b"\0.csv"), "is a zip file that holds no file"),
     ("archive.7z", b"7z\xbc\xaf\x27\x1c" + bytes(20), "a 7z archive; unpack it"),
     ("archive.tar", bytes(257) + b"ustar\x0000" + bytes(200), "a tar archive; unpack it"),

@@ -71,7 +71,7 @@ def by_name(path: Path) -> Compression | None:
 
 def is_damage(error: Exception) -> bool:
     """Return whether a library says by `error` that packed data cannot be unpacked."""
-    if isinstance(error, gzip.BadGzipFile | zlib.error | lzma.LZMAError | zipfile.BadZipFile):
+    if isinstance(error, gzip.BadGzipFile | zlib.error | lzma.LZMAError | zipfile.BadZipFile | NotImplementedError):
         return True
     # bz2 has no error of its own, and the module of Zstandard may not be there to ask.
     return (type(error) is OSError and error.errno is None) or type(error).__name__ == "ZstdError"

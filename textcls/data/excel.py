@@ -18,7 +18,9 @@ LONGEST_CELL: Final = 32_767
 # Texts of all cells are in memory at once; a file of a few kilobytes may claim that they are gigabytes.
 MOST_BYTES: Final = 1_000_000_000
 # What openpyxl says of files that are not as they should be.
-_DAMAGE: Final = (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile)
+_DAMAGE: Final = (
+    KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, NotImplementedError, zipfile.BadZipFile,
+)  # fmt: skip
 
 
 def _openpyxl() -> Any:

@@ -1,5 +1,6 @@
 """Parquet, by pyarrow, which the extra `textcls[parquet]` brings: read and written some rows at a time."""
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
@@ -42,36 +43,39 @@ def read(source: Source) -> Content:
         raise _damaged(source.name)
     try:
         # Buffered ahead, which is the default, all of the file would be in memory before its first row.
-        file = parquet.ParquetFile(source.stack.enter_context(seekable(source)), pre_buffer=False)
+        stream = source.stack.enter_context(seekable(source))
+        file = parquet.ParquetFile(stream, pre_buffer=False)
+        packed = stream.seek(0, io.SEEK_END)
     except (pyarrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(source.name) from error
-    return arrow.content("parquet", source.name, file.schema_arrow, _batches(source.name, file, pyarrow))
+    return arrow.content("parquet", source.name, file.schema_arrow, _batches(source.name, file, packed, pyarrow))
 
 
 def _damaged(name: str) -> InputError:
     return InputError(f"{name} is not a Parquet file, or it is damaged or cut off; copy or write it again.")
 
 
-def _batches(name: str, file: Any, pyarrow: Any) -> Iterator[Any]:
+def _batches(name: str, file: Any, packed: int, pyarrow: Any) -> Iterator[Any]:
     first = 1
     try:
         for group in range(file.num_row_groups):
-            _check_size(name, file.metadata.row_group(group), first)
+            _check_size(name, file.metadata.row_group(group), packed, first)
             yield from file.iter_batches(arrow.BATCH, row_groups=[group], use_threads=False)
             first += file.metadata.row_group(group).num_rows
     except (pyarrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(name) from error
 
 
-def _check_size(name: str, group: Any, first: int) -> None:
+def _check_size(name: str, group: Any, packed: int, first: int) -> None:
     """Refuse a row group, whose rows begin with number `first`, in which one must be longer than is read.
 
+    Of its columns nothing is asked: what they say of themselves may be damaged, and then pyarrow ends the process.
+
     Raises:
-        InputError: it says so of itself, before anything is unpacked.
+        InputError: it says so of itself, before anything is unpacked; `packed` are the bytes of the file.
     """
-    columns = [group.column(i) for i in range(group.num_columns)]
-    unpacked = sum(column.total_uncompressed_size for column in columns)
-    if unpacks_to_too_much(unpacked, sum(column.total_compressed_size for column in columns)):
+    unpacked = group.total_byte_size
+    if unpacks_to_too_much(unpacked, packed):
         raise InputError(
             f"{name}, row {first} or after: a few bytes claim to be {unpacked:,}; write the file again, or as CSV."
         )

@@ -2,7 +2,9 @@
 
 import io
 import os
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,3 +78,23 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "fit.npz")
     with pytest.raises(DamagedError, match="is no plain file"):
         arrays_file.read(tmp_path / "fit.npz")
+
+
+def test_two_threads_never_read_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    within: list[int] = []
+    most = 0
+
+    def parsed(*given: Any, **options: Any) -> Any:
+        nonlocal most
+        within.append(1)
+        most = max(most, len(within))
+        time.sleep(0.01)
+        within.pop()
+        return load(*given, **options)
+
+    load = np.load
+    monkeypatch.setattr(np, "load", parsed)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(arrays_file.read, [path] * 8))
+    assert len(found) == 8
+    assert most == 1

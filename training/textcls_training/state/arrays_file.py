@@ -6,6 +6,7 @@ compared when they are read; and nothing in it can run, as pickles are refused.
 
 import json
 import stat
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ UNFINISHED: Final = "state-"
 _ABOUT: Final = "about"
 # The checksums are of arrays alone, not of the list of them; so that stands in what is said.
 _NAMES: Final = "arrays"
+# NumPy has Python parse what it says of an array, and in two threads at once CPython 3.11 may fail at that (gh-106905).
+_PARSING: Final = threading.Lock()
 
 
 class DamagedError(InputError):
@@ -91,7 +94,7 @@ def _opened(path: Path) -> Iterator[Any]:
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
                     raise ValueError("an array is compressed")
             raw.seek(0)
-            with np.load(raw, allow_pickle=False) as file:
+            with _PARSING, np.load(raw, allow_pickle=False) as file:
                 yield file
         except Exception as error:  # Of bytes that are not theirs, zipfile and NumPy raise nearly anything.
             raise DamagedError(f"{path} is damaged; it is not as it was written.") from error
