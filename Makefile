@@ -28,7 +28,10 @@ TRITON_OLDEST := 3.6.0
 VENV := .venv
 TOOLS := .venv-deploy
 DOCS := .venv-docs
-PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Modules are compiled when they are first imported, once for all processes of the tests, and not all at the installation.
+PIP := $(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: clients demo test quick lint types docs wheel release kernels deploy lock sbom image stress attacks serving clean
 
@@ -59,8 +62,8 @@ release: $(VENV)/.dev
 	sh scripts/release.sh $(VENV)/bin/python
 
 kernels: $(VENV)/.dev
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check triton==$(TRITON)
-	test -d build/triton-$(TRITON_OLDEST) || $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check triton==$(TRITON)
+	test -d build/triton-$(TRITON_OLDEST) || $(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
 	    --no-deps --target build/triton-$(TRITON_OLDEST) triton==$(TRITON_OLDEST)
 	TEXTCLS_TRITONS=build/triton-$(TRITON_OLDEST) $(VENV)/bin/python -m pytest -q -n 2 tests/kernels
 
@@ -110,12 +113,12 @@ $(VENV)/bin/python:
 
 $(DOCS)/.done: docs/requirements.txt
 	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(DOCS)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement $<
 	touch $@
 
 $(TOOLS)/.done: deploy/requirements.txt constraints.txt
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $<
+	$(TOOLS)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --requirement $<
 	touch $@
 
 $(VENV)/.torch: constraints.txt | $(VENV)/bin/python

@@ -5,7 +5,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" -m build --wheel --outdir "$work" . >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$1" -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$work"/*.whl
+"$work/venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt "$work"/*.whl
 cp tests/golden/model_v1.onnx textcls/demo/support_tickets_test.csv "$work"
 cd "$work"
 for package in torch onnx triton sklearn fastapi; do
