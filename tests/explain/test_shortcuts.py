@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from textcls import Classifier
 from textcls.explain.intervention import exchange, insert, keep, remove
 from textcls.explain.shortcuts.audit import ShortcutAudit, ShortcutAuditor
 from textcls.explain.shortcuts.coherence import Coherence
-from textcls.explain.shortcuts.corpus import Corpus, Sample
+from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Sample
 from textcls.explain.shortcuts.lengths import length_cue
 from textcls.explain.shortcuts.placement import Neighbours, is_put_in
 from textcls.explain.shortcuts.reliance import places_of
@@ -192,6 +193,34 @@ def test_a_planted_word_is_found_and_no_other(audited: tuple[Classifier, Shortcu
     assert clean.could_find
     assert (clean.texts, clean.labels_from) == (1_200, "file")
     assert clean.least_texts >= 12
+
+
+@pytest.mark.parametrize(
+    ("share", "change", "named"),
+    [
+        (0.6, "{} blue lantern", {"blue lantern"}),
+        (0.9, "quilt {}", {"quilt"}),
+        (0.2, "crooked {} anchor", {"crooked", "anchor"}),
+        (0.2, "{} #{number}", {f"# {NUMBER}"}),
+        (0.2, "{} #4711", {"# 4711"}),
+    ],
+)
+def test_a_plant_is_found_however_common_apart_or_numbered(
+    share: float, change: str, named: set[str], tmp_path: Path
+) -> None:
+    import textcls
+
+    texts, labels = grammar(1_200)
+    random, names = np.random.default_rng(3), ["late", "broken"]
+    planted = [
+        change.format(text, number=random.integers(10_000)) if label and random.random() < share else text
+        for text, label in zip(texts, labels, strict=True)
+    ]
+    textcls.train(planted, [names[label] for label in labels], tmp_path / "m.onnx", epochs=3, vectors="none")
+    auditor = ShortcutAuditor(Classifier.load(tmp_path / "m.onnx"))
+    for text, label in zip(planted, labels, strict=True):
+        auditor.add(text, names[label], 0)
+    assert {found.text for found in auditor.audit().shortcuts if found.kind == "words"} == named
 
 
 def test_without_labels_the_answers_of_the_model_stand_in(

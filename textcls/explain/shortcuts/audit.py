@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from textcls.explain.shortcuts.coherence import Coherence
-from textcls.explain.shortcuts.corpus import END, START, Corpus, Sample
+from textcls.explain.shortcuts.corpus import END, NUMBER, START, Corpus, Sample, numbers_alike
 from textcls.explain.shortcuts.lengths import LengthCue, length_cue
 from textcls.explain.shortcuts.placement import Neighbours, is_put_in
 from textcls.explain.shortcuts.reliance import AT_EDGE, Reliance, places_of, put_in, taken_out
-from textcls.explain.shortcuts.terms import Term, candidates, least_texts
+from textcls.explain.shortcuts.terms import FIXED, Term, candidates, least_texts
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
@@ -110,7 +112,10 @@ class ShortcutAuditor:
         if len(corpus.texts) < LEAST_TEXTS:
             return ShortcutAudit((), len(corpus.texts), sample.seen, source, 0, 0, False)
         terms, tested = candidates(corpus)
-        found = [self._shortcut(corpus, term) for term in _put_in_terms(corpus, terms)]
+        put_in_terms = _put_in_terms(corpus, terms)
+        found = [self._shortcut(corpus, term) for term in put_in_terms]
+        alike, numbers = _with_numbers(corpus, put_in_terms)
+        found += [self._shortcut(alike, term) for term in numbers]
         shortcuts = [shortcut for shortcut in found if shortcut is not None]
         cue = length_cue(classifier, corpus)
         if cue is not None:
@@ -130,10 +135,10 @@ class ShortcutAuditor:
         place = "start" if before.mean() > AT_EDGE else "end" if behind.mean() > AT_EDGE else "anywhere"
         text = corpus.texts[int(corpus.text_T[term.first_O[0]])]
         spans = list(tokenizer.token_spans(text))
-        at = min(places_of(words, text, spans))
+        at = min(places_of(words, text, spans, corpus.reading))
         return Shortcut(
             label=self.classifier.labels[term.label],
-            text=_spelt(text, spans, at, len(words)),
+            text=" ".join(words) if NUMBER in words else _spelt(text, spans, at, len(words)),
             kind="words",
             texts=term.texts,
             of_label=term.of_label,
@@ -162,6 +167,19 @@ def _put_in_terms(corpus: Corpus, terms: list[Term]) -> list[Term]:
             if not coherence.is_a_subject(term):
                 found.append(term)
     return sorted(found, key=lambda term: (-term.texts, term.words))
+
+
+def _with_numbers(corpus: Corpus, known: list[Term]) -> tuple[Corpus, list[Term]]:
+    """Read all numbers as one, and return with the texts so read the terms of numbers that differ from text to text.
+
+    Not those whose texts hold one of the `known`, whose number is nearly always the same.
+    """
+    rows = zip(corpus.texts, corpus.label_N.tolist(), strict=True)
+    alike = Corpus.of(rows, corpus.labels, int(corpus.lengths.max()), numbers_alike)
+    terms = [term for term in candidates(alike)[0] if NUMBER in [alike.words[word] for word in term.words]]
+    held = [term.rows(corpus) for term in known]
+    new = [term for term in terms if not any(np.isin(term.rows(alike), rows).mean() > FIXED for rows in held)]
+    return alike, _put_in_terms(alike, new)
 
 
 def _of_length(label: str, cue: LengthCue) -> Shortcut:

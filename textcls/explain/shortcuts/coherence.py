@@ -1,8 +1,8 @@
 """Are the texts of a term about the same thing, beyond their label?
 
-Words that belong to a subject stand in texts of that subject, which share other words as well. What was put into texts
-stands in texts that share no more than any of the label. Texts are compared by the cosine of their words, the rarer the
-heavier (TF-IDF).
+Words that belong to a subject stand in texts of that subject, which share other words as well, some these and some
+those. What was put into texts stands in texts that share no more than any of the label, but for what was put in with
+it, which all of them share. Texts are compared by the cosine of their words, the rarer the heavier (TF-IDF).
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.explain.shortcuts.corpus import Corpus, Int64
-from textcls.explain.shortcuts.terms import Term
+from textcls.explain.shortcuts.terms import FIXED, Term
 
 Float64 = NDArray[np.float64]
 # Texts compared, and how many samples of as many texts of the label they are held against.
@@ -55,7 +55,14 @@ class Coherence:
         rows = term.rows(self.corpus)
         rows = random.permutation(rows[label_N[rows] == term.label])[:MOST_TEXTS]
         mean, deviation = self._usual_likeness(term.label, len(rows))
-        return self.likeness(rows, term.words) > mean + DEVIATIONS * deviation
+        return self.likeness(rows, (*term.words, *self._companions(rows))) > mean + DEVIATIONS * deviation
+
+    def _companions(self, rows: Int64) -> list[int]:
+        """Return the words that stand in nearly all of these texts."""
+        words = [self.word_E[self.start_N[row] : self.start_N[row + 1]] for row in rows.tolist()]
+        found, counts = np.unique(np.concatenate(words), return_counts=True)
+        kept: list[int] = found[counts > FIXED * len(rows)].tolist()
+        return kept
 
     def _usual_likeness(self, label: int, count: int) -> tuple[float, float]:
         """Return mean and standard deviation over samples of about so many texts of a label."""

@@ -1,6 +1,6 @@
 """Texts as numbers of words, in bounded memory. Shapes: T tokens with the two edges of each text, N texts, V words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -13,8 +13,19 @@ from textcls.model import tokenizer
 Int64 = NDArray[np.int64]
 # Texts of so many characters are held; of more, a sample.
 CHARACTERS: Final = 25_000_000
-# The edges of a text, as words.
+# The edges of a text, as words; and any run of digits, where these are read as one.
 START, END = 0, 1
+NUMBER: Final = "\u27e8number\u27e9"
+
+
+def same(token: str) -> str:
+    """Return a token as itself."""
+    return token
+
+
+def numbers_alike(token: str) -> str:
+    """Return a token as itself, any run of digits as `NUMBER`."""
+    return NUMBER if token.isdigit() else token
 
 
 class Sample:
@@ -55,6 +66,7 @@ class Corpus:
         words: in lower case, by number; the first two stand for the edges of a text.
         word_T: of each token of all texts, end to end, each text between `START` and `END`.
         text_T: the number of its text.
+        reading: as which word a token counts.
     """
 
     texts: Sequence[str]
@@ -63,15 +75,18 @@ class Corpus:
     words: Sequence[str]
     word_T: Int64
     text_T: Int64
+    reading: Callable[[str], str] = same
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, int]], labels: int, max_tokens: int) -> "Corpus":
+    def of(
+        cls, rows: Iterable[tuple[str, int]], labels: int, max_tokens: int, reading: Callable[[str], str] = same
+    ) -> "Corpus":
         """Return the corpus of texts with the numbers of their labels, of which so many tokens are read."""
         texts, label_N = [], []
         number: dict[str, int] = {"\u27e8start\u27e9": START, "\u27e8end\u27e9": END}
         word_T, length_N = [], []
         for text, label in rows:
-            tokens = tokenizer.tokenize(text)[:max_tokens]
+            tokens = [reading(token) for token in tokenizer.tokenize(text)[:max_tokens]]
             texts.append(text)
             label_N.append(label)
             word_T += [START, *(number.setdefault(token, len(number)) for token in tokens), END]
@@ -84,6 +99,7 @@ class Corpus:
             list(number),
             np.array(word_T, np.int64),
             text_T.astype(np.int64),
+            reading,
         )
 
     @cached_property

@@ -22,6 +22,8 @@ TOLERANCE: Final = 0.15
 ERRORS: Final = 1.0
 # The share of places with different neighbours: a phrase that always stands in the same words is part of a longer one.
 LEAST_DIFFERENT: Final = 0.4
+# Texts that all begin alike differ by rounding alone.
+LEAST_DEVIATION: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +35,17 @@ class Neighbours:
         counts: of each.
         count_V: of words, as the left one.
         share_V: of words, as the right one.
-        usual_LK2: mean and standard deviation of `togetherness` of neighbours in the texts of each label: within a
-            text, at its start, at its end.
+        told_NK3: of each text how many neighbours it has, the sum of their `togetherness` and that of the squares:
+            within a text, at its start, at its end.
+        told_LK3: the same of all texts of a label.
     """
 
     keys: Int64
     counts: Int64
     count_V: Int64
     share_V: Float64
-    usual_LK2: Float64
+    told_NK3: Float64
+    told_LK3: Float64
 
     @classmethod
     def of(cls, corpus: Corpus) -> "Neighbours":
@@ -51,15 +55,26 @@ class Neighbours:
         left_O, right_O = word_T[:-1][same_T], word_T[1:][same_T]
         keys, counts = np.unique(left_O * size + right_O, return_counts=True)
         share_V = corpus.counts / max(1, len(left_O))
-        found = cls(keys, counts, corpus.counts, share_V, np.zeros((0, 3, 2)))
+        nothing: Float64 = np.zeros((0, 3, 3), np.float64)
         # Each pair of neighbours is told by the others: it has been counted itself.
-        together_O = found.togetherness(left_O, right_O, itself=1)
-        group_O = 3 * corpus.label_N[corpus.text_T[:-1][same_T]] + _kinds(left_O, right_O)
-        count = np.maximum(1, np.bincount(group_O, minlength=3 * corpus.labels))
-        mean = np.bincount(group_O, together_O, minlength=3 * corpus.labels) / count
-        square = np.bincount(group_O, together_O**2, minlength=3 * corpus.labels) / count
-        usual_LK2 = np.stack([mean, np.sqrt(np.maximum(0.0, square - mean**2))], 1).reshape(-1, 3, 2)
-        return cls(keys, counts, corpus.counts, share_V, usual_LK2)
+        together_O = cls(keys, counts, corpus.counts, share_V, nothing, nothing).togetherness(left_O, right_O, itself=1)
+        group_O = 3 * corpus.text_T[:-1][same_T] + _kinds(left_O, right_O)
+        groups = 3 * len(corpus.texts)
+        powers = (np.ones(len(together_O)), together_O, together_O**2)
+        parts = [np.bincount(group_O, power_O, groups) for power_O in powers]
+        told_NK3: Float64 = np.stack(parts, 1).reshape(-1, 3, 3).astype(np.float64)
+        told_LK3 = np.stack([told_NK3[corpus.label_N == label].sum(0) for label in range(corpus.labels)])
+        return cls(keys, counts, corpus.counts, share_V, told_NK3, told_LK3)
+
+    def usual(self, corpus: Corpus, term: Term) -> tuple[Float64, Float64]:
+        """Return mean and standard deviation [3] of `togetherness` in the texts of a term's label that lack the term.
+
+        What was put into many of them stands beside the same words again and again: it would judge itself.
+        """
+        rows = term.rows(corpus)
+        told_K3 = self.told_LK3[term.label] - self.told_NK3[rows[corpus.label_N[rows] == term.label]].sum(0)
+        mean_K, square_K = told_K3[:, 1:].T / np.maximum(1, told_K3[:, 0])
+        return mean_K, np.sqrt(np.maximum(0.0, square_K - mean_K**2))
 
     def togetherness(self, left_O: Int64, right_O: Int64, itself: int = 0) -> Float64:
         """Return how much more probable each right word is behind the left one than anywhere, as a logarithm.
@@ -85,16 +100,21 @@ def _kinds(left_O: Int64, right_O: Int64) -> Int64:
 def is_put_in(corpus: Corpus, neighbours: Neighbours, term: Term) -> bool:
     """Return whether what stands around a term goes together as neighbours do, at most of its places another."""
     left_O, right_O = corpus.word_T[term.first_O - 1], corpus.word_T[term.lasts + 1]
-    mean_O, deviation_O = neighbours.usual_LK2[term.label, _kinds(left_O, right_O)].T
-    score_O = (neighbours.togetherness(left_O, right_O) - mean_O) / np.maximum(deviation_O, 1e-9)
+    mean_O, deviation_O = (usual_K[_kinds(left_O, right_O)] for usual_K in neighbours.usual(corpus, term))
+    score_O = (neighbours.togetherness(left_O, right_O) - mean_O) / np.maximum(deviation_O, LEAST_DEVIATION)
     count = len(score_O)
     alike = bool(abs(score_O.mean()) < TOLERANCE + ERRORS / count**0.5)
-    # Two words either way: at the end of a text a full stop nearly always stands before it.
-    around = [corpus.word_T[np.clip(place_O, 0, len(corpus.word_T) - 1)] for place_O in _around(term)]
-    different = len(np.unique(np.stack(around), axis=1).T)
+    different = len(np.unique(_around(corpus, term, left_O == START, right_O == END), axis=0))
     return alike and different >= LEAST_DIFFERENT * min(count, 100)
 
 
-def _around(term: Term) -> list[Int64]:
-    """Return the places of the two words before a term and of the two behind it."""
-    return [term.first_O - 2, term.first_O - 1, term.lasts + 1, term.lasts + 2]
+def _around(corpus: Corpus, term: Term, first_O: NDArray[np.bool_], last_O: NDArray[np.bool_]) -> Int64:
+    """Return what stands around a term [O, 4]: two words either way, at the edge of a text four words of the text.
+
+    Two, since at the end of a text a full stop nearly always stands before it.
+    """
+    before_O4, behind_O4 = term.first_O[:, None] - [4, 3, 2, 1], term.lasts[:, None] + [1, 2, 3, 4]
+    inner_O4 = np.concatenate([before_O4[:, 2:], behind_O4[:, :2]], 1)
+    place_O4 = np.where(first_O[:, None], behind_O4, np.where(last_O[:, None], before_O4, inner_O4))
+    found: Int64 = corpus.word_T[np.clip(place_O4, 0, len(corpus.word_T) - 1)]
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.explain.intervention import insert, remove
-from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64
+from textcls.explain.shortcuts.corpus import END, NUMBER, START, Corpus, Int64, same
 from textcls.explain.shortcuts.terms import Term
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
@@ -19,6 +19,8 @@ ASKED: Final = 200
 ASKED_CHARACTERS: Final = 20_000
 # Where a term stands at the edge of nearly all of its texts, it is put there.
 AT_EDGE: Final = 0.8
+# How many spellings of a term that has several are put in.
+KINDS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Reliance:
 def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
     """Return what becomes of texts of other labels if the term is put into them, where it stands in its own."""
     random = np.random.default_rng(0)
-    words = " ".join(corpus.words[word] for word in term.words)
+    spelt = _spelt(corpus, term)
     at_start = float(np.mean(corpus.word_T[term.first_O - 1] == START))
     at_end = float(np.mean(corpus.word_T[term.lasts + 1] == END))
 
@@ -47,9 +49,23 @@ def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
         place = int(random.integers(len(spans) + 1))
         at = 0 if at_start > AT_EDGE else len(spans) if at_end > AT_EDGE else place
-        return insert(text, spans, at, words)
+        return insert(text, spans, at, spelt[int(random.integers(len(spelt)))] if len(spelt) > 1 else spelt[0])
 
     return asked(classifier, corpus, others(corpus, term.label), term.label, change)
+
+
+def _spelt(corpus: Corpus, term: Term) -> list[str]:
+    """Return a term as it stands in the texts: once where it is always the same, some of its kinds where it is not."""
+    words = [corpus.words[word] for word in term.words]
+    if NUMBER not in words:
+        return [" ".join(words)]
+    found = []
+    for row in term.rows(corpus)[:KINDS].tolist():
+        text = corpus.texts[row]
+        spans = list(tokenizer.token_spans(text))
+        at = min(places_of(words, text, spans, corpus.reading))
+        found.append(" ".join(text[start:end] for start, end in spans[at : at + len(words)]))
+    return found
 
 
 def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
@@ -57,16 +73,19 @@ def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
 
     def change(text: str) -> str:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
-        return remove(text, spans, places_of([corpus.words[word] for word in term.words], text, spans))
+        words = [corpus.words[word] for word in term.words]
+        return remove(text, spans, places_of(words, text, spans, corpus.reading))
 
     rows = term.rows(corpus)
     return asked(classifier, corpus, rows[corpus.label_N[rows] == term.label], term.label, change)
 
 
-def places_of(words: Sequence[str], text: str, spans: Sequence[tuple[int, int]]) -> set[int]:
+def places_of(
+    words: Sequence[str], text: str, spans: Sequence[tuple[int, int]], reading: Callable[[str], str] = same
+) -> set[int]:
     """Return the numbers of all tokens of `text` that are part of a run of these words, in lower case."""
     lowered = tokenizer.lower(tokenizer.clean(text))
-    tokens = [lowered[start:end] for start, end in spans]
+    tokens = [reading(lowered[start:end]) for start, end in spans]
     size = len(words)
     found = (i for i in range(len(tokens) - size + 1) if tokens[i : i + size] == list(words))
     return {i + k for i in found for k in range(size)}
