@@ -110,9 +110,9 @@ def shortcut_lines(audit: ShortcutAudit) -> list[str]:
     looked = (
         f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}; "
         f"numbers count as themselves and as any number. A shortcut is found if it stands in at least "
-        f"{audit.least_texts:,} texts of a label, tells it nine times in ten, stands where nothing around it calls for it, as "
-        "signatures, names, tags and marks do, and moves the "
-        "model's answers. What is rarer, less sure of one label, misspelt, or part of what the texts say is not found."
+        f"{audit.least_texts:,} texts of a label, tells it nine times in ten, stands where nothing around it calls "
+        "for it, as signatures, names, tags and marks do, and moves the model's answers. "
+        "What is rarer, less sure of one label, misspelt, or part of what the texts say is not found."
     )
     return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
 
