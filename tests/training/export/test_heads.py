@@ -171,7 +171,8 @@ OTHERS = [name for name in MIXERS if name not in ("none", "lambda", "gmlp", "met
 
 @pytest.mark.parametrize("values", get_args(Values))
 def test_every_other_mixer_is_exported_with_parity_and_adds_up(values: Values) -> None:
-    names = OTHERS[:: 2 if values == "token" else 1]
+    # Values of tokens take of a mixer the scores alone, whose way it is not.
+    names = OTHERS[:: 4 if values == "token" else 1]
     views: list[HashedView] = []
     for name in names:
         config = ModelConfig(dim=8, mixing=name, attention="norm", values=values, gate=1.0)
