@@ -3,6 +3,7 @@
 Shapes: R held-out rows, U unlabelled texts, C labels.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -10,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.evaluation import metrics
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.distillation.report import TEACHER, HeldOutScore
@@ -167,25 +169,19 @@ class Candidate(NamedTuple):
     name: str
     fitted: Fitted
 
-    def losses(self) -> Float64:
-        """Return the negative log-likelihoods [R] of the right labels of held-out rows."""
-        label_R = self.fitted.selected.labels
-        right_R = self.fitted.held_out[np.arange(len(label_R)), label_R].astype(np.float64)
-        return np.asarray(-np.log(np.maximum(right_R, np.finfo(np.float32).tiny)))
+    @property
+    def loss(self) -> float:
+        """The cross-entropy of held-out rows."""
+        found = metrics.cross_entropy(self.fitted.held_out, self.fitted.selected.labels)
+        return math.inf if found is None else found
 
 
-def simplest_of_the_best(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the first candidate, of which the simplest comes first, that held-out rows hardly tell from the best.
+def preferred(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate that held-out rows, the same of all, prefer; the first without such rows, or of two alike.
 
-    Its mean loss is above the best by at most one standard error (Breiman et al. 1984, section 3.4.3), which here is
-    that of the differences row by row, since all have answered the same rows. Without such rows it is the first.
+    The first within one standard error of the best, which keeps models simple, was too careful: see training/README.md.
     """
-    if not len(candidates[0].fitted.selected.labels):
-        return candidates[0]
-    loss_KR = np.array([candidate.losses() for candidate in candidates])
-    more_KR = loss_KR - loss_KR[loss_KR.mean(1).argmin()]
-    error_K = more_KR.std(1) / np.sqrt(loss_KR.shape[1])
-    return candidates[int((more_KR.mean(1) <= error_K).argmax())]
+    return min(candidates, key=lambda candidate: candidate.loss)
 
 
 def scores(answers: Answers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:

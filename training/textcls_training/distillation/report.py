@@ -81,8 +81,8 @@ class DistillationReport:
             )
         if not self.weight:
             return (
-                "The unlabelled texts did not help: on held-out rows nothing does better than the model of the "
-                "labelled rows alone by more than chance would, so that was saved."
+                "The unlabelled texts did not help: the model of the labelled rows alone does better on "
+                "held-out rows, and was saved."
             )
         if kept is None or alone is None:
             return "The unlabelled texts were used; whether they helped is unknown, since no row could be held out."

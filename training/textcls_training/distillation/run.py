@@ -121,7 +121,7 @@ class Distillation:
             students.append(Candidate(name, student))
         asked_for = self._config.unlabelled_weight is not None
         every = [Candidate(LABELS_ALONE, alone), *students]
-        kept = distil.simplest_of_the_best(students if asked_for else every)
+        kept = distil.preferred(students if asked_for else every)
         unlabelled = self._unlabelled
         report = DistillationReport(
             teacher=teacher.name,
