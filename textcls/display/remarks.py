@@ -109,7 +109,7 @@ def shortcut_lines(audit: ShortcutAudit) -> list[str]:
     length = ", and at the length of texts" if audit.lengths else ""
     looked = (
         f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}; "
-        f"numbers count as themselves and as any number. A shortcut is found if it stands in at least "
+        "numbers count as themselves and as any number. A shortcut is found if it stands in at least "
         f"{audit.least_texts:,} texts of a label, tells it nine times in ten, stands where nothing around it calls "
         "for it, as signatures, names, tags and marks do, and moves the model's answers. "
         "What is rarer, less sure of one label, misspelt, or part of what the texts say is not found."

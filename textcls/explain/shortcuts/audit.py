@@ -9,7 +9,7 @@ from textcls.explain.shortcuts.coherence import Coherence
 from textcls.explain.shortcuts.corpus import END, NUMBER, START, Corpus, Sample, numbers_alike
 from textcls.explain.shortcuts.lengths import LengthCue, length_cue
 from textcls.explain.shortcuts.placement import Neighbours, is_put_in
-from textcls.explain.shortcuts.reliance import AT_EDGE, Reliance, places_of, put_in, taken_out
+from textcls.explain.shortcuts.reliance import AT_EDGE, Reliance, places_of, put_in, spelt, taken_out
 from textcls.explain.shortcuts.terms import FIXED, Term, candidates, least_texts
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
@@ -138,7 +138,7 @@ class ShortcutAuditor:
         at = min(places_of(words, text, spans, corpus.reading))
         return Shortcut(
             label=self.classifier.labels[term.label],
-            text=" ".join(words) if NUMBER in words else _spelt(text, spans, at, len(words)),
+            text=" ".join(words) if NUMBER in words else spelt(text, spans, at, len(words)),
             kind="words",
             texts=term.texts,
             of_label=term.of_label,
@@ -147,10 +147,6 @@ class ShortcutAuditor:
             **_reliances(put, out),
             example=excerpt(text, spans[at][0], spans[at + len(words) - 1][1]),
         )
-
-
-def _spelt(text: str, spans: list[tuple[int, int]], at: int, count: int) -> str:
-    return " ".join(tokenizer.lower(text[start:end]) for start, end in spans[at : at + count])
 
 
 def _put_in_terms(corpus: Corpus, terms: list[Term]) -> list[Term]:

@@ -40,8 +40,8 @@ class Reliance:
 
 def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
     """Return what becomes of texts of other labels if the term is put into them, where it stands in its own."""
-    random = np.random.default_rng(0)
-    spelt = _spelt(corpus, term)
+    random, chosen = np.random.default_rng(0), np.random.default_rng(2)
+    spellings = _spellings(corpus, term)
     at_start = float(np.mean(corpus.word_T[term.first_O - 1] == START))
     at_end = float(np.mean(corpus.word_T[term.lasts + 1] == END))
 
@@ -49,12 +49,12 @@ def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
         place = int(random.integers(len(spans) + 1))
         at = 0 if at_start > AT_EDGE else len(spans) if at_end > AT_EDGE else place
-        return insert(text, spans, at, spelt[int(random.integers(len(spelt)))] if len(spelt) > 1 else spelt[0])
+        return insert(text, spans, at, spellings[int(chosen.integers(len(spellings)))])
 
     return asked(classifier, corpus, others(corpus, term.label), term.label, change)
 
 
-def _spelt(corpus: Corpus, term: Term) -> list[str]:
+def _spellings(corpus: Corpus, term: Term) -> list[str]:
     """Return a term as it stands in the texts: once where it is always the same, some of its kinds where it is not."""
     words = [corpus.words[word] for word in term.words]
     if NUMBER not in words:
@@ -64,8 +64,13 @@ def _spelt(corpus: Corpus, term: Term) -> list[str]:
         text = corpus.texts[row]
         spans = list(tokenizer.token_spans(text))
         at = min(places_of(words, text, spans, corpus.reading))
-        found.append(" ".join(text[start:end] for start, end in spans[at : at + len(words)]))
+        found.append(spelt(text, spans, at, len(words)))
     return found
+
+
+def spelt(text: str, spans: Sequence[tuple[int, int]], at: int, count: int) -> str:
+    """Return so many tokens of a text from number `at` on, in lower case, with spaces between them."""
+    return " ".join(tokenizer.lower(text[start:end]) for start, end in spans[at : at + count])
 
 
 def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
