@@ -238,9 +238,10 @@ LAYERS_OF_THE_SERVICE = (
     ("models",),
     ("inference",),
     ("service",),
-    ("routes",),
     ("http",),
-    ("processes", "application"),
+    ("routes",),
+    ("application",),
+    ("processes",),
     ("__init__",),
 )
 LAYERS_OF_TRAINING = (

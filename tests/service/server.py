@@ -1,12 +1,14 @@
 """A real server over a real socket, in a thread of the tests."""
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from tests.service.clients import KEYS, client_of
 from tests.service.processes import PATIENCE
@@ -18,12 +20,22 @@ from textcls.server.processes.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 
+with warnings.catch_warnings():
+    # That another HTTP client is to be its base one day.
+    warnings.simplefilter("ignore")
+    from fastapi.testclient import TestClient as TestClient
+
 NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
     """A service of one model, which is called tickets."""
     return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
+
+
+def local(app: FastAPI) -> TestClient:
+    """A client of an application in this process, which asks it by a name of this machine."""
+    return TestClient(app, base_url="http://localhost")
 
 
 @contextmanager

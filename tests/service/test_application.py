@@ -4,31 +4,26 @@ import json
 import socket
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.service.clients import KEYS
 from tests.service.processes import free_port, until
-from tests.service.server import service, serving
+from tests.service.server import TestClient, local, service
 from textcls import Classifier
 from textcls.errors import ArtifactError, SurroundingsError
 from textcls.server import Settings, create_app
-
-with warnings.catch_warnings():
-    # That another HTTP client is to be its base one day.
-    warnings.simplefilter("ignore")
-    from fastapi.testclient import TestClient
+from textcls.server.admission.auth import Keys
+from textcls.server.application import application
+from textcls.server.routes.dependencies import require_key
 
 TEXT = "my card was charged twice"
-# What every answer has of its own.
-ITS_OWN = {"x-request-id", "date", "server", "connection", "content-length"}
 
 
 def asked() -> list[tuple[str, str, Any, dict[str, str]]]:
@@ -75,7 +70,7 @@ def one_input(texts: list[str]) -> dict[str, Any]:
 
 
 def told(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in ITS_OWN}
+    return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k != "x-request-id"}
 
 
 def send(client: Any, method: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
@@ -91,24 +86,50 @@ def app(model_path: Path) -> FastAPI:
     return create_app(f"tickets={model_path}")
 
 
-def test_every_request_is_answered_as_by_textcls_serve(app: FastAPI, classifier: Classifier, model_path: Path) -> None:
-    with serving(service(Classifier.load(model_path))) as served:
-        mine = TestClient(app, base_url=str(served.base_url))
-        for request in asked():
-            expected, found = told(send(served, *request)), told(send(mine, *request))
-            if expected[0] == 404 and "There is no such path" in expected[1].decode():
-                # What is none of its paths belongs to whoever mounts it.
-                assert found[0] == 404
-            elif request[1] == "/v1/admin/reload" or "/labels" in request[1]:
-                assert found[:2] == expected[:2]
-            else:
-                assert found == expected, request
+@pytest.mark.parametrize("keys", [Keys(), Keys([KEYS[0]])], ids=["open", "locked"])
+def test_the_short_cut_answers_as_fastapi_does(classifier: Classifier, keys: Keys) -> None:
+    with_it, without = (
+        local(application(service(classifier, keys=keys), short_cut=short_cut)) for short_cut in (True, False)
+    )
+    for request in asked():
+        for key in ({}, {"x-api-key": KEYS[0]}):
+            request[3].update(key)
+            assert told(send(with_it, *request)) == told(send(without, *request)), request
 
 
-def test_the_description_is_fastapis_own_and_that_of_textcls_serve(app: FastAPI, classifier: Classifier) -> None:
-    with serving(service(classifier)) as served:
-        assert app.openapi() == served.get("/openapi.json").json()
-    assert TestClient(app).get("/openapi.json").json() == app.openapi()
+def test_a_dependency_that_is_exchanged_takes_the_place_of_ours(classifier: Classifier) -> None:
+    app = application(service(classifier, keys=Keys([KEYS[0]])))
+    client = local(app)
+    assert client.post("/v1/classify", json={"inputs": TEXT}).status_code == 401
+
+    async def of_an_account(request: Request) -> None:
+        if "x-account" not in request.headers:
+            raise HTTPException(403, "There is no account.")
+
+    app.dependency_overrides[require_key] = of_an_account
+    refused = client.post("/v1/classify", json={"inputs": TEXT})
+    assert (refused.status_code, refused.json()["error"]["message"]) == (403, "There is no account.")
+    for path in ("/v1/classify", "/predict"):
+        assert client.post(path, json={"inputs": TEXT}, headers={"x-account": "1"}).status_code == 200
+
+
+def test_a_route_of_somebody_else_stands_among_ours(classifier: Classifier) -> None:
+    app = application(service(classifier))
+
+    @app.get("/mine/{name}")
+    def mine(name: str) -> str:
+        return name
+
+    client = local(app)
+    assert client.get("/mine/one").json() == "one"
+    assert 'textcls_requests_total{route="/mine/{name}",status="200"} 1' in client.get("/metrics").text
+    assert "/mine/{name}" in client.get("/openapi.json").json()["paths"]
+
+
+def test_below_a_prefix_the_description_says_so(app: FastAPI) -> None:
+    mine = FastAPI()
+    mine.mount("/texts", app)
+    assert TestClient(mine).get("/texts/openapi.json").json() == {"servers": [{"url": "/texts"}], **app.openapi()}
 
 
 class Marked:
@@ -157,9 +178,10 @@ def test_keys_and_limits_are_those_of_the_settings(model_path: Path, tmp_path: P
     assert client.post("/v1/classify", json={"inputs": [TEXT] * 3}, headers=known).status_code == 413
     assert client.get("/metrics").status_code == 401
     assert client.get("/livez").status_code == 200
-    assert client.get("/docs").status_code == 200
+    assert client.get("/docs").status_code == 401
+    assert client.get("/docs", headers=known).status_code == 200
     # By POST it answers, as others do.
-    assert client.get("/", headers={"accept": "text/html"}).status_code == 405
+    assert client.get("/", headers={"accept": "text/html", **known}).status_code == 405
 
 
 def test_models_are_exchanged_and_counted(model_path: Path, several_labels_path: Path, tmp_path: Path) -> None:

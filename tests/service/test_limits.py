@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.service.clients import BODY, LONG, leaves, message, numbers, post
+from tests.service.clients import BODY, JSON, LONG, leaves, message, numbers, post
 from tests.service.processes import until
-from tests.service.server import SlowClassifier, service, serving
+from tests.service.server import SlowClassifier, local, service, serving
 from tests.service.sockets import connect, everything
 from textcls import Classifier
 from textcls.model import cost
-from textcls.server.inference import answers
-from textcls.server.models import registry
-from textcls.server.routes.table import table
+from textcls.server.application import application
 from textcls.server.settings import Settings
 
 
@@ -147,17 +145,13 @@ def test_explanations_of_many_texts_are_made_and_written_some_at_a_time(
         },
     }
     content = json.dumps({**forms.get(path, {"inputs": texts}), **body}).encode()
-    route, names = table(Settings()).find("POST", path)
-    assert route.reader is not None
-    form = route.reader([], **names)
 
     def ask() -> tuple[WatchedClassifier, Any]:
         classifier = WatchedClassifier.load(model_path)
         assert isinstance(classifier, WatchedClassifier)
-        generation = registry.generation(1, [registry.serve(classifier, "tickets")])
-        answer = answers.complete(form(generation, Settings(), content, b"application/json"))
-        assert len(answer.outcomes) == 10
-        return classifier, json.loads(answer.body)
+        answer = local(application(service(classifier))).post(path, content=content, headers=JSON)
+        assert answer.status_code == 200, answer.text
+        return classifier, answer.json()
 
     at_once, expected = ask()
     assert at_once.asked == [10]

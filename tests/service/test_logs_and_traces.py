@@ -51,7 +51,7 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
     with caplog.at_level(logging.DEBUG), serving(service(BrokenClassifier.load(model_path))) as client:
         message = refusal(client, 500, {"inputs": "secret"})
     assert message == "Something went wrong inside the server; its log says where."
-    (record,) = [record for record in caplog.records if record.name == "textcls.server.http.exchange"]
+    (record,) = [record for record in caplog.records if record.name == "textcls.server.routes.answering"]
     line = JsonLines().format(record)
     assert "RuntimeError while answering a request" in line
     assert " predict" in json.loads(line)["where"][-1]
@@ -66,8 +66,8 @@ def test_an_error_tells_a_span_nothing_of_its_text(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(exporter, "OTLPSpanExporter", lambda: exported)
     tracing = Tracing()
     scope = {"headers": [], "method": "POST"}
-    exchange = SimpleNamespace(scope=scope, status=500, answer=None, request_id=b"1", key=None)
-    with pytest.raises(RuntimeError, match="my card was charged twice"), tracing.span(exchange, "/v1/classify"):
+    exchange = SimpleNamespace(scope=scope, status=500, answer=None, request_id=b"1", key=None, route="/v1/classify")
+    with pytest.raises(RuntimeError, match="my card was charged twice"), tracing.span(exchange):
         raise RuntimeError("my card was charged twice")
     tracing.close()
     (span,) = exported.get_finished_spans()

@@ -4,6 +4,7 @@ import hashlib
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
 from tests.service.clients import ask, message
 from textcls import Classifier
@@ -58,7 +59,8 @@ def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> N
     assert "60,000 bytes" in document["info"]["description"]
     own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
     own |= {"/v1/models/{name}/labels", "/v1/models/{name}/labels/{label}"}
-    assert set(document["paths"]) == own | {route.path for module in wire.MODULES for route in module.ROUTES}
+    formats = [route for router in wire.ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    assert set(document["paths"]) == own | {route.path_format for route in formats}
     classify = document["paths"]["/v1/classify"]["post"]
     refused = {"401", "403", "404", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(classify["responses"]) == {"200", *refused}

@@ -6,8 +6,8 @@ answers, and how it is exchanged; `admission` who may ask, how much and how ofte
 `processes` start, answer and stop, with what `system` asks of the operating system. `settings` is what an operator
 chooses, `problems` what errors look like.
 
-`application` is all of it as a FastAPI application: `create_app`, which is imported when somebody asks for it, so that
-`textcls.server.settings` can be read without the extra `serve`.
+`application` is all of it as a FastAPI application, which `textcls serve` runs, too. `create_app` is imported when
+somebody asks for it, so that `textcls.server.settings` can be read without the extra `serve`.
 """
 
 from typing import TYPE_CHECKING, Any

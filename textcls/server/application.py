@@ -1,8 +1,7 @@
-"""The service as a FastAPI application, to be mounted in somebody's own, or served by whatever serves ASGI.
+"""The service as a FastAPI application: run by `textcls serve` or any other server, or mounted in somebody's own.
 
-Each route is one of FastAPI's, so that its description, a prefix, further routes and middleware are FastAPI's affair;
-who answers is the gate of `textcls serve`, with its keys, limits, counts and wire formats. What stands below HTTP there
-is not here: bounds of heads and connections, deadlines for requests that never end, workers and their supervision.
+What stands below HTTP is not here: bounds of heads and connections, deadlines for requests that never end, workers and
+their supervision, which are those of `processes`.
 """
 
 import asyncio
@@ -10,27 +9,37 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
-from starlette.routing import Match
+from fastapi import APIRouter, FastAPI, Request
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
+from textcls.server import problems
+from textcls.server.http.exchange import EXCHANGE
 from textcls.server.http.gate import Gate
+from textcls.server.http.response import Ready
+from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.reload import GenerationStore
-from textcls.server.routes import openapi
-from textcls.server.routes.table import table
+from textcls.server.routes import absent, description, native, pages, teaching, wire
+from textcls.server.routes.answering import answered
+from textcls.server.routes.dependencies import check_origin, require_key
+from textcls.server.routes.schemas import TeachRequest
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 from textcls.server.system.shared_folder import shared_folder
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
-# FastAPI's own, of this application.
-_DESCRIPTION: Final = ("/openapi.json", "/docs", "/docs/oauth2-redirect")
+# The bodies that handlers read by themselves, and that FastAPI therefore does not see.
+_BODIES: Final = (ClassifyRequest, TeachRequest)
 
 
 def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI:
@@ -57,81 +66,140 @@ def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI
     try:
         store = GenerationStore(stack.enter_context(shared_folder(settings.runtime_dir)), [*map(str, models)], settings)
         store.publish()
-        answering = _Answering(Service.of(store, settings))
+        watching = _Watching(Service.of(store, settings))
     except BaseException:
         stack.close()
         raise
-    app = FastAPI(
-        title="textcls",
-        version=__version__,
-        summary=openapi.SUMMARY,
-        description=openapi.description(settings),
-        docs_url="/docs" if settings.docs else None,
-        redoc_url=None,
-        lifespan=answering.lifespan,
-    )
-    for route in table(settings).routes:
-        if route.path not in _DESCRIPTION:
-            app.router.routes.append(openapi.described(route, _Route, answering=answering))
+    app = application(watching.service, lifespan=watching.lifespan)
+    app.add_middleware(_Watched, watching=watching)
     weakref.finalize(app, stack.close)
     return app
 
 
-class _Answering:
-    """Who answers: the gate of a service, whose task in the background begins with the first request at the latest."""
+def application(service: Service, *, lifespan: "Lifespan[FastAPI] | None" = None, short_cut: bool = True) -> FastAPI:
+    """Return the application of a service that somebody else watches over.
+
+    Args:
+        service: who answers.
+        lifespan: of the application.
+        short_cut: answer `/v1/classify` ahead of FastAPI's machinery, by the same functions.
+    """
+    settings = service.settings
+    app = _Application(
+        title="textcls",
+        version=__version__,
+        summary=description.SUMMARY,
+        description=description.text(settings),
+        openapi_tags=wire.tags(),
+        # Routes of our own, which need a key where there are some.
+        openapi_url=None,
+        # A path is a path; what it would be sent on to might need another key.
+        redirect_slashes=False,
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _refuse},
+    )
+    for router in routers(settings):
+        app.include_router(router)
+    app.add_middleware(Gate, service=service, ahead=native.CLASSIFY_AHEAD if short_cut else None)
+    if settings.trusted_proxy:
+        # Who asks is then the last of X-Forwarded-For that is none of these proxies.
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxy))
+    if settings.cors_origin:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origin,
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
+            expose_headers=["x-model", "x-request-id", "retry-after"],
+        )
+    return app
+
+
+def routers(settings: Settings) -> list[APIRouter]:
+    """Return the routes of a service with these settings."""
+    return [
+        native.texts,
+        native.administration,
+        teaching.lessons,
+        native.probes,
+        native.watching,
+        *([pages.page] if settings.page else []),
+        *wire.ROUTERS,
+        description.description,
+        *([description.docs] if settings.docs else []),
+    ]
+
+
+class _Application(FastAPI):
+    """FastAPI's, which also describes the bodies that handlers read by themselves."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description, as OpenAPI has it."""
+        if self.openapi_schema is None:
+            schemas = super().openapi()["components"]["schemas"]
+            _, bodies = models_json_schema(
+                [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
+            )
+            schemas.update(bodies["$defs"])
+        return super().openapi()
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Answer in the service's own form what FastAPI refuses, and where nobody answers only to who has a key."""
+    if not isinstance(error, HTTPException):
+        raise TypeError("FastAPI handed on another error than it was asked for")
+    if error.detail == HTTPStatus(error.status_code).phrase and error.status_code in (404, 405):
+        asked = request.scope[EXCHANGE]
+
+        async def refuse() -> Response:
+            if request.scope.get("route") not in native.probes.routes:
+                await check_origin(asked)
+                await require_key(asked)
+            raise absent.refusal(request)
+
+        return await answered(asked, refuse)
+    status, body = problems.own(error.status_code, str(error.detail))
+    headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
+    return Ready(body, status, headers=headers)
+
+
+class _Watching:
+    """The task of a service in the background, which begins with the first request at the latest."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self._gate = Gate(service, table(service.settings))
-        self._watching: asyncio.Task[None] | None = None
-        self._in_progress: set[object] = set()
-        service.tasks = self._in_progress
+        self.service = service
+        self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Take up reloads from the beginning, and finish with spans in the end."""
-        self._watch()
+        self.begin()
         try:
             yield
         finally:
-            if self._watching is not None:
-                self._watching.cancel()
+            if self._task is not None:
+                self._task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await self._watching
-            if self._service.tracing is not None:
-                self._service.tracing.close()
+                    await self._task
+            if self.service.tracing is not None:
+                self.service.tracing.close()
 
-    async def answer(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request, whatever prefix it came by."""
-        self._watch()
-        asked = object()
-        self._in_progress.add(asked)
-        try:
-            path = scope["path"].removeprefix(scope.get("root_path", ""))
-            await self._gate({**scope, "path": path}, receive, send)
-        finally:
-            self._in_progress.discard(asked)
-
-    def _watch(self) -> None:
+    def begin(self) -> None:
+        """Begin, unless that has been done."""
         loop = asyncio.get_running_loop()
         # Tests of an application may bring a loop of their own for each request.
-        if self._watching is None or self._watching.done() or self._watching.get_loop() is not loop:
-            self._watching = loop.create_task(self._service.watch())
+        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
+            self._task = loop.create_task(self.service.watch())
 
 
-class _Route(APIRoute):
-    """A route of the description behind which the gate answers."""
+class _Watched:
+    """Middleware that begins to watch: nobody runs the lifespan of what is mounted."""
 
-    def __init__(self, path: str, endpoint: Any, *, answering: _Answering, **described: Any) -> None:
-        super().__init__(path, endpoint, **described)
-        self._answering = answering
+    def __init__(self, app: "ASGIApp", watching: _Watching) -> None:
+        self._app, self._watching = app, watching
 
-    def matches(self, scope: "Scope") -> tuple[Match, "Scope"]:
-        """Let HEAD come where GET does, as the gate answers it."""
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        return super().matches(scope)
-
-    async def handle(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer by the gate; another method as well, since it knows which one is meant."""
-        await self._answering.answer(scope, receive, send)
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Begin, and hand the request on."""
+        if scope["type"] == "http":
+            self._watching.begin()
+        await self._app(scope, receive, send)

@@ -43,7 +43,7 @@ _READING: Final = 9
 # Lessons of a worker that wait for one another; more are refused.
 _LESSONS: Final = 8
 # With more requests in progress than so many shadows are not asked.
-_BUSY_TASKS: Final = 8
+_BUSY_REQUESTS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 
@@ -121,8 +121,8 @@ class Service:
         self.tracing = Tracing() if settings.tracing else None
         self.draining = False
         self.budget = Budget(settings.max_held_bytes)
-        # The requests that uvicorn has begun, and its connections; the server puts its own sets here.
-        self.tasks: Sized = ()
+        # Requests that are being answered; and the connections, of which the server puts its own set here.
+        self._requests = 0
         self.connections: Sized = ()
         self._batcher = MicroBatcher(
             settings.request_seconds, together=settings.batching, connections=lambda: len(self.connections)
@@ -163,9 +163,19 @@ class Service:
         """Whether labels can be taught here: somebody may, and there are files to keep it in."""
         return self.settings.teaching and bool(self.admin_keys) and self.store is not None
 
+    def begin_request(self) -> None:
+        """Count a request that is being answered."""
+        self._requests += 1
+        self.counts.add(metrics.IN_PROGRESS)
+
+    def end_request(self) -> None:
+        """Count that it has been."""
+        self._requests -= 1
+        self.counts.add(metrics.IN_PROGRESS, by=-1)
+
     def _is_busy(self) -> bool:
         """Say whether there are requests enough to do without those that nobody waits for."""
-        return len(self.tasks) > _BUSY_TASKS or self._jobs > 0 or self.budget.held > self.budget.most // 2
+        return self._requests > _BUSY_REQUESTS or self._jobs > 0 or self.budget.held > self.budget.most // 2
 
     async def answer(self, received: Received) -> Answer:
         """Answer a request within the deadline: here if it is short, else in a thread.
@@ -175,7 +185,7 @@ class Service:
             RefusalError: the service is too busy, or the deadline has passed.
         """
         try:
-            size, alone = len(received.body), len(self.tasks) <= 1 and not self._jobs
+            size, alone = len(received.body), self._requests <= 1 and not self._jobs
             if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
                 request = received.read()
                 microseconds = self._within_deadline(request)

@@ -1,95 +1,138 @@
-"""What every request passes: its id, its route, its count, its span and its line in the log.
+"""What every request passes, as middleware: its id, its count, its span and its line in the log.
 
-No framework stands between this and the answer (`exchange`): routing, dependencies and response objects would cost more
-than the model does.
+The busiest route may be answered from here (`Ahead`), since FastAPI's way to a handler takes longer than the model.
 """
 
 import logging
 import re
 import secrets
-from functools import partial
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from itertools import count
-from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from textcls.server.http.exchange import Exchange, GoneError
+from textcls.server.admission.budget import UNCOUNTED
+from textcls.server.http.exchange import EXCHANGE, Exchange
 from textcls.server.inference.answers import Answer
 from textcls.server.monitoring import logs, metrics
-from textcls.server.routes.routing import RouteTable
 from textcls.server.service import Service
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
 
-class Gate:
-    """The service as an ASGI application."""
+class Ahead(NamedTuple):
+    """A route that is answered ahead of FastAPI's machinery, by the same functions, unless somebody overrides these.
 
-    def __init__(self, service: Service, table: RouteTable) -> None:
-        self._service = service
-        self._table = table
+    Attributes:
+        route: of FastAPI.
+        answer: answers it.
+    """
+
+    route: Any
+    answer: "Callable[[Exchange], Awaitable[Response]]"
+
+    def takes(self, scope: "Scope") -> bool:
+        """Say whether a request is this route's."""
+        return (
+            scope["path"].removeprefix(scope.get("root_path", "")) == self.route.path
+            and scope["method"] in self.route.methods
+            and not scope["app"].dependency_overrides
+        )
+
+
+class Gate:
+    """Middleware around all routes of a service."""
+
+    def __init__(self, app: "ASGIApp", service: Service, ahead: Ahead | None) -> None:
+        self._app, self._service, self._ahead = app, service, ahead
         self._prefix = secrets.token_hex(6).encode()
         self._numbers = count(1)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request and count it."""
+        """Have a request answered, and count it."""
         if scope["type"] != "http":
-            raise ValueError(f"This application answers http alone, and this is {scope['type']}: configure uvicorn so.")
-        if scope["method"] == "HEAD":
-            # As balancers probe: answered as GET is; uvicorn leaves the body out.
+            await self._app(scope, receive, send)
+            return
+        head = scope["method"] == "HEAD"
+        if head:
+            # As balancers probe: answered as GET is, without the body.
             scope = {**scope, "method": "GET"}
-        started, counts = perf_counter(), self._service.counts
-        route, names = self._table.find(scope["method"], scope["path"])
-        headers = dict(scope["headers"])
-        exchange = Exchange(
-            scope, receive, send, self._service, route, names, headers, self._request_id(headers.get(b"x-request-id"))
-        )
-        exchange.before_the_end = partial(self._count, exchange, started)
-        counts.add(metrics.IN_PROGRESS)
+        service = self._service
+        exchange = Exchange(scope, receive, service, self._id_of(scope))
+        scope[EXCHANGE] = exchange
+        service.begin_request()
         try:
-            if self._service.tracing is None:
-                await exchange.handle()
-            else:
-                with self._service.tracing.span(exchange, exchange.label):
-                    await exchange.handle()
-        except GoneError:
-            exchange.status = 499
+            with nullcontext() if service.tracing is None else service.tracing.span(exchange):
+                await self._answer(exchange, scope, receive, self._sending(exchange, send, head=head))
+            if exchange.shadowed is not None and exchange.answer is not None:
+                service.shadowing.offer(exchange.shadowed, exchange.answer)
         finally:
-            counts.add(metrics.IN_PROGRESS, by=-1)
+            service.end_request()
             if not exchange.counted:
-                self._count(exchange, started)
-            if exchange.key is not None:
-                exchange.leave()
-            if self._service.settings.log_requests:
-                _log(exchange, _seconds(exchange, started), self._service.settings.log_texts)
-            exchange.forget()
+                self._count(exchange)
+            if service.settings.log_requests:
+                _log(exchange, service.settings.log_texts)
+            exchange.close()
 
-    def _count(self, exchange: Exchange, started: float) -> None:
+    async def _answer(self, exchange: Exchange, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if self._ahead is None or not self._ahead.takes(scope):
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = self._ahead.route
+        response = await self._ahead.answer(exchange)
+        await response(scope, receive, send)
+
+    def _sending(self, exchange: Exchange, send: "Send", *, head: bool) -> "Send":
+        """Return what sends an answer with its id, and counts it before its last bytes go.
+
+        What a caller knows to be answered is counted, even if we are killed then.
+        """
+
+        async def tell(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-request-id", exchange.request_id)]
+                if self._service.draining:
+                    message["headers"].append((b"connection", b"close"))
+                exchange.begin_answer(message["status"])
+            elif message["type"] == "http.response.body":
+                if head:
+                    message["body"] = b""
+                if not message.get("more_body", False):
+                    if len(message.get("body", b"")) > UNCOUNTED:
+                        # It is waited for until it has been taken.
+                        await send({**message, "more_body": True})
+                        message["body"] = b""
+                    self._count(exchange)
+            await send(message)
+
+        return tell
+
+    def _id_of(self, scope: "Scope") -> bytes:
+        """Return the caller's id of the request if it is one, or one of our own."""
+        for name, value in scope["headers"]:
+            if name == b"x-request-id" and _ID.fullmatch(value):
+                given: bytes = value
+                return given
+        return b"%b-%x" % (self._prefix, next(self._numbers))
+
+    def _count(self, exchange: Exchange) -> None:
         exchange.counted, counts = True, self._service.counts
-        counts.add(metrics.REQUESTS, exchange.label, str(exchange.status))
-        counts.observe(metrics.SECONDS, [_seconds(exchange, started)], exchange.label)
+        route, status = exchange.route, str(exchange.status)
+        counts.add(metrics.REQUESTS, route, status)
+        counts.observe(metrics.SECONDS, [exchange.seconds], route)
         if exchange.key is not None:
-            counts.add(metrics.KEY_REQUESTS, exchange.key, str(exchange.status))
+            counts.add(metrics.KEY_REQUESTS, exchange.key, status)
         if exchange.status == 429:
             counts.add(metrics.LIMITED if _is_limited(exchange) else metrics.OVERLOADED)
         if exchange.answer is not None:
             _count_answer(counts, exchange.answer)
             served = exchange.answer.served
             self._service.drift.count(served.name, served.bins, exchange.answer.outcomes)
-
-    def _request_id(self, given: bytes | None) -> bytes:
-        """Return the caller's id of the request if it is one, or one of our own."""
-        if given is not None and _ID.fullmatch(given):
-            return given
-        return b"%b-%x" % (self._prefix, next(self._numbers))
-
-
-def _seconds(exchange: Exchange, started: float) -> float:
-    """Return how long it took until the answer began to be sent."""
-    return (exchange.answered or perf_counter()) - started
 
 
 def _is_limited(exchange: Exchange) -> bool:
@@ -114,15 +157,15 @@ def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
     counts.add(metrics.ABSTENTIONS, name, by=abstained)
 
 
-def _log(exchange: Exchange, seconds: float, with_texts: bool) -> None:
+def _log(exchange: Exchange, with_texts: bool) -> None:
     answer = exchange.answer
     extra: dict[str, object] = {
         "request_id": exchange.request_id.decode(),
         "method": exchange.scope["method"],
         # A path that is none of ours may hold anything, a text as well.
-        "path": exchange.label,
+        "path": exchange.route,
         "status": exchange.status,
-        "milliseconds": round(seconds * 1000, 3),
+        "milliseconds": round(exchange.seconds * 1000, 3),
         "bytes": exchange.bytes,
     }
     if exchange.key is not None:

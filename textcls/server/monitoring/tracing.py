@@ -24,11 +24,14 @@ class _Answer(Protocol):
 class _Exchange(Protocol):
     """What a span tells of a request."""
 
-    scope: Any
     status: int
     request_id: bytes
     key: str | None
 
+    @property
+    def scope(self) -> Any: ...
+    @property
+    def route(self) -> str: ...
     @property
     def answer(self) -> _Answer | None: ...
 
@@ -49,13 +52,12 @@ class Tracing:
         self._extract, self._kind = propagate.extract, trace.SpanKind.SERVER
 
     @contextmanager
-    def span(self, exchange: _Exchange, route: str) -> Iterator[None]:
+    def span(self, exchange: _Exchange) -> Iterator[None]:
         """Make a span of a request, from here to the end of the block."""
         scope = exchange.scope
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        name = f"{scope['method']} {route}"
         with self._tracer.start_as_current_span(
-            name,
+            scope["method"],
             context=self._extract(carrier),
             kind=self._kind,
             # The message of an exception may hold a text.
@@ -65,6 +67,9 @@ class Tracing:
             try:
                 yield
             finally:
+                # Whose request it is is known by now.
+                route = exchange.route
+                span.update_name(f"{scope['method']} {route}")
                 span.set_attribute("http.request.method", scope["method"])
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", exchange.status)

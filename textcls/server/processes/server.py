@@ -16,8 +16,8 @@ from typing import Any, Final
 import uvicorn
 
 from textcls.errors import SurroundingsError, TextclsError
+from textcls.server.application import application
 from textcls.server.http.accepting import Acceptor
-from textcls.server.http.app import create_app
 from textcls.server.http.listening import BACKLOG
 from textcls.server.http.protocol import SWEEP_SECONDS, Connection, protocol
 from textcls.server.models import watching
@@ -37,14 +37,14 @@ def config(service: Service) -> uvicorn.Config:
     """Return how uvicorn serves `service`."""
     settings = service.settings
     return uvicorn.Config(
-        create_app(service),
+        application(service),
         http=protocol(service),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # `create_app` reads them, from proxies that are trusted
+        proxy_headers=False,  # the application reads them, from proxies that are trusted
         backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
@@ -57,7 +57,7 @@ class Server(uvicorn.Server):
     def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
         super().__init__(config(service))
         self.service = service
-        service.tasks, service.connections = self.server_state.tasks, self.server_state.connections
+        service.connections = self.server_state.connections
         self._drain_seconds = drain_seconds
         self._hurry = False
         self._supervisor = supervisor

@@ -1,5 +1,6 @@
-"""Which routes there are, and who answers them.
+"""Which routes there are, and who answers them: routers of FastAPI, of which `application` is made.
 
-`routing` is what a route is, and `table` holds them all: the service's own (`native`, in the forms of `schemas`), the
-page (`pages`) and other servers' formats (`wire`). `openapi` describes them.
+The service's own are `native` and `teaching` (in the forms of `schemas`), the page is `pages`, other servers' formats
+are `wire`, what describes them all is `description`, and what is said where nobody answers is `absent`. `answering`
+turns errors into answers; `dependencies` say who may ask.
 """

@@ -1,38 +1,63 @@
-"""Who answers the service's own routes. The docstrings are what the service's description says of them."""
+"""The service's own routes. The docstrings are what the service's description says of them."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Final
 
+from fastapi import Request, Response
+
+from textcls.server.http.exchange import Exchange
+from textcls.server.http.gate import Ahead
+from textcls.server.http.response import Ready
 from textcls.server.inference import answers
-from textcls.server.inference.answers import RequestReader
+from textcls.server.inference.schemas import ClassifyAnswer, ClassifyRequest
 from textcls.server.models.registry import Served
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.exposition import ShownModel, exposition
 from textcls.server.problems import RefusalError
-from textcls.server.routes.routing import Headers, Reply, RequestContext
+from textcls.server.routes import absent
+from textcls.server.routes.answering import answered, errors, json, router, takes
+from textcls.server.routes.dependencies import (
+    FOR_METRICS,
+    WITH_ADMIN_KEY,
+    WITH_KEY,
+    Asked,
+    check_origin,
+    require_key,
+)
 from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded, ShadowCard
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+texts = router(WITH_KEY)
+administration = router(WITH_ADMIN_KEY)
+# Whoever probes asks for an address, has no key, and learns nothing.
+probes = router(())
+watching = router(FOR_METRICS)
 
 
-def classify(headers: Headers) -> RequestReader:
+@texts.post(
+    "/v1/classify",
+    summary="Classify texts",
+    response_model=ClassifyAnswer,
+    responses=errors(401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504),
+    openapi_extra=takes(ClassifyRequest),
+)
+async def classify(asked: Asked) -> Response:
     """Classify one text or a batch; with `explain`, also split each logit exactly over the tokens.
 
     The split is the accounting of this model's answer, not a claim about causes. The header `x-model` says which model
     answered: its name, version and SHA-256.
     """
-    return answers.read
+    return await asked.classify(answers.read)
 
 
-async def models(asked: RequestContext) -> Reply:
+@texts.get("/v1/models", summary="List the models served", response_model=Models, responses=errors(401, 421, 500))
+async def models(asked: Asked) -> Response:
     """Say which models answer, which labels they know, and how they were calibrated."""
     generation = asked.service.generation
     first = generation.get(None)
     teaching = asked.service.teaching
     cards = [_card(served, default=served is first, teaching=teaching) for served in generation.models.values()]
     said = Models(generation=generation.number, models=cards)
-    return Reply(200, answers.encode(said.model_dump(exclude_unset=True)))
+    return json(said.model_dump(exclude_unset=True))
 
 
 def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
@@ -65,7 +90,13 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
     return card
 
 
-async def reload(asked: RequestContext) -> Reply:
+@administration.post(
+    "/v1/admin/reload",
+    summary="Reload the model files",
+    response_model=Reloaded,
+    responses=errors(401, 403, 409, 421, 500),
+)
+async def reload(asked: Asked) -> Response:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
     Needs the admin key. Keys are read anew as well. A model whose set of labels is another than before is told of, or
@@ -76,22 +107,31 @@ async def reload(asked: RequestContext) -> Reply:
         ChangedLabels(model=change.model, added=list(change.added), removed=list(change.removed))
         for change in done.changes
     ]
-    return reply(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
+    return json(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
 
 
-async def livez(asked: RequestContext) -> Reply:
+@administration.api_route("/v1/admin/{path:path}", methods=absent.METHODS, include_in_schema=False)
+async def no_administration(path: str, request: Request) -> Response:
+    """Tell of what stands there, be it nothing, only to who has the admin key."""
+    raise absent.refusal(request)
+
+
+@probes.get("/livez", summary="Is the process alive?", response_model=Health)
+async def livez() -> Response:
     """Answer as long as the process can."""
-    return reply(Health(status="live"))
+    return json(Health(status="live"))
 
 
-async def readyz(asked: RequestContext) -> Reply:
+@probes.get("/readyz", summary="Can texts be classified?", response_model=Health, responses=errors(503))
+async def readyz(asked: Asked) -> Response:
     """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
     if asked.service.draining:
         raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
-    return reply(Health(status="ready"))
+    return json(Health(status="ready"))
 
 
-async def prometheus(asked: RequestContext) -> Reply:
+@watching.get("/metrics", include_in_schema=False)
+async def prometheus(asked: Asked) -> Response:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service
     watched = service.settings.drift_window > 0
@@ -102,9 +142,19 @@ async def prometheus(asked: RequestContext) -> Reply:
     found, living = metrics.read_all(service.folder, service.counts)
     # What chance does to distances is drawn, which takes some milliseconds now and then.
     content = await asyncio.to_thread(exposition, found, living, shown)
-    return Reply(200, content, b"text/plain; version=0.0.4; charset=utf-8")
+    return Ready(content, kind=b"text/plain; version=0.0.4; charset=utf-8")
 
 
-def reply(said: "BaseModel") -> Reply:
-    """Return an answer as JSON."""
-    return Reply(200, answers.encode(said.model_dump()))
+async def _classify_ahead(asked: Exchange) -> Response:
+    """Answer as the route does, without FastAPI between."""
+
+    async def answer() -> Response:
+        await check_origin(asked)
+        await require_key(asked)
+        return await classify(asked)
+
+    return await answered(asked, answer)
+
+
+(_ROUTE,) = (route for route in texts.routes if getattr(route, "endpoint", None) is classify)
+CLASSIFY_AHEAD: Final = Ahead(_ROUTE, _classify_ahead)

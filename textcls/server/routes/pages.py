@@ -4,10 +4,17 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from fastapi import Response
+
 from textcls.display.html import site
 from textcls.server import problems
+from textcls.server.http.response import Ready
 from textcls.server.problems import RefusalError
-from textcls.server.routes.routing import Reply, RequestContext
+from textcls.server.routes.answering import router
+from textcls.server.routes.dependencies import FOR_ALL, Asked
+
+# It holds no secret: it asks for a key itself.
+page = router(FOR_ALL)
 
 # Beyond what the page forbids itself: nobody may frame it, and no type is guessed.
 HEADERS: Final = (
@@ -28,21 +35,22 @@ _KINDS: Final = {
 _files = cache(site.served)
 
 
-async def index(asked: RequestContext) -> Reply:
+@page.get("/", summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}})
+async def index(asked: Asked) -> Response:
     """Return the page to a browser, and that the service is alive to a program (as the KServe protocol has it)."""
-    accepted = next((value for name, value in asked.headers if name == b"accept"), b"")
-    if b"text/html" in accepted:
+    if b"text/html" in asked.headers.get(b"accept", b""):
         return _file("index.html", _VARY)
-    return Reply(200, b'{"status":"alive"}', headers=[_VARY])
+    return Ready(b'{"status":"alive"}', headers=[_VARY])
 
 
-async def asset(asked: RequestContext, name: str) -> Reply:
+@page.get("/page/{name}", include_in_schema=False)
+async def asset(name: str) -> Response:
     """Return a file of the page."""
     return _file(f"page/{name}")
 
 
-def _file(path: str, *headers: tuple[bytes, bytes]) -> Reply:
+def _file(path: str, *headers: tuple[bytes, bytes]) -> Ready:
     content = _files().get(path)
     if content is None:
         raise RefusalError(404, problems.NO_PATH)
-    return Reply(200, content, _KINDS[PurePosixPath(path).suffix], [*HEADERS, *headers])
+    return Ready(content, kind=_KINDS[PurePosixPath(path).suffix], headers=[*HEADERS, *headers])

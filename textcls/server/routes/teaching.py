@@ -3,21 +3,41 @@
 The docstrings are what the service's description says of them.
 """
 
+from fastapi import Response
+from starlette.convertors import StringConvertor, register_url_convertor
+
 from textcls.errors import InputError, TooLargeError
 from textcls.model.labels import unpaired_surrogate
 from textcls.model.teaching.support import prototypes_of
 from textcls.model.teaching.teach import UNCALIBRATED
-from textcls.server.inference import answers, parsing
+from textcls.server.http.exchange import Exchange
+from textcls.server.inference import parsing
 from textcls.server.models.registry import Served
 from textcls.server.models.teaching import Lesson
 from textcls.server.problems import RefusalError
-from textcls.server.routes.native import reply
-from textcls.server.routes.routing import Reply, RequestContext
+from textcls.server.routes.answering import errors, json, router, takes
+from textcls.server.routes.dependencies import WITH_ADMIN_KEY, Asked
 from textcls.server.routes.schemas import Labels, SupportOfLabel, TakenBack, Taught, TeachRequest
 from textcls.server.settings import Limits
 
 
-async def labels(asked: RequestContext, name: str) -> Reply:
+class _Rest(StringConvertor):
+    """What is left of a path, slashes and line breaks included."""
+
+    regex = "(?s:.+)"
+
+
+register_url_convertor("rest", _Rest())
+lessons = router(WITH_ADMIN_KEY)
+
+
+@lessons.get(
+    "/v1/models/{name}/labels",
+    summary="List the labels of a model, and what they were taught",
+    response_model=Labels,
+    responses=errors(401, 403, 404, 421, 422, 500),
+)
+async def labels(name: str, asked: Asked) -> Response:
     """Say what the labels of a model are made of, and how many examples each has been taught.
 
     Needs the admin key. The model is one of prototypes (`textcls train --head prototypes`).
@@ -25,24 +45,31 @@ async def labels(asked: RequestContext, name: str) -> Reply:
     generation = asked.service.generation
     served = generation.get(name)
     said = Labels(model=name, sha256=served.sha256, generation=generation.number, labels=_support(served))
-    return Reply(200, answers.encode(said.model_dump(exclude_unset=True)))
+    return json(said.model_dump(exclude_unset=True))
 
 
-async def teach(asked: RequestContext, name: str) -> Reply:
+@lessons.post(
+    "/v1/models/{name}/labels",
+    summary="Teach a label by examples",
+    response_model=Taught,
+    responses=errors(401, 403, 404, 408, 409, 413, 421, 422, 429, 500),
+    openapi_extra=takes(TeachRequest),
+)
+async def teach(name: str, asked: Asked) -> Response:
     """Teach a label by a few examples, without training: a new one, or better examples of an old one.
 
     Needs the admin key, a service with `teaching`, and a model of prototypes (`textcls train --head prototypes`). The
     answer comes once the model's file holds it, and all workers answer with it. The same call twice changes nothing.
     """
     _check_on(asked)
-    kind = next((value for header, value in asked.headers if header == b"content-type"), b"")
-    request = parsing.parse(TeachRequest, await asked.read(), kind, asked.service.settings)
+    kind = asked.headers.get(b"content-type", b"")
+    request = parsing.parse(TeachRequest, await asked.body(), kind, asked.service.settings)
     _check(request, asked.service.settings)
     lesson = Lesson(name, request.label, request.examples)
     learnt, workers = await asked.service.learn(lesson, asked.share, asked.caller)
     if learnt.label is None:
         raise TypeError("a label was taught, and there is no report")
-    return reply(
+    return json(
         Taught(
             model=name,
             changed=learnt.file.changed,
@@ -56,14 +83,20 @@ async def teach(asked: RequestContext, name: str) -> Reply:
     )
 
 
-async def take_back(asked: RequestContext, name: str, label: str) -> Reply:
+@lessons.delete(
+    "/v1/models/{name}/labels/{label:rest}",  # A label may hold a slash.
+    summary="Take back what a label was taught",
+    response_model=TakenBack,
+    responses=errors(401, 403, 404, 409, 421, 422, 429, 500),
+)
+async def take_back(name: str, label: str, asked: Asked) -> Response:
     """Take back what a label has been taught: one of the training is as it was trained, another is no longer there.
 
     Needs the admin key, and a service with `teaching`.
     """
     _check_on(asked)
     learnt, workers = await asked.service.learn(Lesson(name, label, None), asked.share, asked.caller)
-    return reply(
+    return json(
         TakenBack(
             model=name,
             label=label,
@@ -89,7 +122,7 @@ def _support(served: Served) -> list[SupportOfLabel]:
     return found
 
 
-def _check_on(asked: RequestContext) -> None:
+def _check_on(asked: Exchange) -> None:
     if not asked.service.settings.teaching:
         raise RefusalError(403, "Teaching is off: start the service with --teaching, and models that it may rewrite.")
 

@@ -1,7 +1,10 @@
-"""What the wire formats share: reading fields, asking the model, counting."""
+"""What the wire formats share: their routers, reading fields, asking the model."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from fastapi import APIRouter
 
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
@@ -9,8 +12,14 @@ from textcls.server.inference import answers
 from textcls.server.inference.answers import Answer, Outcome, Request
 from textcls.server.inference.parsing import load_json
 from textcls.server.models.registry import Served
-from textcls.server.routes.routing import Handler, Reply, RequestContext
+from textcls.server.routes import answering
+from textcls.server.routes.answering import Problem
+from textcls.server.routes.dependencies import WITH_KEY
 from textcls.server.settings import Limits
+
+if TYPE_CHECKING:
+    from fastapi.params import Depends
+    from fastapi.routing import APIRoute
 
 T = TypeVar("T")
 
@@ -25,18 +34,31 @@ def schema_of(required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": [required], "properties": properties}
 
 
-def handler_for(what: Callable[..., tuple[int, Any]]) -> Handler:
-    """Return what answers a question about a model or the service.
+def router(doc: str | None, problem: Problem, dependencies: "Sequence[Depends]" = WITH_KEY) -> APIRouter:
+    """Return the router of a format.
 
     Args:
-        what: from the models, whether the service is stopping, and the names in the path, to a status and plain data.
+        doc: of its module, which begins with the name of the format.
+        problem: writes an error as the format does.
+        dependencies: of each route.
     """
+    found = answering.router(dependencies, problem, tag=tag(doc))
+    found.generate_unique_id_function = _operation
+    found.responses = {
+        "4XX": {"description": "Refused, in the form that errors have in this format"},
+        "5XX": {"description": "Not answered, in the same form"},
+    }
+    return found
 
-    async def tell(asked: RequestContext, **names: str) -> Reply:
-        status, found = what(asked.service.generation, asked.service.draining, **names)
-        return Reply(status, answers.encode(found))
 
-    return tell
+def tag(doc: str | None) -> str:
+    """Return the name of a format, with which the docstring of its module begins."""
+    return (doc or "").partition("\n")[0].partition(":")[0].rstrip(".")
+
+
+def _operation(route: "APIRoute") -> str:
+    """Return the name of an operation: several paths may be answered by one function."""
+    return re.sub(r"\W+", "_", f"{min(route.methods or ())}{route.path_format}").strip("_").lower()
 
 
 def read(body: bytes, limits: Limits) -> dict[str, Any]:

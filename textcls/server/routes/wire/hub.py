@@ -8,11 +8,14 @@ from functools import partial
 from math import exp
 from typing import Any, Final
 
+from fastapi import Response
+
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
-from textcls.server.inference.answers import Request, RequestReader
+from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation
-from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.answering import takes
+from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
@@ -33,15 +36,17 @@ REQUEST: Final = common.schema_of(
 )
 
 
-def _reader(headers: Headers, name: str) -> RequestReader:
-    return partial(_read, name)
-
-
 def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, common.error_body(message)
 
 
-ROUTES: Final = (Route("POST", "/models/{name}", reader=_reader, problem=_problem),)
+router = common.router(__doc__, _problem)
+
+
+@router.post("/models/{name}", openapi_extra=takes(REQUEST))
+async def classify(name: str, asked: Asked) -> Response:
+    """Return a list of labels and scores for each text."""
+    return await asked.classify(partial(_read, name))
 
 
 def _read(name: str, generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any, Final
 
 import orjson
+from fastapi import Response
 
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Request, RequestReader
+from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation
-from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.answering import json, takes
+from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
@@ -33,19 +35,26 @@ def problem(status: int, message: str) -> tuple[int, bytes]:
     return 400 if status == 422 else status, common.error_body(message)
 
 
-def _reader(headers: Headers, name: str, *, explain: bool) -> RequestReader:
-    return partial(_read, name, explain)
+router = common.router(__doc__, problem)
 
 
-def _model(generation: Generation, draining: bool, name: str) -> tuple[int, Any]:
-    return 503 if draining else 200, {"name": generation.get(name).name, "ready": not draining}
+@router.post("/v1/models/{name}:predict", openapi_extra=takes(REQUEST))
+async def predict(name: str, asked: Asked) -> Response:
+    """Return the results of `/v1/classify`."""
+    return await asked.classify(partial(_read, name, False))
 
 
-ROUTES: Final = (
-    Route("POST", "/v1/models/{name}:predict", reader=partial(_reader, explain=False), problem=problem),
-    Route("POST", "/v1/models/{name}:explain", reader=partial(_reader, explain=True), problem=problem),
-    Route("GET", "/v1/models/{name}", handler=common.handler_for(_model), problem=problem),
-)
+@router.post("/v1/models/{name}:explain", openapi_extra=takes(REQUEST))
+async def explain(name: str, asked: Asked) -> Response:
+    """Return the results of `/v1/classify`, explained."""
+    return await asked.classify(partial(_read, name, True))
+
+
+@router.get("/v1/models/{name}")
+async def model(name: str, asked: Asked) -> Response:
+    """Say whether a model can be asked."""
+    ready = not asked.service.draining
+    return json({"name": asked.service.generation.get(name).name, "ready": ready}, 200 if ready else 503)
 
 
 def _read(

@@ -11,13 +11,16 @@ from functools import partial
 from math import prod
 from typing import Any, Final
 
+from fastapi import Response
+
 from textcls import __version__
 from textcls.errors import InputError, NotFoundError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Answer, Outcome, Request, RequestReader
+from textcls.server.inference.answers import Answer, Outcome, Request
 from textcls.server.models.registry import Generation, Served
-from textcls.server.routes.routing import Headers, Route
+from textcls.server.routes.answering import json, takes
+from textcls.server.routes.dependencies import FOR_ALL, Asked
 from textcls.server.routes.wire import common
 from textcls.server.routes.wire.kserve import problem
 from textcls.server.settings import Limits
@@ -68,29 +71,74 @@ REQUEST: Final = common.schema_of(
 
 # About the service and its models
 
-
-def _service(generation: Generation, draining: bool) -> tuple[int, Any]:
-    return 200, {"name": "textcls", "version": __version__, "extensions": ["binary_tensor_data"]}
-
-
-def _live(generation: Generation, draining: bool) -> tuple[int, Any]:
-    return 200, {"live": True}
+router = common.router(__doc__, problem)
+# As /livez and /readyz: whoever asks these has no key.
+health = common.router(__doc__, problem, FOR_ALL)
 
 
-def _ready(generation: Generation, draining: bool) -> tuple[int, Any]:
-    return 503 if draining else 200, {"ready": not draining}
+@router.get("/v2")
+async def server() -> Response:
+    """Say what serves."""
+    return json({"name": "textcls", "version": __version__, "extensions": ["binary_tensor_data"]})
 
 
-def _model_ready(generation: Generation, draining: bool, name: str, version: str | None = None) -> tuple[int, Any]:
-    served = _get(generation, name, version)
-    return 503 if draining else 200, {"name": served.name, "ready": not draining}
+@health.get("/v2/health/live")
+async def live() -> Response:
+    """Answer as long as the process can."""
+    return json({"live": True})
 
 
-def _model(generation: Generation, draining: bool, name: str, version: str | None = None) -> tuple[int, Any]:
-    served = _get(generation, name, version)
+@health.get("/v2/health/ready")
+async def ready(asked: Asked) -> Response:
+    """Say whether texts can be classified."""
+    return _readiness(asked)
+
+
+@router.get("/v2/models/{name}")
+async def model(name: str, asked: Asked) -> Response:
+    """Return the tensors that a model takes and returns."""
+    return json(_card(_get(asked.service.generation, name)))
+
+
+@router.get("/v2/models/{name}/versions/{version}")
+async def model_version(name: str, version: str, asked: Asked) -> Response:
+    """Return the tensors that a model takes and returns."""
+    return json(_card(_get(asked.service.generation, name, version)))
+
+
+@router.get("/v2/models/{name}/ready")
+async def model_ready(name: str, asked: Asked) -> Response:
+    """Say whether a model can be asked."""
+    return _readiness(asked, name=_get(asked.service.generation, name).name)
+
+
+@router.get("/v2/models/{name}/versions/{version}/ready")
+async def model_version_ready(name: str, version: str, asked: Asked) -> Response:
+    """Say whether a model can be asked."""
+    return _readiness(asked, name=_get(asked.service.generation, name, version).name)
+
+
+@router.post("/v2/models/{name}/infer", openapi_extra=takes(REQUEST))
+async def infer(name: str, asked: Asked) -> Response:
+    """Return the outputs that are asked for, as tensors."""
+    return await asked.classify(partial(_read, name, None, asked.headers.get(_LENGTH)))
+
+
+@router.post("/v2/models/{name}/versions/{version}/infer", openapi_extra=takes(REQUEST))
+async def infer_version(name: str, version: str, asked: Asked) -> Response:
+    """Return the outputs that are asked for, as tensors."""
+    return await asked.classify(partial(_read, name, version, asked.headers.get(_LENGTH)))
+
+
+def _readiness(asked: Asked, **said: str) -> Response:
+    ready = not asked.service.draining
+    return json({**said, "ready": ready}, 200 if ready else 503)
+
+
+def _card(served: Served) -> dict[str, Any]:
     labels = len(served.classifier.labels)
     shapes = {name: [-1, labels] for name in _OF_LABELS} | {"labels": [labels]}
-    return 200, {
+    return {
         "name": served.name,
         "versions": [served.version],
         "platform": "textcls_onnx",
@@ -102,7 +150,7 @@ def _model(generation: Generation, draining: bool, name: str, version: str | Non
     }
 
 
-def _get(generation: Generation, name: str, version: str | None) -> Served:
+def _get(generation: Generation, name: str, version: str | None = None) -> Served:
     served = generation.get(name)
     if version not in (None, served.version):
         raise NotFoundError(f"There is no such version of {served.name}; there is {served.version}.")
@@ -112,34 +160,17 @@ def _get(generation: Generation, name: str, version: str | None) -> Served:
 # Texts
 
 
-def _reader(headers: Headers, name: str, version: str | None = None) -> RequestReader:
-    return partial(_read, name, version, headers)
-
-
-_MODEL: Final = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
-_told: Final = partial(Route, "GET", problem=problem)
-ROUTES: Final = (
-    _told("/v2", handler=common.handler_for(_service)),
-    # As /livez and /readyz: whoever asks these has no key.
-    _told("/v2/health/live", "public", handler=common.handler_for(_live)),
-    _told("/v2/health/ready", "public", handler=common.handler_for(_ready)),
-    *(_told(path, handler=common.handler_for(_model)) for path in _MODEL),
-    *(_told(f"{path}/ready", handler=common.handler_for(_model_ready)) for path in _MODEL),
-    *(Route("POST", f"{path}/infer", reader=_reader, problem=problem) for path in _MODEL),
-)
-
-
 def _read(
     name: str,
     version: str | None,
-    headers: Headers,
+    length: bytes | None,
     generation: Generation,
     limits: Limits,
     body: bytes,
     content_type: bytes,
 ) -> Request:
-    length = _json_length(headers, len(body))
-    given, binary = common.read(body[:length], limits), body[length:]
+    end = len(body) if length is None else _json_length(length, len(body))
+    given, binary = common.read(body[:end], limits), body[end:]
     served = _get(generation, name, version)
     texts, shape = _texts(given, binary)
     wanted = _wanted(given, served)
@@ -177,13 +208,10 @@ def _finished(
     return answer._replace(headers=[(_LENGTH, b"%d" % len(text))], kind=b"application/octet-stream")
 
 
-def _json_length(headers: Headers, size: int) -> int:
-    for name, value in headers:
-        if name == _LENGTH:
-            if not value.isdigit() or len(value) > 18 or int(value) > size:
-                raise InputError("The header Inference-Header-Content-Length is not the length of the body's JSON.")
-            return int(value)
-    return size
+def _json_length(declared: bytes, size: int) -> int:
+    if not declared.isdigit() or len(declared) > 18 or int(declared) > size:
+        raise InputError("The header Inference-Header-Content-Length is not the length of the body's JSON.")
+    return int(declared)
 
 
 def _texts(given: Mapping[str, Any], binary: bytes) -> tuple[list[str], list[int]]:

@@ -8,12 +8,15 @@ have several labels, each score is that of its label alone; which of them are as
 from functools import partial
 from typing import Any, Final
 
+from fastapi import Response
+
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation
-from textcls.server.routes.routing import Route
+from textcls.server.routes.answering import takes
+from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
@@ -35,8 +38,15 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, answers.encode({"error": message, "error_type": _TYPES.get(status, "Validation")})
 
 
-_PATHS: Final = ("/predict", "/", "/invocations")
-ROUTES: Final = tuple(Route("POST", path, reader=lambda headers: _read, problem=_problem) for path in _PATHS)
+router = common.router(__doc__, _problem)
+
+
+@router.post("/predict", openapi_extra=takes(REQUEST))
+@router.post("/", openapi_extra=takes(REQUEST))
+@router.post("/invocations", openapi_extra=takes(REQUEST))
+async def predict(asked: Asked) -> Response:
+    """Return labels and scores, best first."""
+    return await asked.classify(_read)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

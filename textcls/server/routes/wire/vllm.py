@@ -9,12 +9,15 @@ import time
 from functools import partial
 from typing import Any, Final
 
+from fastapi import Response
+
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Outcome, Request
 from textcls.server.models.registry import Generation, Served
-from textcls.server.routes.routing import Route
+from textcls.server.routes.answering import takes
+from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
@@ -29,8 +32,14 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
     return status, answers.encode({"error": error})
 
 
-_PATHS: Final = ("/vllm/classify", "/vllm/v1/classify")
-ROUTES: Final = tuple(Route("POST", path, reader=lambda headers: _read, problem=_problem) for path in _PATHS)
+router = common.router(__doc__, _problem)
+
+
+@router.post("/vllm/classify", openapi_extra=takes(REQUEST))
+@router.post("/vllm/v1/classify", openapi_extra=takes(REQUEST))
+async def classify(asked: Asked) -> Response:
+    """Return the label of each text, and the probabilities of all labels."""
+    return await asked.classify(_read)
 
 
 def _read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:

@@ -1,0 +1,123 @@
+"""Routes of FastAPI whose errors have the form of their wire format, and what their description says."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from textcls.errors import TextclsError, http_status
+from textcls.server import problems
+from textcls.server.http.exchange import EXCHANGE, Exchange, GoneError
+from textcls.server.http.response import Ready
+from textcls.server.inference import answers
+from textcls.server.monitoring import logs
+from textcls.server.problems import RefusalError
+from textcls.server.routes.schemas import ErrorAnswer
+
+if TYPE_CHECKING:
+    from fastapi.params import Depends
+    from pydantic import BaseModel
+
+# From status and message to status and body.
+Problem = Callable[[int, str], tuple[int, bytes]]
+_LOGGER: Final = logging.getLogger(__name__)
+_ERRORS: Final = {
+    401: "A key is needed",
+    403: "Administration or teaching is switched off, or the page of another origin asks a service without keys",
+    404: "There is no such model",
+    408: "The request did not arrive in time",
+    409: "The new models cannot be used, or the file cannot be rewritten; the old ones go on answering",
+    413: "Too many texts, too long a text, too large a body, or too large an explained answer",
+    421: "The service does not answer to this host",
+    422: "No valid JSON, or not the fields documented here",
+    429: "Too busy; try again after Retry-After seconds",
+    500: "An error inside the server",
+    503: "Stopping",
+    504: "Not done within the deadline",
+}
+
+
+async def answered(
+    asked: Exchange, answer: Callable[[], Awaitable[Response]], problem: Problem = problems.own
+) -> Response:
+    """Return what `answer` does, or, whatever goes wrong, an answer that says so."""
+    try:
+        asked.check_declared()
+        response = await answer()
+        asked.hold(bytes(response.body))
+    except (HTTPException, RequestValidationError):
+        # Of dependencies that somebody else wrote.
+        raise
+    except GoneError:
+        return Ready(b"", 499)
+    except TextclsError as error:
+        return _refusal(problem, http_status(error), str(error))
+    except RefusalError as error:
+        return _refusal(problem, error.status, str(error), error.headers)
+    except Exception as error:
+        # The last line of defence. The text of the error may hold that of the caller.
+        facts = {"request_id": asked.request_id.decode(), "where": logs.places(error)}
+        _LOGGER.error("%s while answering a request", type(error).__name__, extra=facts)
+        return _refusal(problem, 500, problems.UNEXPECTED)
+    return response
+
+
+def _refusal(problem: Problem, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Ready:
+    status, body = problem(status, message)
+    return Ready(body, status, headers=headers)
+
+
+class Route(APIRoute):
+    """One of FastAPI's, whose errors have the form of the service's own routes."""
+
+    problem: "ClassVar[staticmethod[[int, str], tuple[int, bytes]]]" = staticmethod(problems.own)
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """Return FastAPI's handler within what turns errors into answers."""
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await answered(request.scope[EXCHANGE], partial(answer, request), self.problem)
+
+        return handle
+
+
+def router(dependencies: "Sequence[Depends]", problem: Problem | None = None, *, tag: str | None = None) -> APIRouter:
+    """Return a router whose routes are answered as `Route` says.
+
+    Args:
+        dependencies: of each route.
+        problem: writes an error; None for the service's own form.
+        tag: of each route.
+    """
+    route = Route if problem is None else type("Route", (Route,), {"problem": staticmethod(problem)})
+    return APIRouter(
+        route_class=route,
+        dependencies=[*dependencies],
+        tags=None if tag is None else [tag],
+        generate_unique_id_function=lambda described: described.name,
+    )
+
+
+def json(said: "BaseModel | Mapping[str, Any]", status: int = 200) -> Ready:
+    """Return an answer as JSON."""
+    return Ready(answers.encode(said if isinstance(said, Mapping) else said.model_dump()), status)
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return what the description says of errors in the form of the service's own routes."""
+    return {status: {"model": ErrorAnswer, "description": _ERRORS[status]} for status in statuses}
+
+
+def takes(body: "type[BaseModel] | Mapping[str, Any]") -> dict[str, Any]:
+    """Return what the description says of a body which the handler reads by itself: a model, or JSON Schema.
+
+    FastAPI would read all of it first, and on the event loop. `application` adds the model to the description.
+    """
+    schema = body if isinstance(body, Mapping) else {"$ref": f"#/components/schemas/{body.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -1,0 +1,95 @@
+"""Who may ask: dependencies of the routes, which `app.dependency_overrides` exchanges as FastAPI has it.
+
+`require_key` and `require_admin_key` are those that an application with accounts of its own replaces.
+"""
+
+from typing import Annotated, Final
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
+
+from textcls.server.admission import auth
+from textcls.server.http.exchange import EXCHANGE, Exchange
+from textcls.server.problems import RefusalError
+
+# Only for the service's description: keys may come in another header as well.
+_KEY: Final = HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any.")
+_ADMIN_KEY: Final = HTTPBearer(auto_error=False, scheme_name="admin key")
+
+
+async def exchange_of(request: Request) -> Exchange:
+    """Return the exchange of a request."""
+    found: Exchange = request.scope[EXCHANGE]
+    return found
+
+
+Asked = Annotated[Exchange, Depends(exchange_of)]
+
+
+async def check_origin(asked: Asked) -> None:
+    """Refuse a request for another host, or from the page of another origin.
+
+    Raises:
+        RefusalError: it is one.
+    """
+    service = asked.service
+    service.origins.check(asked.scope["method"], asked.headers, has_keys=bool(service.keys))
+
+
+async def require_key(asked: Asked) -> None:
+    """Refuse who has no API key where there are some, and who has used up what it allows.
+
+    Raises:
+        RefusalError: the key is missing, not valid, or asks too often.
+    """
+    service = asked.service
+    if not service.keys:
+        return
+    key = auth.presented(asked.scope["headers"])
+    asked.key = service.keys.name(key)
+    if asked.key is None:
+        raise _unauthorized(asked, key)
+    if service.key_limits is not None:
+        service.key_limits.enter(asked.key)
+        asked.entered = True
+
+
+async def require_key_for_metrics(asked: Asked) -> None:
+    """Refuse who has no key, be it the admin key, unless the metrics are public.
+
+    Raises:
+        RefusalError: the key is missing, not valid, or asks too often.
+    """
+    service = asked.service
+    if not service.settings.public_metrics and auth.presented(asked.scope["headers"]) not in service.admin_keys:
+        await require_key(asked)
+
+
+async def require_admin_key(asked: Asked) -> None:
+    """Refuse who has not the admin key.
+
+    Raises:
+        RefusalError: it is missing or not valid, or there is none.
+    """
+    service, key = asked.service, auth.presented(asked.scope["headers"])
+    if not service.admin_keys:
+        raise RefusalError(403, "Administration is off: set --admin-key-file or TEXTCLS_ADMIN_KEY to switch it on.")
+    asked.key = service.admin_keys.name(key)
+    if asked.key is None:
+        raise _unauthorized(asked, key)
+
+
+def _unauthorized(asked: Exchange, key: bytes) -> RefusalError:
+    """Note that a key is refused, and return the refusal."""
+    said = "This key is not valid" if key else "A key is needed"
+    asked.service.refusals.add(
+        asked.client, path=asked.route, presented=bool(key), request_id=asked.request_id.decode()
+    )
+    return RefusalError(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
+
+
+# What routers depend on. The scheme only describes.
+WITH_KEY: Final = (Depends(check_origin), Security(_KEY), Depends(require_key))
+WITH_ADMIN_KEY: Final = (Depends(check_origin), Security(_ADMIN_KEY), Depends(require_admin_key))
+FOR_METRICS: Final = (Depends(check_origin), Depends(require_key_for_metrics))
+FOR_ALL: Final = (Depends(check_origin),)

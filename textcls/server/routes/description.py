@@ -1,0 +1,59 @@
+"""The service's description: OpenAPI as FastAPI makes it, for who has a key where there are keys."""
+
+import asyncio
+import json
+from typing import Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html, get_swagger_ui_oauth2_redirect_html
+
+from textcls.server.http.response import Ready
+from textcls.server.routes.answering import router
+from textcls.server.routes.dependencies import WITH_KEY
+from textcls.server.settings import Limits
+
+SUMMARY: Final = "Text classification that says what each token added to the answer."
+_HTML: Final = b"text/html; charset=utf-8"
+description = router(WITH_KEY)
+# These load scripts from a public network.
+docs = router(WITH_KEY)
+
+
+def text(limits: Limits) -> str:
+    """Return what the description says of the service."""
+    return (
+        f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
+        f"{limits.max_body_bytes:,} bytes a body. Errors of the service's own routes are "
+        '`{"error": {"type", "message"}}`; other formats have forms of their own.'
+    )
+
+
+@description.get("/openapi.json", include_in_schema=False)
+async def document(request: Request) -> Response:
+    """Return the description."""
+    return Ready(await asyncio.to_thread(_written, request.app, request.scope.get("root_path", "")))
+
+
+def _written(app: FastAPI, prefix: str) -> bytes:
+    said: dict[str, Any] = app.openapi()
+    if prefix:
+        said = {**said, "servers": [{"url": prefix}]}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@docs.get("/docs", include_in_schema=False)
+async def page(request: Request) -> Response:
+    """Return a page that shows the description."""
+    prefix = request.scope.get("root_path", "")
+    shown = get_swagger_ui_html(
+        openapi_url=f"{prefix}/openapi.json",
+        title="textcls - Swagger UI",
+        oauth2_redirect_url=f"{prefix}/docs/oauth2-redirect",
+    )
+    return Ready(bytes(shown.body), kind=_HTML)
+
+
+@docs.get("/docs/oauth2-redirect", include_in_schema=False)
+async def redirect() -> Response:
+    """Return what that page opens where a key is fetched from elsewhere."""
+    return Ready(bytes(get_swagger_ui_oauth2_redirect_html().body), kind=_HTML)
