@@ -113,6 +113,13 @@ def test_a_dependency_that_is_exchanged_takes_the_place_of_ours(classifier: Clas
         assert client.post(path, json={"inputs": TEXT}, headers={"x-account": "1"}).status_code == 200
 
 
+def test_middleware_of_somebody_else_stands_before_every_route(classifier: Classifier) -> None:
+    app = application(service(classifier))
+    app.add_middleware(Marked)
+    for path in ("/v1/classify", "/predict"):
+        assert local(app).post(path, json={"inputs": TEXT}).headers["x-mine"] == "yes"
+
+
 def test_a_route_of_somebody_else_stands_among_ours(classifier: Classifier) -> None:
     app = application(service(classifier))
 

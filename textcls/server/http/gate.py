@@ -1,4 +1,4 @@
-"""What every request passes, as middleware: its id, its count, its span and its line in the log.
+"""What every request passes: its id, its count, its span and its line in the log.
 
 The busiest route may be answered from here (`Ahead`), since FastAPI's way to a handler takes longer than the model.
 """
@@ -26,7 +26,7 @@ _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
 
 class Ahead(NamedTuple):
-    """A route that is answered ahead of FastAPI's machinery, by the same functions, unless somebody overrides these.
+    """A route that is answered ahead of FastAPI's machinery, by the same functions.
 
     Attributes:
         route: of FastAPI.
@@ -36,20 +36,19 @@ class Ahead(NamedTuple):
     route: Any
     answer: "Callable[[Exchange], Awaitable[Response]]"
 
-    def takes(self, scope: "Scope") -> bool:
-        """Say whether a request is this route's."""
-        return (
-            scope["path"].removeprefix(scope.get("root_path", "")) == self.route.path
-            and scope["method"] in self.route.methods
-            and not scope["app"].dependency_overrides
-        )
-
 
 class Gate:
-    """Middleware around all routes of a service."""
+    """Around all routes of a service.
 
-    def __init__(self, app: "ASGIApp", service: Service, ahead: Ahead | None) -> None:
-        self._app, self._service, self._ahead = app, service, ahead
+    Args:
+        app: holds them.
+        service: answers.
+        ahead: is answered from here.
+        is_plain: says whether nothing in `app` would have to be asked first.
+    """
+
+    def __init__(self, app: "ASGIApp", service: Service, ahead: Ahead | None, is_plain: Callable[[], bool]) -> None:
+        self._app, self._service, self._ahead, self._is_plain = app, service, ahead, is_plain
         self._prefix = secrets.token_hex(6).encode()
         self._numbers = count(1)
 
@@ -80,12 +79,18 @@ class Gate:
             exchange.close()
 
     async def _answer(self, exchange: Exchange, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if self._ahead is None or not self._ahead.takes(scope):
+        ahead = self._ahead
+        if (
+            ahead is not None
+            and scope["path"].removeprefix(scope.get("root_path", "")) == ahead.route.path
+            and scope["method"] in ahead.route.methods
+            and self._is_plain()
+        ):
+            scope["route"] = ahead.route
+            response = await ahead.answer(exchange)
+            await response(scope, receive, send)
+        else:
             await self._app(scope, receive, send)
-            return
-        scope["route"] = self._ahead.route
-        response = await self._ahead.answer(exchange)
-        await response(scope, receive, send)
 
     def _sending(self, exchange: Exchange, send: "Send", *, head: bool) -> "Send":
         """Return what sends an answer with its id, and counts it before its last bytes go.
