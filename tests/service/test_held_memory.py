@@ -14,11 +14,12 @@ import pytest
 import yaml
 
 from tests.service import sockets
-from tests.service.clients import BODY, post
+from tests.service.clients import BODY, JSON
 from tests.service.processes import until
 from tests.service.server import service, serving
 from textcls import Classifier
 from textcls.server.http.exchange import Exchange
+from textcls.server.http.response import Ready
 from textcls.server.settings import Settings
 from textcls.server.system import memory
 
@@ -83,15 +84,16 @@ def test_what_is_needed_grows_with_workers_with_what_requests_may_hold_and_with_
     assert memory.needed(Settings(), 10_000_000) > least + 300_000_000
 
 
-def test_nothing_of_an_answered_request_waits_for_the_collector_of_garbage(classifier: Classifier) -> None:
+@pytest.mark.parametrize("path", ["/v1/classify", "/predict", "/nowhere"])
+def test_nothing_of_an_answered_request_waits_for_the_collector_of_garbage(classifier: Classifier, path: str) -> None:
     explained = orjson.dumps({"inputs": "my card was charged twice", "explain": True})
     with serving(service(classifier)) as client:
         gc.collect()
         gc.disable()
         try:
             for body in (explained, BODY, b"{", b'{"inputs": 1}') * 5:
-                post(client, body)
-            until(lambda: not [one for one in gc.get_objects() if isinstance(one, Exchange)])
+                client.post(path, content=body, headers=JSON)
+            until(lambda: not [one for one in gc.get_objects() if isinstance(one, Exchange | Ready)])
         finally:
             gc.enable()
 
