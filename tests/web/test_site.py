@@ -156,7 +156,7 @@ def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(clas
         assert client.get("/page/none.mjs").status_code == 404
         assert client.get("/page/..%2f__init__.py").status_code == 404
         assert client.get("/").json() == {"status": "alive"}
-        assert 'textcls_requests_total{route="/",status="404"} 2.0' in client.get("/metrics").text
+        assert 'textcls_requests_total{route="/page/{name}",status="404"} 1.0' in client.get("/metrics").text
         paths = client.get("/openapi.json").json()["paths"]
         assert {"/predict", "/models/{name}", "/v2/models/{name}/infer", "/vllm/classify"} <= set(paths)
     off = Service(models, Settings(page=False))
