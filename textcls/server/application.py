@@ -131,7 +131,7 @@ def routers(settings: Settings) -> list[APIRouter]:
 class _Application(FastAPI):
     """FastAPI's behind the gate, which also describes the bodies that handlers read by themselves.
 
-    Not as middleware: before the first of these is asked, FastAPI has taken a tenth of the time of a short answer.
+    Not as middleware: FastAPI has its own around everybody's, and a short answer would wait for those.
     """
 
     def __init__(
