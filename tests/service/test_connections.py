@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+from uvicorn.protocols.http import httptools_impl
 
 from tests.service.clients import BODY, KEYS, LONG, bearer, numbers, post
 from tests.service.processes import until
@@ -349,3 +350,26 @@ def test_a_connection_beyond_the_bound_is_told_so_if_none_is_idle(slow: SlowClas
             SlowClassifier.gate.set()
             assert first.recv(1000).startswith(b"HTTP/1.1 200")
         assert post(client).status_code == 200
+
+
+def test_uvicorn_is_left_as_it_is() -> None:
+    assert httptools_impl.RequestResponseCycle.__module__ == httptools_impl.__name__
+    assert httptools_impl.HttpToolsProtocol.__module__ == httptools_impl.__name__
+
+
+def test_a_caller_that_waits_to_be_told_sends_its_body_then(open_client: httpx.Client) -> None:
+    with connect(open_client) as connection:
+        head = b"%bexpect: 100-continue\r\nconnection: close\r\n" % POST
+        connection.sendall(head + b"content-length: %d\r\n\r\n" % len(BODY))
+        assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(BODY)
+        assert everything(connection).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_an_answer_to_head_is_sent_at_once_and_without_a_body(client: httpx.Client) -> None:
+    with connect(client) as connection:
+        for _ in range(2):
+            connection.sendall(b"HEAD /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            said = connection.recv(4000)
+            assert said.startswith(b"HTTP/1.1 ")
+            assert said.endswith(b"\r\n\r\n")
