@@ -6,7 +6,7 @@ Each attack starts the server of the checkout, watches its memory, has /livez an
 /metrics every 200, by another process, beside an ordinary caller with a key, and does its worst for some seconds: at
 most 20, and 64 MB over a connection, and only to 127.0.0.1. The result goes into one of the two columns of
 attacks.json, and the table of both into attacks.md. Without MODEL a model of the bundled sample is attacked; that one,
-and another with 120 labels, are trained once, into the folder --work. Of several rounds the worst counts.
+and others with up to 5,000 labels, are trained once, into the folder --work. Of several rounds the worst counts.
 """
 
 import json
@@ -18,7 +18,7 @@ from tempfile import gettempdir
 from typing import Any, Final
 
 import click
-from attacking import files, models, report, stopping, strangers, work  # noqa: F401 - what they define is listed
+from attacking import files, many_labels, models, report, search, stopping, strangers, work  # noqa: F401 - what they define is listed
 from attacking.bench import ATTACKS, LIMIT_MIB, Attack, Bench
 from attacking.limits import limited
 from common import about
@@ -61,7 +61,7 @@ def main(model: Path | None, tree: Path, column: str, only: str, rounds: int, fo
     tree, folder = tree.resolve(), folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     few = model.resolve() if model else models.with_few_labels(tree, folder)
-    bench = Bench(tree, few, models.with_many_labels(tree, folder), folder)
+    bench = Bench(tree, few, folder)
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     with limited(LIMIT_MIB) as limit:
         facts = about(tree, PACKAGES) | {"limit_mib": LIMIT_MIB, "limit_kept_by": limit.kept_by}

@@ -15,7 +15,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from running import KEY, Server, environment
 
-from attacking import wire
+from attacking import models, wire
 from attacking.limits import Limit, limited
 from attacking.watching import PATHS, Figures, head, watching
 from attacking.wire import Seen
@@ -117,19 +117,18 @@ class Target(NamedTuple):
 class Bench:
     """A checkout to attack."""
 
-    def __init__(self, tree: Path, model: Path, many: Path, work: Path) -> None:
+    def __init__(self, tree: Path, model: Path, work: Path) -> None:
         """Find out what the settings of the checkout are called.
 
         Args:
             tree: the checkout.
             model: that is served where it does not matter which.
-            many: one with many labels.
             work: a folder for files.
 
         Raises:
             SystemExit: the code that would run is not that of `tree`.
         """
-        self.tree, self.model, self.many, self.work = tree, model, many, work
+        self.tree, self.model, self.work = tree, model, work
         said = subprocess.run(
             [sys.executable, "-P", "-c", _READ_SETTINGS],
             env=environment(tree),
@@ -213,7 +212,7 @@ def attack(section: str, name: str) -> Callable[[Callable[[Bench], Result]], Cal
 
 
 def on_a_server(
-    section: str, name: str, *options: str, many: bool = False, key: str = KEY, within_budget: bool = False
+    section: str, name: str, *options: str, labels: int = 0, key: str = KEY, within_budget: bool = False
 ) -> Callable[[Callable[[Target], Awaitable[Seen]]], Callable[[Bench], Result]]:
     """List an attack on one server that is watched meanwhile.
 
@@ -221,7 +220,7 @@ def on_a_server(
         section: what it belongs to.
         name: what it is called.
         options: of `textcls serve`.
-        many: serve the model with many labels.
+        labels: how many the model has that is served; 0: the bench's own model.
         key: of the server.
         within_budget: what it sends is allowed, and may take up the budget.
     """
@@ -229,7 +228,7 @@ def on_a_server(
     def listed(send: Callable[[Target], Awaitable[Seen]]) -> Callable[[Bench], Result]:
         @attack(section, name)
         def run(bench: Bench) -> Result:
-            model = bench.many if many else bench.model
+            model = models.with_labels(bench.tree, bench.work, labels) if labels else bench.model
             with bench.server(*options, model=model, key=key) as target:
                 figures, seen = watched(target, send)
             return Result(figures, seen, SPARE_MB + bench.budget_mb * within_budget)

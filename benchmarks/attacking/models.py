@@ -3,17 +3,17 @@
 import json
 import random
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import onnx
 from running import command, environment
 
-MANY_LABELS: Final = 120
-_ROWS: Final = 8
-_WORDS: Final = 12
+# Models of more labels than that are made of fewer rows, for they are to be large and not good.
+_GOOD_LABELS: Final = 120
 _KEY: Final = "textcls"
+_CHANCE: Final = random.Random(0)
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -23,15 +23,41 @@ def with_few_labels(tree: Path, folder: Path) -> Path:
     return _trained(tree, tree / "textcls" / "demo" / "support_tickets.csv", folder / "few.onnx")
 
 
-def with_many_labels(tree: Path, folder: Path) -> Path:
-    """Return a model with `MANY_LABELS` labels, trained on made-up texts by the checkout `tree` unless it is there."""
-    chance, data = random.Random(0), folder / "many.jsonl"
-    with data.open("w", encoding="utf-8") as file:
-        for label in range(MANY_LABELS):
-            for _ in range(_ROWS):
-                words = [f"word{label}of{chance.randrange(20)}" for _ in range(_WORDS)]
-                file.write(json.dumps({"text": " ".join(words), "label": f"label {label:03}"}) + "\n")
-    return _trained(tree, data, folder / "many.onnx", "--epochs", "3")
+def with_labels(tree: Path, folder: Path, labels: int) -> Path:
+    """Return a model with so many labels, trained on made-up texts by the checkout `tree` unless it is there."""
+    good = labels <= _GOOD_LABELS
+    options = ("--epochs", "3") if good else ("--epochs", "1", "--dim", "16", "--size", "full")
+    texts = ((_text(label, good), f"label {label:04}") for label in range(labels) for _ in range(8 if good else 2))
+    return _trained(tree, _written(folder / f"{labels}.jsonl", texts), folder / f"{labels}.onnx", *options)
+
+
+def with_several_labels(tree: Path, folder: Path) -> Path:
+    """Return a model of 100 labels, of which a text may have several, and whose names are as long as they may be."""
+    texts = ((_text(label, True), [f"{each:03} ".ljust(250, "n") for each in (label, label // 2)]) for label in _EACH)
+    return _trained(tree, _written(folder / "several.jsonl", texts), folder / "several.onnx", "--epochs", "3")
+
+
+def with_prototypes(tree: Path, folder: Path) -> Path:
+    """Return a model of 100 labels that are prototypes."""
+    texts = ((_text(label, True), f"label {label:03}") for label in _EACH)
+    options = ("--epochs", "3", "--head", "prototypes")
+    return _trained(tree, _written(folder / "prototypes.jsonl", texts), folder / "prototypes.onnx", *options)
+
+
+_EACH: Final = [label for label in range(100) for _ in range(8)]
+
+
+def _text(label: int, good: bool) -> str:
+    if good:
+        return " ".join(f"word{label}of{_CHANCE.randrange(20)}" for _ in range(12))
+    return " ".join(f"word{label % 97}of{_CHANCE.randrange(20)}" for _ in range(6)) + f" label{label}"
+
+
+def _written(data: Path, rows: Iterable[tuple[str, Any]]) -> Path:
+    if not data.exists():
+        lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
+        data.write_text("\n".join(lines), encoding="utf-8")
+    return data
 
 
 def _trained(tree: Path, data: Path, model: Path, *options: str) -> Path:

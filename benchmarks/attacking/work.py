@@ -33,10 +33,10 @@ _few = f'{_AT_ONCE} at once of "!" x 4,000, explained, few labels'
 _many = f'{_AT_ONCE} at once of "!" x 4,000, explained, 120 labels'
 _bounded = ("--request-seconds", str(_REQUEST_SECONDS))
 on_a_server(_SECTION, _few, *_bounded, within_budget=True)(_explain_at_once)
-on_a_server(_SECTION, _many, *_bounded, many=True, within_budget=True)(_explain_at_once)
+on_a_server(_SECTION, _many, *_bounded, labels=120, within_budget=True)(_explain_at_once)
 
 
-@on_a_server(_SECTION, f"{_LARGE} of 1.9 MB, two of them explained, 120 labels", many=True, within_budget=True)
+@on_a_server(_SECTION, f"{_LARGE} of 1.9 MB, two of them explained, 120 labels", labels=120, within_budget=True)
 async def large(target: Target) -> Seen:
     # As many tokens as are read of a text, and letters up to the largest body.
     texts = [f"{'some words of a text ' * 1400}{i}" for i in range(64)]
@@ -44,7 +44,7 @@ async def large(target: Target) -> Seen:
     return await volley(target.port, [target.classify(explained)] * 2 + [target.classify(plain)] * (_LARGE - 2))
 
 
-@on_a_server(_SECTION, f"{_UNREAD} explained, 120 labels, whose answers are not read", many=True, within_budget=True)
+@on_a_server(_SECTION, f"{_UNREAD} explained, 120 labels, whose answers are not read", labels=120, within_budget=True)
 async def unread(target: Target) -> Seen:
     request, end = target.classify(_SHORT), monotonic() + SECONDS
     async with AsyncExitStack() as stack:

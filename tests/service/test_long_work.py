@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 
 from tests.service import sockets
 from tests.service.clients import client_of, numbers
+from tests.service.processes import PATIENCE, until
 from tests.service.server import listening, service
 from textcls import Classifier
 from textcls.model import tokenizer
-from textcls.server.inference import answers
+from textcls.server.inference import answers, explaining
 from textcls.server.inference.micro_batching import TURN, MicroBatcher
 from textcls.server.models import registry
 from textcls.server.settings import Settings
@@ -195,3 +197,26 @@ def test_what_cannot_be_done_in_time_is_refused_before_the_model_is_asked(
         assert b"seconds, and request_seconds is" in said
         assert b"explain fewer labels" in said
         assert sockets.ask(address, json.dumps({"inputs": "! ! !"}).encode())[0] == 200
+
+
+def test_nothing_waits_behind_a_search_however_long_its_body_is(
+    many_labels: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let, search = threading.Event(), explaining.counterfactual
+
+    def slow(*given: Any, **named: Any) -> Any:
+        let.wait(PATIENCE)
+        return search(*given, **named)
+
+    monkeypatch.setattr(explaining, "counterfactual", slow)
+    body = json.dumps({"inputs": "a text", "explain": {"counterfactual": True}, "top_k": 1}).encode()
+    with listening(service(many_labels)) as address, ExitStack() as stack:
+        searching = [stack.enter_context(sockets.connect(address)) for _ in range(2)]
+        for connection, padded in zip(searching, (body, body + b" " * 30_000), strict=True):
+            connection.sendall(sockets.request(padded))
+        with client_of(address) as client:
+            until(lambda: numbers(client)["textcls_queue_depth"] == 2)
+        assert sockets.ask(address, json.dumps({"inputs": "!" * 4000}).encode())[0] == 200
+        assert not sockets.readable(searching)
+        let.set()
+        assert [sockets.answer(connection)[0] for connection in searching] == [200, 200]

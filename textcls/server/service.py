@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
@@ -46,6 +47,7 @@ _LESSONS: Final = 8
 _BUSY_REQUESTS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -140,6 +142,8 @@ class Service:
                 for kind, result in product(metrics.LESSON_KINDS, metrics.LESSON_RESULTS):
                     self.counts.add(metrics.LESSONS, name, kind, result, by=0)
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
+        # A search may take seconds.
+        self._searches = ThreadPoolExecutor(1, "textcls-search")
 
     @classmethod
     def of(cls, store: GenerationStore, settings: Settings) -> "Service":
@@ -217,14 +221,31 @@ class Service:
         return microseconds
 
     async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
-        """Answer in a thread.
+        """Answer in a thread; a search in one of its own, behind which nothing else waits.
 
         Raises:
             TimeoutError: the deadline has passed.
         """
-        return await asyncio.wait_for(asyncio.wrap_future(self._submit(read, share)), self.settings.request_seconds)
 
-    def _submit(self, read: Callable[[], Request], share: Share) -> "Future[Answer]":
+        def begin() -> Answer | Request:
+            share.hold(_READING * share.held)
+            request = read()
+            self._within_deadline(request)
+            share.hold(request.bytes)
+            return request if request.searches else complete(request)
+
+        def complete(request: Request) -> Answer:
+            answer = answers.complete(request)
+            share.hold(len(answer.body))
+            return answer
+
+        async with asyncio.timeout(self.settings.request_seconds):
+            found = await asyncio.wrap_future(self._submit(begin, self._threads, share))
+            if isinstance(found, Request):
+                return await asyncio.wrap_future(self._submit(partial(complete, found), self._searches, share))
+            return found
+
+    def _submit(self, work: Callable[[], _T], pool: ThreadPoolExecutor, share: Share) -> "Future[_T]":
         if self._jobs >= self.settings.max_queue:
             raise RefusalError(
                 429,
@@ -235,23 +256,17 @@ class Service:
         share.use()
         loop, waited, submitted = asyncio.get_running_loop(), list[float](), time.perf_counter()
 
-        def work() -> Answer:
+        def timed() -> _T:
             # Told when it is done: woken now, the loop would only take the interpreter from this thread.
             waited.append(time.perf_counter() - submitted)
-            share.hold(_READING * share.held)
-            request = read()
-            self._within_deadline(request)
-            share.hold(request.bytes)
-            answer = answers.complete(request)
-            share.hold(len(answer.body))
-            return answer
+            return work()
 
         def done() -> None:
             self._count_jobs(-1)
             self.counts.observe(metrics.WAIT, waited)
             share.close()
 
-        job = self._threads.submit(work)
+        job = pool.submit(timed)
         # Not when the caller stops waiting: until the thread is done with it, it is work, and holds memory.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(done))
         return job

@@ -46,7 +46,8 @@ class Settings(Limits):
     workers: int = _setting(1, "Worker processes; with 2 or more, one that dies is replaced.")
     threads: int = _setting(
         1,
-        "Threads per worker for long requests; those of up to 2 ms (4 ms if alone) stay on the event loop.",
+        "Threads per worker for long requests; those of up to 2 ms (4 ms if alone) stay on the event loop, and "
+        "searches for a counterfactual have a thread of their own.",
     )
     batching: bool = _setting(
         True,

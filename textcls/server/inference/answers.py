@@ -91,6 +91,11 @@ class Request(NamedTuple):
         return min(self.top_k or labels, labels) if self.explain else 0
 
     @property
+    def searches(self) -> bool:
+        """Whether a change of the answer is looked for, which may take seconds."""
+        return self.more is not None and self.more.counterfactual
+
+    @property
     def microseconds(self) -> float:
         """About how long the answer takes."""
         labels, classifier = self.explained_labels if self.explain else 0, self.served.classifier
