@@ -119,7 +119,8 @@ def _changed(chance: random.Random, tried: Tried, labels: list[str]) -> tuple[st
 async def search(target: Target, name: str, seed: int) -> Seen:
     """Look for the worst request for some time."""
     chance, end = random.Random(seed), monotonic() + _SECONDS
-    labels = json.loads(target.ask("GET", "/v1/models")[1])["models"][0]["labels"]
+    _, models_served = await asyncio.to_thread(target.ask, "GET", "/v1/models")
+    labels = json.loads(models_served)["models"][0]["labels"]
     worst: dict[str, list[Tried]] = {kind: [] for kind in _BY}
     statuses = Counter[str]()
     while monotonic() < end and target.server.process.poll() is None:

@@ -16,5 +16,5 @@ def publish(model_path: Path, registry: Path, *options: str, **changes: object) 
 
 
 def versions(registry: Path, *options: str) -> None:
-    """Change what is promoted, or the shadow."""
+    """Change what is promoted."""
     succeed("versions", registry, *options)

@@ -16,6 +16,7 @@ from tests.service.clients import client_of, numbers
 from tests.service.processes import PATIENCE, until
 from tests.service.server import listening, service
 from textcls import Classifier
+from textcls.explain import counterfactual
 from textcls.model import tokenizer
 from textcls.server.inference import answers, explaining
 from textcls.server.inference.micro_batching import TURN, MicroBatcher
@@ -202,7 +203,7 @@ def test_what_cannot_be_done_in_time_is_refused_before_the_model_is_asked(
 def test_nothing_waits_behind_a_search_however_long_its_body_is(
     many_labels: Classifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    let, search = threading.Event(), explaining.counterfactual
+    let, search = threading.Event(), counterfactual.counterfactual
 
     def slow(*given: Any, **named: Any) -> Any:
         let.wait(PATIENCE)

@@ -9,11 +9,9 @@ from tests.command_line import succeed
 from tests.service.clients import ADMIN, Load, bearer, message, post
 from tests.service.processes import ended, until
 from tests.service.published import SHIFTED, publish, versions
-from tests.service.reloading import LABELS, REFUSED, served
+from tests.service.reloading import REFUSED, served
 from textcls import ArtifactError, ConfigError
 from textcls.server.models import registry as models
-from textcls.server.models.reload import GenerationStore
-from textcls.server.settings import Settings
 
 
 @pytest.fixture
@@ -103,121 +101,3 @@ def test_labels_are_not_taught_to_a_version_which_never_changes(prototypes_path:
         )
         assert "is a version of a registry, which never changes: teach a copy" in message(answer, 409)
     assert (registry / "1" / "model.onnx").read_bytes() == before
-
-
-# The shadow
-
-
-@pytest.mark.parametrize("count", ["1", "2"])
-def test_a_shadow_answers_silently_and_what_all_workers_count_adds_up(registry: Path, count: str) -> None:
-    versions(registry, "--shadow", "2")
-    with served(registry, "--workers", count) as running:
-        (card,) = running.client.get("/v1/models").json()["models"]
-        assert (card["version"], card["shadow"]["version"]) == ("1", "2")
-        assert len(card["shadow"]["sha256"]) == 64
-        assert running.numbers()['textcls_shadow_texts_total{model="tickets",version="2"}'] == 0
-        assert {running.label() for _ in range(20)} == {"billing"}
-        of = 'model="tickets",version="2"'
-        until(lambda: running.numbers()[f"textcls_shadow_texts_total{{{of}}}"] == 20)
-        found = running.numbers()
-        pair = 'label="billing",model="tickets",shadow_label="cancellation",version="2"'
-        assert found[f"textcls_shadow_disagreements_total{{{pair}}}"] == 20
-        assert found[f"textcls_shadow_difference_count{{{of}}}"] == 20
-        # The label that the model answers has in the shadow the score of another.
-        assert found[f"textcls_shadow_difference_sum{{{of}}}"] > 1
-        assert found[f"textcls_shadow_dropped_total{{{of}}}"] == found[f"textcls_shadow_errors_total{{{of}}}"] == 0
-        # What is answered is counted once, as the model's.
-        assert found['textcls_predictions_total{label="billing",model="tickets"}'] == 20
-        assert 'textcls_predictions_total{label="cancellation",model="tickets"}' not in found
-        code, said = running.stop()
-    assert code == 0
-    assert "charged" not in said
-    assert "Traceback" not in said
-
-
-def test_a_shadow_comes_and_goes_with_a_reload_and_is_promoted_without_being_loaded_again(
-    registry: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "run").mkdir()
-    store = GenerationStore(tmp_path / "run", [str(registry)], Settings())
-    store.publish()
-    first = store.load().generation.get(None)
-    assert (first.version, first.shadow) == ("1", None)
-    assert not store.has_shadows()
-    versions(registry, "--shadow", "2")
-    store.publish()
-    second = store.load([first]).generation.get(None)
-    assert second.classifier is first.classifier
-    assert second.shadow is not None
-    assert second.shadow.version == "2"
-    assert store.has_shadows()
-    size = (registry / "1" / "model.onnx").stat().st_size
-    assert store.model_bytes() > 1.9 * size
-    versions(registry, "--promote", "2")
-    store.publish()
-    third = store.load([second]).generation.get(None)
-    assert (third.version, third.shadow) == ("2", None)
-    assert third.classifier is second.shadow.classifier
-    # The copy of the first is kept for a generation, and gone with the next.
-    assert len(list((tmp_path / "run").glob("*.onnx"))) == 2
-    store.publish()
-    assert len(list((tmp_path / "run").glob("*.onnx"))) == 1
-
-
-def test_files_of_a_registry_are_looked_at_for_changes_of_the_shadow_too(registry: Path, tmp_path: Path) -> None:
-    store = GenerationStore(tmp_path / "run", [str(registry)], Settings())
-    before = store.files()
-    assert store.files() == before
-    versions(registry, "--shadow", "2")
-    assert store.files() != before
-    versions(registry, "--no-shadow")
-    assert store.files() == before
-
-
-@pytest.mark.parametrize("count", ["1", "2"])
-def test_a_shadow_that_cannot_be_used_is_told_and_the_promoted_version_answers(registry: Path, count: str) -> None:
-    versions(registry, "--shadow", "2")
-    damage(registry / "2" / "model.onnx")
-    with served(registry, "--workers", count) as running:
-        assert running.label() == "billing"
-        (card,) = running.client.get("/v1/models").json()["models"]
-        assert card["shadow"]["version"] == "2"
-        assert "it is damaged or was changed" in card["shadow"]["problem"]
-        assert running.reload().json()["generation"] == 2
-        code, said = running.stop()
-    assert code == 0
-    assert said.count("The shadow of tickets, version 2, is not asked: ") == 2
-
-
-def test_a_shadow_with_other_labels_is_told(registry: Path, model_path: Path) -> None:
-    publish(model_path, registry, labels=["accounts", *LABELS[1:]])
-    versions(registry, "--shadow", "3")
-    with served(registry, "--same-labels") as running:
-        assert running.label() == "billing"
-        said = running.stop()[1]
-    assert "The shadow of tickets, version 3, knows other labels: 1 added 'accounts', 1 removed 'account'" in said
-
-
-def test_requests_in_other_formats_are_shadowed_as_well(registry: Path) -> None:
-    versions(registry, "--shadow", "2")
-    with served(registry) as running:
-        asked = {"inputs": [["my card was charged twice"], ["where is it"]]}
-        assert running.client.post("/predict", json=asked).status_code == 200
-        until(lambda: running.numbers()['textcls_shadow_texts_total{model="tickets",version="2"}'] == 2)
-
-
-def test_a_model_that_becomes_a_shadow_has_none_itself(registry: Path, model_path: Path, tmp_path: Path) -> None:
-    publish(model_path, registry, labels=SHIFTED, example="third")
-    versions(registry, "--shadow", "2")
-    (tmp_path / "run").mkdir()
-    store = GenerationStore(tmp_path / "run", [str(registry)], Settings())
-    store.publish()
-    before = list(store.load().generation.models.values())
-    assert [one.shadow is not None and one.shadow.version for one in before] == ["2"]
-    versions(registry, "--promote", "3")
-    versions(registry, "--shadow", "1")
-    store.publish()
-    (one,) = store.load(before).generation.models.values()
-    assert (one.version, one.shadow and one.shadow.version) == ("3", "1")
-    assert one.shadow is not None
-    assert one.shadow.shadow is None

@@ -31,20 +31,16 @@ def test_the_whole_way_forth_and_back(model: Model, registry: Path) -> None:
         succeed("publish", second, registry, "--by", "Ann", "--note", "rows of November").splitlines()[0]
         == f"tickets, version 2: 0.17 MB -> {registry}/2"
     )
-    said = succeed("versions", registry, "--shadow", "2")
-    assert said == "Version 2 is the shadow: it answers silently beside version 1.\n"
     table = succeed("versions", registry)
     assert "tickets: 2 versions in" in table
-    assert re.search(r"2  shadow +\S+ \S+ +32\.7% +7 +0\.17 +Ann +rows of November", table)
+    assert re.search(r"2 +\S+ \S+ +32\.7% +7 +0\.17 +Ann +rows of November", table)
     assert re.search(r"1  promoted ", table)
     said = succeed("versions", registry, "--promote", "2", "--by", "Ann")
-    assert (
-        said == "Version 2 is promoted; until now it was version 1.\nThere is no shadow any more: it was version 2.\n"
-    )
+    assert said == "Version 2 is promoted; until now it was version 1.\n"
     said = succeed("versions", registry, "--rollback")
     assert said == "Version 1 is promoted again; until now it was version 2.\n"
     found = listed(registry)
-    assert (found["name"], found["promoted"], found["shadow"]) == ("tickets", 1, None)
+    assert (found["name"], found["promoted"]) == ("tickets", 1)
     history = [{**each, "time": ""} for each in found["history"]]  # type: ignore[attr-defined]
     assert history == [
         {"version": 1, "time": ""},
@@ -151,7 +147,7 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     path = registry / "1" / "model.onnx"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     before = (registry / "registry.json").read_bytes()
-    for asked in (["--promote", "1"], ["--rollback"], ["--shadow", "1"]):
+    for asked in (["--promote", "1"], ["--rollback"]):
         said = fail(4, "versions", registry, *asked)
         assert f"{path} has the SHA-256 " in said
         assert "it is damaged or was changed; promote another version" in said
@@ -168,7 +164,6 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
 def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, registry: Path) -> None:
     succeed("publish", model("tickets.onnx"), registry, "--promote")
     succeed("publish", model("new.onnx"), registry)
-    succeed("versions", registry, "--shadow", "2")
     shutil.rmtree(registry / "1")
     assert "Version 1 is promoted, and its folder is not there." in succeed("versions", registry)
     assert "has no version 1; there are 2." in fail(3, "versions", registry, "--promote", "1")
@@ -184,34 +179,19 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(model: Model, registry: Pa
     assert "s3://models/registry is a URL, and a registry is a folder of this machine" in result.stderr
     succeed("publish", path, registry)
     assert "Nothing is promoted yet" in fail(3, "versions", registry, "--rollback")
-    assert "there is none yet: promote one first" in fail(3, "versions", registry, "--shadow", "1")
     assert "has no version 7; there are 1." in fail(3, "versions", registry, "--promote", "7")
     succeed("versions", registry, "--promote", "1")
-    assert "Version 1 is promoted, and a shadow is another one" in fail(3, "versions", registry, "--shadow", "1")
-    assert "done one at a time" in fail(2, "versions", registry, "--promote", "1", "--no-shadow")
+    assert "done one at a time" in fail(2, "versions", registry, "--promote", "1", "--rollback")
+    assert "There is no option --shadow any more" in run("versions", registry, "--shadow", "1").stderr
     assert "--by says who promotes" in fail(2, "versions", registry, "--by", "Ann")
     assert "--note has 10,001 characters" in fail(2, "publish", path, registry, "--note", "x" * 10_001)
     assert "/proc/registry cannot be written to" in fail(6, "publish", path, "/proc/registry")
 
 
-def test_other_labels_are_allowed_and_told_and_what_cannot_be_compared_is_no_shadow(
-    model: Model, registry: Path, several_labels_path: Path
-) -> None:
+def test_other_labels_are_allowed_and_told(model: Model, registry: Path) -> None:
     succeed("publish", model("tickets.onnx"), registry, "--promote")
     succeed("publish", model("new.onnx", labels=["accounts", *LABELS[1:]]), registry)
-    succeed("publish", several_labels_path, registry)
-    succeed("publish", model("mails.onnx", text_columns=["subject", "body"]), registry)
     note = "Note: version 2 knows other labels than version 1: 1 added 'accounts', 1 removed 'account'.\n"
-    assert succeed("versions", registry, "--shadow", "2").endswith(note)
-    assert "It is a multi-label model, and the promoted one is a single-label" in fail(
-        3, "versions", registry, "--shadow", "3"
-    )
-    assert "It was trained on subject, body, and the promoted one on text" in fail(
-        3, "versions", registry, "--shadow", "4"
-    )
-    assert listed(registry)["shadow"] == 2
-    assert succeed("versions", registry, "--no-shadow") == "There is no shadow any more: it was version 2.\n"
-    assert succeed("versions", registry, "--no-shadow") == "There was no shadow.\n"
     assert succeed("versions", registry, "--promote", "2").endswith(note)
 
 

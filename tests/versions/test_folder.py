@@ -147,7 +147,7 @@ def test_what_was_published_and_is_damaged_is_published_anew(model: Model, tmp_p
         (b"[]", "it is not an object"),
         (b"\xff", r"registry.json is damaged \("),
         (b"[" * 100_000, "registry.json is damaged"),
-        (b'{"registry_format": 1, "name": "a", "history": [], "shadow": 1' + b"0" * 5000 + b"}", "is damaged"),
+        (b'{"registry_format": 1, "name": "a", "history": [], "number": 1' + b"0" * 5000 + b"}", "is damaged"),
     ],
     ids=["empty", "list", "bytes", "deep", "digits"],
 )

@@ -1,4 +1,4 @@
-"""What a registry says of itself: promoted, before, shadow, and what is no registry."""
+"""What a registry says of itself: promoted, before, and what is no registry."""
 
 import pytest
 from hypothesis import given
@@ -36,20 +36,10 @@ def test_each_roll_back_goes_one_promotion_further_back(steps: list[int]) -> Non
     assert state.before == (standing[-2] if len(standing) > 1 else None)
 
 
-@given(STEPS, st.none() | st.integers(6, 9))
-def test_a_state_is_what_was_written(steps: list[int], shadow: int | None) -> None:
+@given(STEPS)
+def test_a_state_is_what_was_written(steps: list[int]) -> None:
     state = played(steps)[0]
-    if state.promoted is not None:
-        state = state.with_shadow(shadow)
     assert State.from_json(state.to_json()) == state
-
-
-def test_what_is_promoted_is_no_longer_the_shadow_and_another_shadow_stays() -> None:
-    state = EMPTY.promote(1, "", None).with_shadow(2)
-    assert state.promote(2, "", None).shadow is None
-    assert state.promote(3, "", None).shadow == 2
-    back = state.promote(2, "", None).with_shadow(1).roll_back("", None)
-    assert (back.promoted, back.shadow) == (1, None)
 
 
 def test_a_version_that_is_promoted_already_leaves_no_second_entry() -> None:
@@ -57,15 +47,7 @@ def test_a_version_that_is_promoted_already_leaves_no_second_entry() -> None:
     assert state.promote(1, "", "Bob") is state
 
 
-def test_a_shadow_needs_another_version_beside_which_it_answers() -> None:
-    with pytest.raises(InputError, match="there is none yet: promote one first"):
-        EMPTY.with_shadow(1)
-    with pytest.raises(InputError, match="Version 1 is promoted, and a shadow is another one"):
-        EMPTY.promote(1, "", None).with_shadow(1)
-    assert EMPTY.with_shadow(None) == EMPTY
-
-
-GOOD = {"registry_format": 1, "name": "tickets", "shadow": None, "history": []}
+GOOD = {"registry_format": 1, "name": "tickets", "history": []}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +57,6 @@ GOOD = {"registry_format": 1, "name": "tickets", "shadow": None, "history": []}
         ({"registry_format": "1"}, "registry_format is not a number"),
         ({"name": "a b"}, "its name is none"),
         ({"name": None}, "name is not a text"),
-        ({"shadow": -1}, "shadow is not a number"),
         ({"history": {}}, "there is no history"),
         ({"history": [[]]}, "it is not an object"),
         ({"history": [{"version": 1}]}, "time is not a text"),

@@ -8,11 +8,13 @@ _SUSPECTS: Final = (
     "leaving doubtful rows out made models of clean files worse; textcls check --labels --suspects FILE lists them, to "
     "be corrected."
 )
+_SHADOW: Final = "a version no longer answers silently beside another; textcls compare holds two against each other."
 _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS, "drop-suspects": _SUSPECTS},
     "train-many": {"shards": _STEPS},
     "tune": {"shards": _STEPS},
     "pretrain": {"shards": _STEPS},
+    "versions": {"shadow": _SHADOW, "no-shadow": _SHADOW},
 }
 
 

@@ -20,7 +20,6 @@ from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
 from textcls.server.inference.answers import Answer, Request, RequestReader
 from textcls.server.inference.micro_batching import MicroBatcher
-from textcls.server.inference.shadowing import Shadowing
 from textcls.server.models import loading, teaching
 from textcls.server.models.registry import Generation, Served
 from textcls.server.models.reload import GenerationStore, ReloadResult, counted
@@ -43,8 +42,6 @@ ALONE_BYTES: Final = 4 * INLINE_BYTES
 _READING: Final = 9
 # Lessons of a worker that wait for one another; more are refused.
 _LESSONS: Final = 8
-# With more requests in progress than so many shadows are not asked.
-_BUSY_REQUESTS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 _T = TypeVar("_T")
@@ -62,7 +59,6 @@ class Received:
         form: reads it.
         share: what is held for it.
         texts: what was asked about, if the log is told to hold it.
-        shadowed: what is asked, if a shadow is to answer it as well.
     """
 
     generation: Generation
@@ -72,7 +68,6 @@ class Received:
     form: RequestReader
     share: Share
     texts: Sequence[str] = ()
-    shadowed: Request | None = None
 
     def read(self) -> Request:
         """Return what is asked.
@@ -84,8 +79,6 @@ class Received:
         request = self.form(self.generation, self.settings, body, self.content_type)
         if self.settings.log_texts:
             self.texts = request.texts
-        if request.served.shadow is not None:
-            self.shadowed = request
         return request
 
 
@@ -129,8 +122,6 @@ class Service:
         self._batcher = MicroBatcher(
             settings.request_seconds, together=settings.batching, connections=lambda: len(self.connections)
         )
-        self.shadowing = Shadowing(self.counts, settings.max_held_bytes, self._is_busy)
-        self.shadowing.begin(generation)
         self._jobs = 0
         self._lines_dropped = 0
         self._lessons = 0
@@ -176,10 +167,6 @@ class Service:
         """Count that it has been."""
         self._requests -= 1
         self.counts.add(metrics.IN_PROGRESS, by=-1)
-
-    def _is_busy(self) -> bool:
-        """Say whether there are requests enough to do without those that nobody waits for."""
-        return self._requests > _BUSY_REQUESTS or self._jobs > 0 or self.budget.held > self.budget.most // 2
 
     async def answer(self, received: Received) -> Answer:
         """Answer a request within the deadline: here if it is short, else in a thread.
@@ -319,7 +306,6 @@ class Service:
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self._watch_drift()
         self.counts.set(metrics.GENERATION, generation.number)
-        self.shadowing.begin(generation)
         memory.trim()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})

@@ -1,7 +1,6 @@
 """A registry: the versions of a model in a folder, which of them is promoted, and which answers silently beside it.
 
 record.py   what a registry says of itself and of its versions, as plain data that is checked when it is read
-shadow.py   which model may answer beside which
 folder.py   the folder: what is in it, adding a version whole or not at all, and changing what is promoted
 
 `textcls publish` and `textcls versions` write it, `textcls serve` follows it.

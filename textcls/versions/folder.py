@@ -272,7 +272,7 @@ class Registry:
     def _rename(self, beside: Path, about: Version) -> int:
         """Give a version that is written its number and its name; return the number."""
         state = self.state()
-        known = [*self.numbers(), *(one.version for one in state.history), state.shadow or 0, 0]
+        known = [*self.numbers(), *(one.version for one in state.history), 0]
         for number in count(max(known) + 1):
             content = json.dumps(replace(about, version=number).to_json(), ensure_ascii=False, indent=2) + "\n"
             _write_synced(beside / VERSION, content.encode())

@@ -1,6 +1,6 @@
 """What a registry says of itself and of its versions: plain data, checked when it is read.
 
-registry.json                        of the registry: its name, all that was promoted, the shadow
+registry.json                        of the registry: its name, and all that was promoted
 1/version.json, 2/version.json, ...  of a version: what was published, when, and what the file says of its training
 """
 
@@ -117,12 +117,10 @@ class State:
     Attributes:
         name: by which its model is served.
         history: all that was promoted; the last one is.
-        shadow: the version that answers silently beside it.
     """
 
     name: str
     history: tuple[Promotion, ...] = ()
-    shadow: int | None = None
 
     @property
     def promoted(self) -> int | None:
@@ -141,7 +139,7 @@ class State:
         return standing[-2] if len(standing) > 1 else None
 
     def promote(self, version: int, time: str, by: str | None) -> "State":
-        """Return the state in which `version` is promoted; it is no longer the shadow."""
+        """Return the state in which `version` is promoted."""
         if version == self.promoted:
             return self
         return self._with(Promotion(version, time, by))
@@ -158,26 +156,13 @@ class State:
             raise InputError(f"Nothing was promoted before version {self.promoted}, so there is no way back.")
         return self._with(Promotion(self.before, time, by, self.promoted))
 
-    def with_shadow(self, version: int | None) -> "State":
-        """Return the state in which `version` is the shadow, or none.
-
-        Raises:
-            InputError: it is the one that is promoted, or none is.
-        """
-        if version is not None and self.promoted is None:
-            raise InputError("A shadow answers beside the promoted version, and there is none yet: promote one first.")
-        if version is not None and version == self.promoted:
-            raise InputError(f"Version {version} is promoted, and a shadow is another one: it would agree with itself.")
-        return replace(self, shadow=version)
-
     def _with(self, promotion: Promotion) -> "State":
-        shadow = None if self.shadow == promotion.version else self.shadow
-        return replace(self, history=(*self.history, promotion), shadow=shadow)
+        return replace(self, history=(*self.history, promotion))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of registry.json."""
         history = [one.to_json() for one in self.history]
-        return {"registry_format": FORMAT, "name": self.name, "shadow": self.shadow, "history": history}
+        return {"registry_format": FORMAT, "name": self.name, "history": history}
 
     @classmethod
     def from_json(cls, found: Any) -> "State":
@@ -194,8 +179,7 @@ class State:
             raise ValueError("its name is none")
         if not isinstance(history, list):
             raise ValueError("there is no history")
-        shadow = None if fields.get("shadow") is None else _number(fields, "shadow", MOST_VERSIONS)
-        state = cls(name, tuple(map(Promotion.from_json, history)), shadow)
+        state = cls(name, tuple(map(Promotion.from_json, history)))
         state._check_history()
         return state
 

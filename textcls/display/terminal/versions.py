@@ -30,9 +30,8 @@ def versions_table(folder: Path, state: State, listed: Sequence[Listed]) -> Iter
     for one in reversed(listed):
         table.add_row(str(one.number), Text(_role(state, one), style="bold"), *_cells(one.version))
     yield table
-    for what, number in (("promoted", state.promoted), ("the shadow", state.shadow)):
-        if number is not None and number not in {one.number for one in listed}:
-            yield Text(f"\nVersion {number} is {what}, and its folder is not there.")
+    if state.promoted is not None and state.promoted not in {one.number for one in listed}:
+        yield Text(f"\nVersion {state.promoted} is promoted, and its folder is not there.")
     for one in listed:
         if one.problem is not None:
             yield Text(f"\nVersion {one.number} cannot be used: {one.problem}")
@@ -41,7 +40,7 @@ def versions_table(folder: Path, state: State, listed: Sequence[Listed]) -> Iter
 def _role(state: State, one: Listed) -> str:
     if one.problem is not None:
         return "damaged"
-    return "promoted" if one.number == state.promoted else "shadow" if one.number == state.shadow else ""
+    return "promoted" if one.number == state.promoted else ""
 
 
 def _cells(version: Version | None) -> list[Text]:

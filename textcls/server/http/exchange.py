@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textcls.server.admission.budget import FOR_BODIES, UNCOUNTED, Share
 from textcls.server.http.response import Ready
-from textcls.server.inference.answers import Answer, Request, RequestReader
+from textcls.server.inference.answers import Answer, RequestReader
 from textcls.server.monitoring.audit import Caller, address
 from textcls.server.problems import RefusalError
 from textcls.server.service import Received, Service
@@ -35,7 +35,6 @@ class Exchange:
         bytes: of the body, so far.
         texts: what was asked about, if the log is told to hold it.
         answer: what the model said.
-        shadowed: what a shadow is asked as well, once the answer is on its way.
         status: of HTTP.
         answered: when the answer began to be sent; how long it takes to be taken is the caller's affair.
         counted: whether the metrics know of it.
@@ -50,7 +49,6 @@ class Exchange:
         self.bytes = 0
         self.texts: Sequence[str] = ()
         self.answer: Answer | None = None
-        self.shadowed: Request | None = None
         self.status = 500
         self.answered = 0.0
         self.counted = False
@@ -99,7 +97,7 @@ class Exchange:
         content_type = self.headers.get(b"content-type", b"")
         received = Received(service.generation, service.settings, await self.body(), content_type, read, self.share)
         self.answer = answer = await service.answer(received)
-        self.texts, self.shadowed = received.texts, received.shadowed
+        self.texts = received.texts
         return Ready(answer.body, kind=answer.kind, headers=[answer.served.header, *answer.headers])
 
     async def body(self) -> bytes:
@@ -140,7 +138,7 @@ class Exchange:
             self.service.key_limits.leave(self.key)
         # Nothing may hold the answer until a collector of garbage comes, which is made rare.
         self._scope.pop(EXCHANGE, None)
-        self.answer = self.shadowed = None
+        self.answer = None
 
     def check_declared(self) -> None:
         """Refuse a body that declares itself too large.

@@ -68,8 +68,6 @@ class Gate:
         try:
             with nullcontext() if service.tracing is None else service.tracing.span(exchange):
                 await self._answer(exchange, scope, receive, self._sending(exchange, send, head=head))
-            if exchange.shadowed is not None and exchange.answer is not None:
-                service.shadowing.offer(exchange.shadowed, exchange.answer)
         finally:
             service.end_request()
             if not exchange.counted:

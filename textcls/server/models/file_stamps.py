@@ -21,8 +21,7 @@ def stamps(arguments: Sequence[str], settings: Settings) -> Stamps:
     """
     found: Stamps = []
     try:
-        sources = registry.resolve(arguments)
-        paths = [one.path for source in sources for one in (source, source.shadow) if one is not None]
+        paths = [source.path for source in registry.resolve(arguments)]
     except (TextclsError, OSError) as error:
         # That nothing can be served of what is there now is a change, too: the reload will say so.
         paths = []

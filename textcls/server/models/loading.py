@@ -31,7 +31,6 @@ from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
 from textcls.versions.folder import check_content
-from textcls.versions.shadow import shadow_problem
 
 # What the process may need to start and to end beside its work.
 _GRACE_SECONDS: Final = 5
@@ -90,31 +89,12 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
         now(str(source.path))
         if request.settings.teaching:
             rewriting.sweep(source.path)
-        models.append(_with_shadow(source, request))
+        models.append(_copy(source, request))
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
 
-def _with_shadow(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
-    """Return what the manifest says of a model, and of the one that is to answer silently beside it.
-
-    That one may be damaged: it costs nobody an answer, so it is left out, and the manifest says why.
-
-    Raises:
-        ArtifactError: the model cannot be used.
-        SurroundingsError: there is no room for the copies.
-    """
-    classifier, entry = _copy(source, request)
-    if source.shadow is None:
-        return entry
-    try:
-        shadow, found = _copy(source.shadow, request)
-        problem = shadow_problem(classifier.info, shadow.info)
-    except TextclsError as error:
-        problem = str(error)
-    return {**entry, "shadow": found if problem is None else {"version": source.shadow.version, "problem": problem}}
-
-
-def _copy(source: ModelSource, request: LoadRequest) -> tuple[Classifier, dict[str, Any]]:
+def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
+    """Keep a copy of a model that can be used; return what the manifest says of it."""
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
     if source.published:
@@ -124,7 +104,7 @@ def _copy(source: ModelSource, request: LoadRequest) -> tuple[Classifier, dict[s
     copy = request.folder / f"{digest}.onnx"
     if not copy.exists():
         shared_folder.write(copy, data)
-    return classifier, {
+    return {
         "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path),
         "labels": classifier.labels, "bins": registry.bins_json(classifier.info), "bytes": len(data),
         "published": source.published,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -34,21 +34,12 @@ class ModelSource:
         version: as the operator calls it; None for the beginning of the file's hash.
         path: the file.
         published: whether it is a version of a registry, whose hash is known and which never changes.
-        shadow: where the model comes from that answers silently beside it; None for none.
     """
 
     name: str
     version: str | None
     path: Path
     published: bool = False
-    shadow: "ModelSource | None" = None
-
-
-class RefusedShadow(NamedTuple):
-    """A version that is to answer silently beside a model and cannot: its number, and why, in a sentence."""
-
-    version: str
-    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +54,7 @@ class Served:
         head: how its answers begin, as JSON.
         header: name and value of the header that says who answered.
         bins: in which answers are counted, to be held against held-out rows; None where the file knows of none.
-        shadow: the model that answers silently beside it; None for none.
         published: whether it is a version of a registry, which never changes.
-        refused_shadow: the one that is wanted and cannot be used; None if it can, or none is wanted.
     """
 
     name: str
@@ -75,9 +64,7 @@ class Served:
     head: bytes
     header: tuple[bytes, bytes]
     bins: Bins | None
-    shadow: "Served | None" = None
     published: bool = False
-    refused_shadow: "RefusedShadow | None" = None
 
     def is_of(self, digest: str, version: str | None, path: Path) -> bool:
         """Say whether this is the model of a file with this SHA-256, by this version and in this place."""
@@ -149,7 +136,7 @@ def _expand(argument: str) -> list[ModelSource]:
 
 
 def _promoted(folder: Path, name: str | None, version: str | None) -> ModelSource:
-    """Return the promoted version of a registry, and its shadow. They are read later, where files can do no harm.
+    """Return the promoted version of a registry. It is read later, where files can do no harm.
 
     Raises:
         ArtifactError: none is promoted, or the registry is damaged.
@@ -164,12 +151,8 @@ def _promoted(folder: Path, name: str | None, version: str | None) -> ModelSourc
     state = registry.state()
     if state.promoted is None:
         raise ArtifactError(f"No version of {folder} is promoted: textcls versions {folder} --promote 1 does that.")
-    name = name or state.name
-    shadow = None
-    if state.shadow is not None and state.shadow != state.promoted:
-        shadow = ModelSource(name, str(state.shadow), registry.path_of(state.shadow) / versions.MODEL, published=True)
     path = registry.path_of(state.promoted) / versions.MODEL
-    return ModelSource(name, str(state.promoted), path, published=True, shadow=shadow)
+    return ModelSource(name or state.name, str(state.promoted), path, published=True)
 
 
 def _of_stem(path: Path) -> ModelSource:
@@ -177,7 +160,14 @@ def _of_stem(path: Path) -> ModelSource:
     return ModelSource(name, version if at else None, path)
 
 
-def serve(classifier: Classifier, name: str | None = None, version: str | None = None, digest: str = "") -> Served:
+def serve(
+    classifier: Classifier,
+    name: str | None = None,
+    version: str | None = None,
+    digest: str = "",
+    *,
+    published: bool = False,
+) -> Served:
     """Return `classifier` as a model that answers, by default under the name of its file."""
     name, info = name or classifier.path.stem, classifier.info
     digest = digest or sha256(artifact.read_file(classifier.path)).hexdigest()
@@ -192,6 +182,7 @@ def serve(classifier: Classifier, name: str | None = None, version: str | None =
         b'{"model":%b,"results":[' % orjson.dumps(model),
         (b"x-model", header.encode()),
         bins_of(info),
+        published,
     )
 
 

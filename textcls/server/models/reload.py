@@ -15,7 +15,6 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -120,7 +119,6 @@ class GenerationStore:
                 self._forget()
         for change in changes:
             _LOGGER.warning("The labels are others than before, of %s", change)
-        _tell_shadows(manifest["models"])
         return ReloadResult(manifest["number"], changes)
 
     def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
@@ -231,15 +229,6 @@ class GenerationStore:
         with shared_folder.in_use(self.folder):
             return sum(self._copy_of(digest).stat().st_size for digest in _copies(self._read()))
 
-    def has_shadows(self) -> bool:
-        """Return whether a model of those that are written down has another that answers silently beside it.
-
-        Raises:
-            SurroundingsError: the shared folder is gone.
-        """
-        with shared_folder.in_use(self.folder):
-            return any(_shadow_of(entry) is not None for entry in self._read()["models"])
-
     def stamp(self) -> tuple[int, int]:
         """Return what changes with each generation, at the price of one system call.
 
@@ -260,8 +249,7 @@ class GenerationStore:
             ArtifactError: a copy cannot be used.
             SurroundingsError: a copy cannot be read.
         """
-        # One that was a shadow may be promoted, and the other way round.
-        known = [one for served in known for one in (served, served.shadow) if one is not None]
+        known = list(known)
         with shared_folder.in_use(self.folder):
             while True:
                 manifest = json.loads(self._manifest.read_bytes())
@@ -300,25 +288,13 @@ class GenerationStore:
         return found
 
     def _load(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
-        """Return a model with its shadow, of which those are taken from `known` that have been loaded."""
-        shadow, wanted = _shadow_of(entry), entry.get("shadow") or {}
-        one = self._load_one(entry, known)
-        served = replace(
-            one,
-            # What is the shadow now may have had one of its own, which is not wanted any more.
-            shadow=None if shadow is None else replace(self._load_one(shadow, known), shadow=None, refused_shadow=None),
-            published=entry["published"],
-            refused_shadow=registry.RefusedShadow(**wanted) if "problem" in wanted else None,
-        )
-        return one if served == one else served
-
-    def _load_one(self, entry: dict[str, Any], known: Sequence[registry.Served]) -> registry.Served:
+        """Return a model, from `known` if it has been loaded."""
         name, digest, version, path = entry["name"], entry["sha256"], entry["version"], Path(entry["path"])
         for served in known:
-            if served.name == name and served.is_of(digest, version, path):
+            if (served.name, served.published) == (name, entry["published"]) and served.is_of(digest, version, path):
                 return served
         data = self._copy_of(digest).read_bytes()
-        return registry.serve(Classifier.from_bytes(data, path), name, version, digest)
+        return registry.serve(Classifier.from_bytes(data, path), name, version, digest, published=entry["published"])
 
     @property
     def _most_bytes(self) -> int:
@@ -462,27 +438,9 @@ def _shown(entry: dict[str, Any], *, watched: bool) -> ShownModel:
     return ShownModel(entry["name"], version, digest, None if bins is None else Bins.from_json(bins))
 
 
-def _shadow_of(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what the manifest says of the shadow of a model; None if it has none that can be used."""
-    shadow: dict[str, Any] | None = entry.get("shadow")
-    return None if shadow is None or "problem" in shadow else shadow
-
-
 def _copies(manifest: dict[str, Any]) -> list[str]:
-    """Return the SHA-256 of every copy that a generation needs, those of shadows as well."""
-    entries = [one for entry in manifest["models"] for one in (entry, _shadow_of(entry)) if one is not None]
-    return [entry["sha256"] for entry in entries]
-
-
-def _tell_shadows(models: Sequence[dict[str, Any]]) -> None:
-    """Log which shadows are not asked, and which know other labels."""
-    for entry in models:
-        wanted, shadow = entry.get("shadow") or {}, _shadow_of(entry)
-        if "problem" in wanted:
-            _LOGGER.error("The shadow of %s, version %s, is not asked: %s", entry["name"], *wanted.values())
-        elif shadow is not None and (change := label_change(entry["labels"], shadow["labels"])) is not None:
-            said = "The shadow of %s, version %s, knows other labels: %s"
-            _LOGGER.warning(said, entry["name"], shadow["version"], change)
+    """Return the SHA-256 of every copy that a generation needs."""
+    return [entry["sha256"] for entry in manifest["models"]]
 
 
 def _changes(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> tuple[Change, ...]:

@@ -25,7 +25,6 @@ _NUMBERS, _SCRATCH = 1 << 15, 64
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TEXTS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 _SCORES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-_DIFFERENCES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class Family(NamedTuple):
@@ -68,22 +67,6 @@ LESSONS: Final = Family(
 )
 TAUGHT, TAKEN_BACK = LESSON_KINDS = ("taught", "taken_back")
 LESSON_RESULTS: Final = ("done", "unchanged", "refused")
-SHADOW_TEXTS: Final = Family("textcls_shadow_texts", "Texts that a shadow has answered as well.", ("model", "version"))
-SHADOW_DISAGREEMENTS: Final = Family(
-    "textcls_shadow_disagreements",
-    "Texts that a shadow answers with another label; with several, each that one of them assigns alone.",
-    ("model", "version", "label", "shadow_label"),
-)
-SHADOW_DIFFERENCE: Final = Family(
-    "textcls_shadow_difference",
-    "Absolute difference of the probabilities of the most probable label, the shadow's and the model's.",
-    ("model", "version"),
-    _DIFFERENCES,
-)
-SHADOW_DROPPED: Final = Family(
-    "textcls_shadow_dropped", "Texts that a shadow was not asked, for lack of time or room.", ("model", "version")
-)
-SHADOW_ERRORS: Final = Family("textcls_shadow_errors", "Texts on which a shadow failed.", ("model", "version"))
 CLOSED: Final = Family(
     "textcls_connections_closed",
     "Connections that the server gave up.",
@@ -136,8 +119,7 @@ _HEARTBEAT: Final = struct.Struct("dd")
 
 FAMILIES: Final = (
     REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED, LIMITED,
-    KEY_REQUESTS, RELOADS, LESSONS, SHADOW_TEXTS, SHADOW_DISAGREEMENTS, SHADOW_DIFFERENCE, SHADOW_DROPPED,
-    SHADOW_ERRORS, CLOSED, HELD, LINES_DROPPED,
+    KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED,
 )  # fmt: skip
 _Key = tuple[str, ...]
 # Of a worker, by the name of the metric and its labels.

@@ -48,7 +48,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
     ):
         store = GenerationStore(folder, models, settings)
         store.publish()
-        memory.check_limit(settings, store.model_bytes(), shadows=store.has_shadows())
+        memory.check_limit(settings, store.model_bytes())
         url = listening.url(settings.host, listener)
         with probes(store, settings):
             if settings.workers == 1:

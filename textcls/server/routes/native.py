@@ -24,7 +24,7 @@ from textcls.server.routes.dependencies import (
     check_origin,
     require_key,
 )
-from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded, ShadowCard
+from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
 
 texts = router(WITH_KEY)
 administration = router(WITH_ADMIN_KEY)
@@ -77,10 +77,6 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
     )
     if info.example is not None:
         card.example = info.example
-    if served.shadow is not None:
-        card.shadow = ShadowCard(version=served.shadow.version, sha256=served.shadow.sha256)
-    elif served.refused_shadow is not None:
-        card.shadow = ShadowCard(**served.refused_shadow._asdict())
     if teaching and info.prototypes is not None and not served.published:
         card.teachable = True
     if info.scale is not None and info.shift is not None and info.thresholds is not None:

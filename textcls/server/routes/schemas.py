@@ -11,14 +11,6 @@ from textcls.model.artifact import Task
 from textcls.server.inference.schemas import Inputs, Score, StrictRequest
 
 
-class ShadowCard(BaseModel):
-    """A version that answers silently beside a model; what both say is counted in the metrics."""
-
-    version: str
-    sha256: str | SkipJsonSchema[None] = Field(default=None, description="Of its file; absent if it is not asked.")
-    problem: str | SkipJsonSchema[None] = Field(default=None, description="Present if it is not asked: why not.")
-
-
 class ModelCard(BaseModel):
     """What a served model says of itself."""
 
@@ -42,9 +34,6 @@ class ModelCard(BaseModel):
     )
     teachable: bool | SkipJsonSchema[None] = Field(
         default=None, description="Present, and true, if labels can be taught and taken back here."
-    )
-    shadow: ShadowCard | SkipJsonSchema[None] = Field(
-        default=None, description="Present if a registry names one: the version that answers silently beside it."
     )
     temperature: float = Field(
         description="What the logits are divided by to calibrate the scores; of several labels a text these are "

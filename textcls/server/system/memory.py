@@ -21,35 +21,31 @@ _MAPPED_BYTES, _KEPT_BYTES = 4 << 20, 16 << 20
 # what a worker keeps, and what loading takes for a moment.
 _WORKER, _TESTER, _SUPERVISOR = 125_000_000, 65_000_000, 100_000_000
 _LOADED, _LOADING = 5, 30
-# Texts that wait for shadows; a call of one takes a part of what requests may hold, as `inference.shadowing` has it.
-_WAITING, _CALL = 4_000_000, 4
 # So many objects are made before young ones are searched for cycles.
 _GARBAGE_OBJECTS: Final = 10_000
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def needed(settings: Settings, model_bytes: int, *, shadows: bool = False) -> int:
+def needed(settings: Settings, model_bytes: int) -> int:
     """Return about how many bytes all processes of the service need while requests hold all they may.
 
     Args:
         settings: of the service.
         model_bytes: of all model files together, when they are read.
-        shadows: whether some of these answer silently beside others.
     """
     workers = settings.workers
     # What is taught makes the files larger, and whoever teaches loads one beside the others, which take up the last.
     model_bytes += settings.teaching * settings.max_taught_bytes
     lasting = workers * (_WORKER + settings.max_held_bytes + _LOADED * model_bytes)
-    lasting += shadows * workers * (_WAITING + settings.max_held_bytes // _CALL)
     # A reload is tested first; then the workers load it. The shared folder, which is memory, holds old and new files.
     passing = _LOADING * model_bytes
     lasting += settings.teaching * passing
     return lasting + max(_TESTER + passing, workers * passing) + 2 * model_bytes + (workers > 1) * _SUPERVISOR
 
 
-def check_limit(settings: Settings, model_bytes: int, *, shadows: bool = False) -> None:
+def check_limit(settings: Settings, model_bytes: int) -> None:
     """Warn if the container may have less than the service needs: it would be killed under load, without a word."""
-    wanted, limit = needed(settings, model_bytes, shadows=shadows), memory.limit()
+    wanted, limit = needed(settings, model_bytes), memory.limit()
     if limit is not None and limit < wanted:
         _LOGGER.warning(
             "With workers %d, max_held_bytes %d and %.1f MB of models up to %.0f MB of memory may be needed, and this "
