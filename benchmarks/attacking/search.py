@@ -22,6 +22,7 @@ from attacking import models
 from attacking.bench import SPARE_MB, Bench, Result, Target, attack, tally, watched
 from attacking.watching import family
 from attacking.wire import Seen, ask, post
+from textcls import Classifier
 
 _SECTION: Final = "5. a search for the worst request"
 _SECONDS: Final = 100.0
@@ -116,11 +117,10 @@ def _changed(chance: random.Random, tried: Tried, labels: list[str]) -> tuple[st
     return tried.route, tried.body
 
 
-async def search(target: Target, name: str, seed: int) -> Seen:
+async def search(target: Target, model: Path, seed: int) -> Seen:
     """Look for the worst request for some time."""
     chance, end = random.Random(seed), monotonic() + _SECONDS
-    _, models_served = await asyncio.to_thread(target.ask, "GET", "/v1/models")
-    labels = json.loads(models_served)["models"][0]["labels"]
+    name, labels = model.stem, list(Classifier.load(model).labels)
     worst: dict[str, list[Tried]] = {kind: [] for kind in _BY}
     statuses = Counter[str]()
     while monotonic() < end and target.server.process.poll() is None:
@@ -176,7 +176,7 @@ def _searched(name: str, made: Callable[[Bench], Path]) -> None:
     def run(bench: Bench) -> Result:
         model = made(bench)
         with bench.server(model=model) as target:
-            figures, seen = watched(target, lambda target: search(target, model.stem, secrets.randbits(32)))
+            figures, seen = watched(target, lambda target: search(target, model, secrets.randbits(32)))
         return Result(figures, seen, SPARE_MB + bench.budget_mb)
 
 

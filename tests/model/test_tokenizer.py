@@ -78,7 +78,7 @@ def graph_tokens() -> Cut:
     session = onnxruntime.InferenceSession(make_model(graph).SerializeToString(), providers=["CPUExecutionProvider"])
 
     def cut(texts: Sequence[str]) -> list[list[str]]:
-        given = np.array([tokenizer.clean(text) for text in texts], object)
+        given = np.array([tokenizer.shortened(tokenizer.clean(text)) for text in texts], object)
         ((rows,),) = session.run(None, {"text": given})
         return [[t for t in row if t != features.PADDING] for row in rows.tolist()]
 
@@ -104,6 +104,21 @@ def test_graph_python_and_the_rule_as_a_loop_cut_any_text_alike(graph_tokens: Cu
     expected = [loop_tokens(text) for text in texts]
     assert [tokenizer.tokenize(text) for text in texts] == expected
     assert graph_tokens(texts) == expected
+
+
+LONG = st.sampled_from("aÉ\U00010400_7") | st.just("\u0e01\u0e31") | st.sampled_from([" ", ".", "\u6771", "\u0301"])
+long_text = st.lists(st.tuples(LONG, st.sampled_from([1, 2, 127, 128, 129, 300])), max_size=8).map(
+    lambda runs: "".join(character * count for character, count in runs)
+)
+
+
+@given(long_text)
+@settings(deadline=None, max_examples=200)
+def test_of_a_long_token_the_first_characters_are_read_and_no_token_is_lost(graph_tokens: Cut, text: str) -> None:
+    expected = [token[: tokenizer.LONGEST] for token in loop_tokens(text)]
+    assert tokenizer.tokenize(text) == expected
+    assert graph_tokens([text]) == [expected]
+    assert len(list(tokenizer.token_spans(text))) == len(expected)
 
 
 def test_graph_and_python_agree_on_every_code_point_alone_and_among_neighbours(graph_tokens: Cut) -> None:
@@ -200,9 +215,9 @@ def test_a_limit_keeps_the_first_spans(limit: int) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "\u0915\u0947" * 50_000], ids=["ASCII", "Devanagari"])
 def test_one_word_of_a_hundred_thousand_characters_is_one_token(graph_tokens: Cut, text: str) -> None:
-    assert tokenizer.tokenize(text) == [text]
+    assert tokenizer.tokenize(text) == [text[: tokenizer.LONGEST]]
     assert list(tokenizer.token_spans(text)) == [(0, 100_000)]
-    assert graph_tokens([text]) == [[text]]
+    assert graph_tokens([text]) == [[text[: tokenizer.LONGEST]]]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,12 @@ def test_texts_of_all_scripts_and_of_tricky_characters_are_cut_as_in_python(
     assert in_node(SPANS, texts) == as_in_python(texts)
 
 
+def test_long_tokens_are_given_to_the_model_as_in_python(in_node: Run) -> None:
+    code = 'import { read } from "./page/tokens.mjs"; found = given.map(read);'
+    texts = ["a" * 128, "b" * 129 + "! c", "\u0e01" + "\u0e31" * 200 + "d", "\U00010400" * 130 + " e", "\u6771" * 200]
+    assert in_node(code, texts) == [tokenizer.shortened(tokenizer.clean(text)) for text in texts]
+
+
 def test_every_assigned_range_is_in_the_tables_of_the_page() -> None:
     written = site.unicode_tables()
     for name in ("WORD", "UNSPACED", "MARK", "SPACE"):

@@ -65,9 +65,9 @@ class Graph:
         """
         limit, cleaned = self.info.max_tokens, tokenizer.clean(text)
         if len(text) <= limit:
-            return cleaned, False
+            return tokenizer.shortened(cleaned), False
         beyond = next(islice(tokenizer.token_spans(cleaned), limit, None), None)
-        return (cleaned, False) if beyond is None else (cleaned[: beyond[1]], True)
+        return tokenizer.shortened(cleaned if beyond is None else cleaned[: beyond[1]]), beyond is not None
 
     @property
     def has_rows(self) -> bool:

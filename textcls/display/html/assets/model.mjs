@@ -1,6 +1,6 @@
 // A textcls model in JavaScript: any ONNX Runtime (onnxruntime-web, onnxruntime-node) runs the file, this gives its
 // answers the form that POST /v1/classify has.
-import { clean, spans, toCodePoints } from "./tokens.mjs";
+import { read, spans, toCodePoints } from "./tokens.mjs";
 
 // 2 of several labels a text or of prototypes, else 1.
 const FORMAT_VERSION = 2;
@@ -69,7 +69,7 @@ export class Model {
   async classify(texts, { explain = false, threshold = null } = {}) {
     const { Tensor } = this.ort;
     const outputs = await this.session.run(
-      { text: new Tensor("string", texts.map(clean), [texts.length]) },
+      { text: new Tensor("string", texts.map(read), [texts.length]) },
       explain ? (this.info.prototypes ? [...EXPLAINED, "support"] : EXPLAINED) : ANSWER,
     );
     const results = texts.map((text, i) => this.#result(text, i, outputs, explain, threshold ?? this.info.threshold));

@@ -2,6 +2,7 @@
 // places, and has the same frozen tables.
 import { MARK, SPACE, UNSPACED, WORD } from "./unicode.mjs";
 
+const LONGEST = 128;
 const members = (ranges) => ranges.map(([a, b]) => `\\u{${a.toString(16)}}-\\u{${b.toString(16)}}`).join("");
 const TOKEN = new RegExp(
   `[${members(WORD)}]+|[${members(UNSPACED)}][${members(MARK)}]*|[^${members(SPACE)}]`,
@@ -11,6 +12,13 @@ const TOKEN = new RegExp(
 /** `text` as models read it: NUL as a space, unpaired surrogates as U+FFFD; same length. */
 export function clean(text) {
   return text.replaceAll("\0", " ").replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
+/** `text` as it is given to a model: clean, and of each token the characters that are read. */
+export function read(text) {
+  const cleaned = clean(text);
+  if (cleaned.length <= LONGEST) return cleaned;
+  return cleaned.replace(TOKEN, (token) => (token.length > LONGEST ? [...token].slice(0, LONGEST).join("") : token));
 }
 
 /** Start and end of each token, at most `limit`, as indices of a JavaScript string. */
