@@ -28,6 +28,8 @@ _SECTION: Final = "5. a search for the worst request"
 _SECONDS: Final = 100.0
 # What a request may cost: the time it may take by itself, and that of a search, which looks at the clock.
 _MOST_SECONDS: Final = 15.0
+# A longer body is refused before it has been read, and whoever sends it may be reset before he reads that.
+_MOST_BYTES: Final = 1_900_000
 _KEPT: Final = 12
 # Behind its answer, or its refusal, a request should cost nothing; if it does, that counts.
 _MOMENT: Final = 0.02
@@ -128,6 +130,8 @@ async def search(target: Target, model: Path, seed: int) -> Seen:
         change = parents and chance.random() < 0.5
         route, body = _changed(chance, chance.choice(parents), labels) if change else _drawn(chance, labels)
         request = post(target.head("POST", route.format(name), target.key), body)
+        if len(request) > _MOST_BYTES:
+            continue
         tried = Tried(await _cost(target, request, statuses), len(request), route, body)
         if any(len(worst[kind]) < _KEPT or by(tried) > by(worst[kind][-1]) for kind, by in _BY.items()):
             # Asked again: what else happens meanwhile, such as a probe, costs something, too.
