@@ -4,7 +4,8 @@
     python benchmarks/label_audit.py DATA/trec6 DATA/sst2 DATA/banking77 DATA/ag_news
 
 Of at most so many training rows 5 or 10 % get another label, drawn at random or the most similar one (of the nearest
-mean of TF-IDF vectors). Figures are average precisions in percent: 100 where all exchanged rows come first. `textcls
+mean of TF-IDF vectors). How many rows are listed, and how many of them rightly, stands beside how many were exchanged;
+what was wrong before counts as listed wrongly. Other figures are average precisions in percent: 100 where all exchanged rows come first. `textcls
 check --labels` stands beside cleanlab (Northcutt et al. 2021) on the probabilities of textcls's first round, by its
 self-confidence and its normalized margin, and on those of TF-IDF with logistic regression, as is usual. What was wrong
 in the data sets before counts against all alike.
@@ -68,34 +69,45 @@ def tfidf(texts: Sequence[str], given_R: Int64) -> Float64:
 
 def measured(
     texts: Sequence[str], names: Sequence[str], given_R: Int64, wrong_R: NDArray[np.bool_]
-) -> dict[str, float]:
-    """Return the average precision of each method."""
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Return the average precision of each method, and how many rows are listed, and how many of them rightly."""
     from cleanlab.rank import get_label_quality_scores
     from sklearn.metrics import average_precision_score
 
     given = LabelledTexts(texts=texts, labels=[names[label] for label in given_R])
     answered = answered_twice(given, TrainConfig())
     label_R = answered.label_R
-    doubts = {OURS: suspects.doubt(answered.both.probability_RC, label_R, answered.both.judged_R)}
+    judged = suspects.judge(answered.both.probability_RC, label_R, answered.both.judged_R)
+    doubts = {OURS: judged.doubt_R}
     for of, probability_RC in (("textcls", answered.first_RC), ("TF-IDF", tfidf(texts, label_R))):
         normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)
         for method in ("self_confidence", "normalized_margin"):
             name = f"cleanlab {method.replace('_', ' ')}, {of}"
             doubts[name] = -get_label_quality_scores(label_R, normal_RC, method=method)
-    return {name: 100 * float(average_precision_score(wrong_R, doubt_R)) for name, doubt_R in doubts.items()}
+    listed = judged.suspects
+    counts = {
+        "wrong": int(wrong_R.sum()),
+        "estimated": round(judged.wrong_R.sum()),
+        "listed": len(listed),
+        "rightly": int(wrong_R[listed].sum()),
+    }
+    return {name: 100 * float(average_precision_score(wrong_R, doubt_R)) for name, doubt_R in doubts.items()}, counts
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return the report as Markdown, each kind of exchange averaged over draws."""
+    """Return the report as Markdown."""
     methods = list(report["cells"][0]["figures"])
-    lines = [headline(report["about"]), "", "| set | rows | exchanged | " + " | ".join(methods) + " |"]
-    lines.append("| --- " * (3 + len(methods)) + "|")
+    head = ("set", "rows", "exchanged", "estimated wrong / wrong", "listed", "rightly", *methods)
+    lines = [headline(report["about"]), "", f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     by_kind: dict[str, list[dict[str, float]]] = {}
     for cell in report["cells"]:
-        head = f"| {cell['set']} | {cell['rows']:,} | {cell['exchanged']} | "
-        by_kind.setdefault(head, []).append(cell["figures"])
+        rightly = f"{cell['rightly'] / cell['listed']:.0%}" if cell["listed"] else ""
+        head = (
+            f"| {cell['set']} | {cell['rows']:,} | {cell['exchanged']} | {cell['estimated']:,} / {cell['wrong']:,} | "
+        )
+        by_kind.setdefault(f"{head}{cell['listed']:,} | {rightly} | ", []).append(cell["figures"])
     rows = {head: _means(found, methods) for head, found in by_kind.items()}
-    rows["| mean | | | "] = _means(list(rows.values()), methods)
+    rows["| mean | | | | | | "] = _means(list(rows.values()), methods)
     for head, figures in rows.items():
         best = max(figures.values())
         shown = [f"**{value:.1f}**" if value == best else f"{value:.1f}" for value in figures.values()]
@@ -112,13 +124,14 @@ def _means(found: Sequence[dict[str, float]], methods: Sequence[str]) -> dict[st
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=ROOT / "benchmarks" / "label_audit.md")
 @click.option("--rows", type=click.IntRange(100), default=5000, show_default=True, help="Most rows of a set.")
 @click.option("--draws", type=click.IntRange(1), default=1, show_default=True, help="Draws of the exchanged rows.")
-def main(data: tuple[Path, ...], output: Path, rows: int, draws: int) -> None:
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the first draw.")
+def main(data: tuple[Path, ...], output: Path, rows: int, draws: int, seed: int) -> None:
     """Audit all data sets."""
     report: dict[str, Any] = {"about": about(packages=PACKAGES), "cells": []}
     for name, folder in data_sets(data).items():
         found = read(folder / "train.csv")
         for draw in range(draws):
-            rng = np.random.default_rng(draw)
+            rng = np.random.default_rng(seed + draw)
             which = rng.permutation(len(found.texts))[:rows].tolist()
             texts, labels = [found.texts[i] for i in which], [found.labels[i] for i in which]
             names = sorted(set(labels))
@@ -127,8 +140,8 @@ def main(data: tuple[Path, ...], output: Path, rows: int, draws: int) -> None:
             for share in (0.05, 0.1):
                 for kind in KINDS if len(names) > 2 else KINDS[:1]:
                     given_R = exchanged(label_R, kind, share, near_C, rng)
-                    figures = measured(texts, names, given_R, given_R != label_R)
-                    cell = {"set": name, "rows": len(texts), "draw": draw, "exchanged": f"{share:.0%} {kind}"}
+                    figures, counts = measured(texts, names, given_R, given_R != label_R)
+                    cell = {"set": name, "rows": len(texts), "draw": draw, "exchanged": f"{share:.0%} {kind}", **counts}
                     report["cells"].append({**cell, "figures": figures})
                     click.echo(f"{cell} {figures}")
                     output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -17,6 +17,7 @@ from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls_training.audit import suspects
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Bools
 from textcls_training.data.labelled_texts import LabelledTexts
 
 QUICK = TrainConfig(epochs=4, dim=8, vectors="none")
@@ -59,33 +60,52 @@ def test_a_suspect_says_chances_and_words_of_its_text(found: LabelAudit) -> None
     assert json.loads(json.dumps(found.as_json()))["suspects"][0]["row"] == found.suspects[0].row
 
 
-def test_a_row_is_a_suspect_where_another_label_is_as_sure_as_it_usually_is() -> None:
-    # Rows of label 0 have it with 0.8 in the mean, those of label 1 with 0.6.
-    given = [0.9, 0.9, 0.6, 0.35]
-    others = [0.3, 0.9]
-    probability_RC = np.array([[p, 1 - p] for p in given] + [[1 - p, p] for p in others])
-    label_R = np.array([0, 0, 0, 0, 1, 1])
-    judged_R = np.ones(6, np.bool_)
-    # Means: label 0 0.6875, label 1 0.6. Row 3 has label 1 with 0.65, row 4 has label 0 with 0.7.
-    found = suspects.find(probability_RC, label_R, judged_R)
-    assert sorted(zip(found.row_S.tolist(), found.label_S.tolist(), strict=True)) == [(3, 1), (4, 0)]
-    assert found.row_S.tolist() == [4, 3]  # 0.7 against 0.3 comes before 0.65 against 0.35.
-    judged_R[4] = False  # So that label 1 is usually had with 0.9.
-    assert suspects.find(probability_RC, label_R, judged_R).row_S.tolist() == []
+def judged_of(
+    chance: np.random.Generator, rows: int, wrong: float, turned: int | None
+) -> tuple[suspects.Judged, Bools]:
+    """The judgement of rows of three labels that models tell well, of which a share has another: any, or the next."""
+    meant_R = chance.integers(0, 3, rows)
+    logit_RC = 2.5 * np.eye(3)[meant_R] + chance.normal(size=(rows, 3))
+    probability_RC = np.exp(logit_RC) / np.exp(logit_RC).sum(1, keepdims=True)
+    is_wrong_R = chance.random(rows) < wrong
+    by_R = chance.integers(1, 3, rows) if turned is None else np.full(rows, turned)
+    label_R = np.where(is_wrong_R, (meant_R + by_R) % 3, meant_R)
+    return suspects.judge(probability_RC, label_R, np.ones(rows, np.bool_)), is_wrong_R
+
+
+@pytest.mark.parametrize("turned", [None, 1])
+@pytest.mark.parametrize("wrong", [0.02, 0.1])
+def test_about_as_many_rows_are_listed_as_are_wrong_and_most_of_them_are(wrong: float, turned: int | None) -> None:
+    found, is_wrong_R = judged_of(np.random.default_rng(), 4_000, wrong, turned)
+    listed, all_wrong = found.suspects, is_wrong_R.sum()
+    assert 0.4 * all_wrong < len(listed) < 1.6 * all_wrong
+    assert is_wrong_R[listed].mean() > 0.5
+    assert 0.5 * all_wrong < found.wrong_R.sum() < 2 * all_wrong
+    assert np.all(np.diff(found.doubt_R[listed]) <= 0)
+
+
+def test_hardly_a_row_is_listed_where_all_labels_are_right() -> None:
+    found, _ = judged_of(np.random.default_rng(), 4_000, 0.0, None)
+    assert len(found.suspects) < 40
 
 
 def test_doubt_follows_what_goes_wrong() -> None:
     """Rows of label 0 that are as improbable: six look like label 1, which is then what goes wrong, and one like 2."""
     usual = np.eye(3)[[0] * 20 + [1] * 20 + [2] * 20] * 0.45 + 0.15
-    probability_RC = np.concatenate([usual, [[0.2, 0.7, 0.1]] * 6, [[0.2, 0.1, 0.7]]])
-    label_R = np.array([0] * 20 + [1] * 20 + [2] * 20 + [0] * 7)
-    judged_R = np.ones(len(label_R), np.bool_)
-    found = suspects.doubt(probability_RC, label_R, judged_R)
-    assert found[60] > found[66] > found[:60].max()
-    # Of nothing but chance, the own probability alone ranks.
-    label_R, own_R = np.zeros(4, np.int64), np.array([0.9, 0.4, 0.6, 0.1])
-    found = suspects.doubt(np.stack([own_R, 1 - own_R], 1), label_R, judged_R[:4])
-    assert np.argsort(-found).tolist() == np.argsort(own_R).tolist()
+    probability_RC = np.concatenate([usual, [[0.2, 0.7, 0.1]] * 12, [[0.2, 0.1, 0.7]]])
+    label_R = np.array([0] * 20 + [1] * 20 + [2] * 20 + [0] * 13)
+    found = suspects.judge(probability_RC, label_R, np.ones(len(label_R), np.bool_))
+    assert found.doubt_R[60:72].min() > found.doubt_R[72] > found.doubt_R[:60].max()
+    assert found.meant_R[60:].tolist() == [1] * 12 + [2]
+
+
+def test_of_two_labels_the_own_probability_alone_ranks_and_who_cannot_be_judged_is_no_suspect() -> None:
+    label_R, own_R = np.zeros(5, np.int64), np.array([0.9, 0.4, 0.6, 0.1, 0.01])
+    judged_R = np.array([True, True, True, True, False])
+    found = suspects.judge(np.stack([own_R, 1 - own_R], 1), label_R, judged_R)
+    assert np.argsort(-found.doubt_R[:4]).tolist() == np.argsort(own_R[:4]).tolist()
+    assert found.wrong_R[4] == 0
+    assert 4 not in found.suspects
 
 
 def test_rows_that_are_doubted_count_next_to_nothing_in_the_second_round() -> None:
@@ -127,5 +147,5 @@ def test_suspects_are_found_by_the_audit_alone(tmp_path: Path) -> None:
 
 
 def test_python_audits_with_the_options_of_training() -> None:
-    found = textcls.audit_labels(TEXTS[:60], LABELS[:60], epochs=6, dim=8, vectors="none")
+    found = textcls.audit_labels(TEXTS, LABELS, epochs=6, dim=8, vectors="none")
     assert WRONG[0] in {one.row for one in found.suspects}

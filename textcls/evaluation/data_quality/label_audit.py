@@ -58,16 +58,18 @@ class LabelAudit:
     Attributes:
         rows: how many there are.
         judged: how many could be judged; the only row of a label cannot.
+        expected: how many of these have a wrong label, by estimate; not all of them can be told.
         suspects: rows to look at, the surest first.
         doubt: of every row, the higher the more doubtful its label is.
     """
 
     rows: int
     judged: int
+    expected: float
     suspects: tuple[SuspectRow, ...]
     doubt: list[float]
 
     def as_json(self) -> dict[str, Any]:
         """Return the audit as plain data, but for the doubt of rows that are no suspects."""
         found = [suspect.as_json() for suspect in self.suspects]
-        return {"rows": self.rows, "judged": self.judged, "suspects": found}
+        return {"rows": self.rows, "judged": self.judged, "expected": round(self.expected, 1), "suspects": found}

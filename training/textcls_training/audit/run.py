@@ -46,10 +46,10 @@ def audit(
     """
     answered = answered_twice(given, config or TrainConfig(), callback, engine)
     label_R, found = answered.label_R, answered.both
-    found_S = suspects.find(found.probability_RC, label_R, found.judged_R)
-    doubt = suspects.doubt(found.probability_RC, label_R, found.judged_R).tolist()
-    rows = _described(given, answered.names, found, found_S)
-    return LabelAudit(len(label_R), int(found.judged_R.sum()), rows, doubt)
+    judged = suspects.judge(found.probability_RC, label_R, found.judged_R)
+    rows = _described(given, answered.names, found, judged)
+    expected = float(judged.wrong_R.sum())
+    return LabelAudit(len(label_R), int(found.judged_R.sum()), expected, rows, judged.doubt_R.tolist())
 
 
 class AnsweredTwice(NamedTuple):
@@ -90,11 +90,12 @@ def answered_twice(
 
 
 def _described(
-    given: LabelledTexts, names: Sequence[str], answered: HeldOut, found: suspects.Suspects
+    given: LabelledTexts, names: Sequence[str], answered: HeldOut, judged: suspects.Judged
 ) -> tuple[SuspectRow, ...]:
     copies, probability_RC = _Copies(given), answered.probability_RC
     rows = []
-    for row, label in zip(found.row_S.tolist(), found.label_S.tolist(), strict=True):
+    for row in judged.suspects.tolist():
+        label = int(judged.meant_R[row])
         own, text = given.labels[row], given.texts[row]
         rows.append(
             SuspectRow(

@@ -1,35 +1,63 @@
 """From held-out answers to the rows whose label is probably wrong, the surest first.
 
-Which rows are suspects is confident learning (Northcutt, Jiang and Chuang 2021, arXiv 1911.00068, section 3.1): a label
-is taken for another one that the row has with at least the confidence that is usual among the rows of that other label.
+A row has the label that it means, or, with a probability e, another one, by how often labels are taken for each other.
+What it means is told by the models' probabilities, sharpened or blunted by a temperature. All three are fitted to the
+labels that rows have, by expectation maximization, as those of annotators are (Dawid and Skene 1979, doi
+10.2307/2346806); so is how probable it is that a label is wrong. Each part of the rows is judged by what was fitted to
+the others: among many labels a row that stands alone would else be its own evidence.
 
 Shapes: R rows, C labels.
 """
 
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from textcls_training.data.arrays import Bools, Float64, Int64
 
 # Rows whose label is less probable than half as probable as another one teach next to nothing in the second round.
 DOUBTED, DOUBTED_WEIGHT = 0.5, 0.02
-# So many rows of each label are taken to be wrong at random before any is seen, as few suspects say little.
+# So many rows of each label are taken to be wrong at random before any is seen, as few say little.
 PRIOR_ROWS: Final = 10
+# And so many rows of any, of which a twentieth is wrong.
+PRIOR_SHARE_ROWS: Final = 100
+LISTED: Final = 0.5
+# The probability of the own label counts this often more in the order of suspects than in the probability that it is
+# wrong: where labels are wrong at random, it alone ranks best.
+_OWN: Final = 2.0
 # A probability below which differences mean nothing.
-LEAST: Final = 1e-4
+_LEAST: Final = 1e-4
+_PARTS: Final = 5
+_ROUNDS: Final = 16
+_LOG_TEMPERATURES: Final = (-1.5, 1.0)
+_FIRST_SHARE, _MOST_SHARE = 0.05, 0.4
+_TINY: Final = 1e-6
 
 
-class Suspects(NamedTuple):
-    """The rows to look at, the surest first.
+class Judged(NamedTuple):
+    """What is found of each row.
 
     Attributes:
-        row_S: their numbers.
-        label_S: the label that each probably has.
+        wrong_R: how probable it is that its label is wrong; 0 where it could not be judged.
+        meant_R: the label that it has then.
+        doubt_R: what orders the rows, the most doubtful highest.
     """
 
-    row_S: Int64
-    label_S: Int64
+    wrong_R: Float64
+    meant_R: Int64
+    doubt_R: Float64
+
+    @property
+    def suspects(self) -> Int64:
+        """The numbers of the rows to look at, the surest first: as many as are more probably wrong than not.
+
+        Where texts are hard, hardly a row is, and still those that come first are mostly wrong: so at least a third as
+        many as there probably are wrong labels.
+        """
+        count = max(int((self.wrong_R >= LISTED).sum()), round(self.wrong_R.sum() / 3))
+        return np.argsort(-self.doubt_R, kind="stable")[:count]
 
 
 def weights(probability_RC: Float64, label_R: Int64) -> Float64:
@@ -38,45 +66,91 @@ def weights(probability_RC: Float64, label_R: Int64) -> Float64:
     return np.where(own_R < DOUBTED * np.maximum(own_R, other_R), DOUBTED_WEIGHT, 1.0)
 
 
-def doubt(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Float64:
-    """Return how doubtful each label is [R]: the logarithm of the odds that it is a wrong one, up to a constant.
+def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
+    """Return how probable it is of each row that its label is wrong.
 
-    If a share T_cy of the rows that mean label c have y, then by Bayes' rule the odds that a row of label y means
-    another one are sum_{c != y} p_c T_cy / p_y. Where labels go wrong at random, that ranks rows by the probability of
-    their own label alone; where similar labels are taken for each other, by those that are. What goes wrong is counted
-    among the suspects, as the confident joint is, and `PRIOR_ROWS` more of each label are spread over all others.
+    Args:
+        probability_RC: of each label, by models that have not seen the row.
+        label_R: what the rows have.
+        judged_R: the rows that can be judged.
     """
     rows, classes = probability_RC.shape
-    row_S, label_S = _suspects(probability_RC, label_R, judged_R)
-    wrong_CC = np.full((classes, classes), PRIOR_ROWS / max(1, classes - 1))
-    np.add.at(wrong_CC, (label_S, label_R[row_S]), 1)
-    np.fill_diagonal(wrong_CC, 0)
-    wrong_CC /= np.maximum(wrong_CC.sum(1, keepdims=True), LEAST)
-    other_R = np.einsum("rc,cr->r", probability_RC, wrong_CC[:, label_R])
-    own_R = probability_RC[np.arange(rows), label_R]
-    return np.asarray(np.log(other_R + LEAST) - np.log(own_R + LEAST))
+    wrong_R, meant_R, doubt_R = np.zeros(rows), label_R.copy(), np.full(rows, -np.inf)
+    if classes < 2:
+        return Judged(wrong_R, meant_R, np.zeros(rows))
+    part_R = np.random.default_rng(0).permutation(np.arange(rows) % _PARTS)
+    for part in range(_PARTS):
+        others, these = np.flatnonzero(judged_R & (part_R != part)), np.flatnonzero(part_R == part)
+        noise = _Noise.fit(probability_RC[others], label_R[others])
+        wrong_R[these] = noise.wrong(probability_RC[these], label_R[these]) * judged_R[these]
+        meant_RC = noise.meant(probability_RC[these], label_R[these], 1.0)
+        meant_R[these] = meant_RC.argmax(1)
+        own_R = probability_RC[these, label_R[these]]
+        doubt_P = np.log(meant_RC.sum(1) + _LEAST) - (1 + _OWN) * np.log(own_R + _LEAST)
+        doubt_R[these] = np.where(judged_R[these], doubt_P, -np.inf)
+    return Judged(wrong_R, meant_R, doubt_R)
 
 
-def find(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Suspects:
-    """Return the suspects among the rows that were judged."""
-    row_S, label_S = _suspects(probability_RC, label_R, judged_R)
-    order = np.argsort(-doubt(probability_RC, label_R, judged_R)[row_S], kind="stable")
-    return Suspects(row_S[order], label_S[order])
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """How labels go wrong.
+
+    Attributes:
+        share: of the rows with a wrong one.
+        confusion_CC: of the rows that mean a label and have another, the share that has each.
+        temperature: by which the logarithms of the probabilities are divided.
+    """
+
+    share: float
+    confusion_CC: Float64
+    temperature: float
+
+    @classmethod
+    def fit(cls, probability_RC: Float64, label_R: Int64) -> "_Noise":
+        """Fit it to some rows, of which there may be none."""
+        classes = probability_RC.shape[1]
+        prior_CC = np.full((classes, classes), PRIOR_ROWS / (classes - 1))
+        np.fill_diagonal(prior_CC, 0.0)
+        noise = cls(_FIRST_SHARE, prior_CC / PRIOR_ROWS, 1.0)
+        for done in range(_ROUNDS if len(label_R) else 0):
+            if done % 4 == 0:
+                noise = replace(noise, temperature=noise._best_temperature(probability_RC, label_R))
+            wrong_R, meant_RC = noise.wrong(probability_RC, label_R), noise.meant(probability_RC, label_R)
+            meant_RC *= (wrong_R / np.maximum(meant_RC.sum(1), _TINY))[:, None]
+            joint_CC = prior_CC.copy()
+            np.add.at(joint_CC.T, label_R, meant_RC)
+            share = (float(wrong_R.sum()) + _FIRST_SHARE * PRIOR_SHARE_ROWS) / (len(label_R) + PRIOR_SHARE_ROWS)
+            noise = replace(
+                noise, share=min(share, _MOST_SHARE), confusion_CC=joint_CC / joint_CC.sum(1, keepdims=True)
+            )
+        return noise
+
+    def wrong(self, probability_RC: Float64, label_R: Int64) -> Float64:
+        """Return how probable it is that each label is wrong [R]."""
+        right_R, wrong_R = self._joint(probability_RC, label_R, self.temperature)
+        return wrong_R / (right_R + wrong_R + _TINY)
+
+    def meant(self, probability_RC: Float64, label_R: Int64, temperature: float | None = None) -> Float64:
+        """Return how probable it is that a row with a wrong label means each, and has the one that it has [R, C]."""
+        return _tempered(probability_RC, temperature or self.temperature) * self.confusion_CC[:, label_R].T
+
+    def _joint(self, probability_RC: Float64, label_R: Int64, temperature: float) -> tuple[Float64, Float64]:
+        """Return how probable it is that a row has its label, and rightly so [R]; and wrongly so [R]."""
+        own_R = _tempered(probability_RC, temperature)[np.arange(len(label_R)), label_R]
+        return (1 - self.share) * own_R, self.share * self.meant(probability_RC, label_R, temperature).sum(1)
+
+    def _best_temperature(self, probability_RC: Float64, label_R: Int64) -> float:
+        def loss(logarithm: float) -> float:
+            right_R, wrong_R = self._joint(probability_RC, label_R, float(np.exp(logarithm)))
+            return -float(np.log(right_R + wrong_R + _TINY).mean())
+
+        return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, options={"maxiter": 12}).x))
 
 
-def _suspects(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Suspects:
-    """Return the suspects in the order of the rows."""
-    rows, classes = probability_RC.shape
-    own_R = probability_RC[np.arange(rows), label_R]
-    usual_C = np.full(classes, np.inf)
-    for c in range(classes):
-        of_label = judged_R & (label_R == c)
-        if of_label.any():
-            usual_C[c] = own_R[of_label].mean()
-    confident_RC = probability_RC >= usual_C
-    meant_R = np.where(confident_RC, probability_RC, -1.0).argmax(1)
-    which = np.flatnonzero(judged_R & confident_RC.any(1) & (meant_R != label_R))
-    return Suspects(which, meant_R[which])
+def _tempered(probability_RC: Float64, temperature: float) -> Float64:
+    logit_RC = np.log(probability_RC + _TINY) / temperature
+    odds_RC = np.exp(logit_RC - logit_RC.max(1, keepdims=True))
+    return np.asarray(odds_RC / odds_RC.sum(1, keepdims=True))
 
 
 def _own_and_other(probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:
