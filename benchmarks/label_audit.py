@@ -5,10 +5,10 @@
 
 Of at most so many training rows 5 or 10 % get another label, drawn at random or the most similar one (of the nearest
 mean of TF-IDF vectors). How many rows are listed, and how many of them rightly, stands beside how many were exchanged;
-what was wrong before counts as listed wrongly. Other figures are average precisions in percent: 100 where all exchanged rows come first. `textcls
-check --labels` stands beside cleanlab (Northcutt et al. 2021) on the probabilities of textcls's first round, by its
-self-confidence and its normalized margin, and on those of TF-IDF with logistic regression, as is usual. What was wrong
-in the data sets before counts against all alike.
+what was wrong before counts as listed wrongly. Other figures are average precisions in percent: 100 where all exchanged
+rows come first. `textcls check --labels` stands beside cleanlab (Northcutt et al. 2021) on the probabilities of
+textcls's first round, by its self-confidence and its normalized margin, and on those of TF-IDF with logistic
+regression, as is usual. What was wrong in the data sets before counts against all alike.
 """
 
 import json
