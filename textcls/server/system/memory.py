@@ -14,8 +14,8 @@ from textcls.server.settings import Settings
 # As malloc.h numbers them.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 # Blocks from this size on are mapped one by one, and so much may be free behind the others. With less, an answer of a
-# model of thousands of labels gets all its pages anew, and takes six times as long.
-_MAPPED_BYTES, _KEPT_BYTES = 4 << 20, 16 << 20
+# model of thousands of labels gets all its pages anew, and takes three times as long.
+_MAPPED_BYTES, _KEPT_BYTES = 4 << 20, 8 << 20
 # Measured, in bytes: a worker without a model, and by how much requests may exceed what they are estimated to hold; the
 # process that tests models before they are exchanged; the supervisor of several workers. For each byte of the models:
 # what a worker keeps, and what loading takes for a moment.
