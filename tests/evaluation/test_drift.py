@@ -16,11 +16,11 @@ from scipy.stats import chi2_contingency
 from tests.command_line import fail, run, succeed, write_rows
 from tests.model_metadata import with_held_out
 from textcls import ArtifactError, Classifier, ConfigError, InputError
-from textcls.evaluation.drift.distance import distance
+from textcls.evaluation.drift.distance import Distance, distance
 from textcls.evaluation.drift.drift import measure_drift
-from textcls.evaluation.drift.expected_accuracy import expected_accuracy
+from textcls.evaluation.drift.expected_accuracy import expected_accuracy, of_another_kind
 from textcls.evaluation.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
-from textcls.evaluation.drift.tally import Bins, Tally, chance, compared
+from textcls.evaluation.drift.tally import Bins, Differences, Tally, chance, compared
 from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
 from textcls.evaluation.drift.words import WordCounts, changed_words, likelihood_ratio
 from textcls.model.artifact import HELD_OUT
@@ -244,6 +244,17 @@ def test_the_interval_holds_the_accuracy_of_new_rows_as_often_as_it_says() -> No
         assert found is not None
         held += found.low <= rng.binomial(now, truth).sum() / 200 <= found.high
     assert held / draws > 0.92
+
+
+def test_the_further_texts_are_the_wider_is_the_interval() -> None:
+    seen, scores = held_out_rows((0.5,), (5000, 5000), (1250, 5000)), np.linspace(0.3, 0.9, 101)
+    near = Differences({"scores": Distance(0.02, 0.05, 0.3, 100, 100)}, UnknownTokens(0.1, 0.1, 0.12, 0.5))
+    far = Differences({"scores": Distance(0.8, 0.05, 0.0, 100, 100)}, UnknownTokens(0.1, 0.1, 0.12, 0.5))
+    strange = Differences({"scores": Distance(9.0, 0.05, 0.0, 100, 100)}, UnknownTokens(0.1, 0.3, 0.12, 0.0))
+    kinds = [of_another_kind(each) for each in (near, far, strange)]
+    assert kinds[0] == 0 < kinds[1] < kinds[2]
+    widths = [found.high - found.low for kind in kinds if (found := expected_accuracy(seen, scores, kind)) is not None]
+    assert widths[0] < widths[1] < widths[2]
 
 
 def test_few_held_out_rows_say_nothing_of_the_accuracy(

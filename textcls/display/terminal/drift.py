@@ -8,7 +8,7 @@ from rich.text import Text
 from textcls.display.report_lines import interval
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.drift.distance import MUCH, SLIGHT, Distance
-from textcls.evaluation.drift.drift import Drift
+from textcls.evaluation.drift.drift import LABELS_TO_TELL, Drift
 from textcls.evaluation.drift.expected_accuracy import LEAST_HELD_OUT
 from textcls.evaluation.drift.summary import LEAST_OF_SET
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
@@ -58,8 +58,12 @@ def _accuracy(found: Drift) -> Iterator[Text]:
             "It is told by scores: that the same words have come to mean another label, only labels can show.",
             style="dim",
         )
-    if found.much_unknown and found.expected_accuracy is not None:
-        yield Text("So many words are unknown that the real accuracy may be well outside of it; label some rows.")
+    if found.is_of_another_kind and found.expected_accuracy is not None and found.accuracy is None:
+        yield Text(
+            "The texts are of another kind than those of the training, and scores say little of such: the interval is "
+            f"wide for it. The labels of {LABELS_TO_TELL} rows drawn at random would tell the accuracy to within 5 "
+            "points."
+        )
 
 
 def _label_sets(found: Drift) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 Shapes: N rows.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from textcls.errors import InputError
 from textcls.evaluation import intervals
 from textcls.evaluation.drift.distance import Distance
-from textcls.evaluation.drift.expected_accuracy import expected_accuracy
+from textcls.evaluation.drift.expected_accuracy import expected_accuracy, of_another_kind
 from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.evaluation.drift.tally import LABELS, LENGTHS, SCORES, Tally, differences
 from textcls.evaluation.drift.unknown import UnknownTokens
@@ -24,8 +25,11 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
 
-# More unknown words than expected by so much, and scores say less of accuracy.
-MUCH_UNKNOWN: Final = 0.2
+# A kind of texts is another one if the accuracy may be off by so much because of it.
+_OFF: Final = 0.05
+# An accuracy is told by labels to within this, at this or the other side of 80 %.
+_WITHIN, _USUAL = 0.05, 0.8
+LABELS_TO_TELL: Final = math.ceil((intervals.DEVIATE / _WITHIN) ** 2 * _USUAL * (1 - _USUAL) / 10) * 10
 
 
 class LabelShare(NamedTuple):
@@ -58,6 +62,7 @@ class Drift:
         words: the words that tell of the change: more frequent than before, or unknown where `before` is not known.
         against_texts: whether words were compared with texts of the training.
         confidence: the mean score of the answers.
+        another_kind: by how much the accuracy may be off because texts are of another kind, as a standard deviation.
         expected_accuracy: on the new rows; None if there were too few held-out rows, and where a text may have several
             labels: their probabilities do not say which come together.
         labelled: how many new rows carry a label, or their labels.
@@ -75,6 +80,7 @@ class Drift:
     words: tuple[Word, ...]
     against_texts: bool
     confidence: float
+    another_kind: float
     expected_accuracy: Estimate | None
     labelled: int
     accuracy: Estimate | None
@@ -102,9 +108,9 @@ class Drift:
         return [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
 
     @property
-    def much_unknown(self) -> bool:
-        """Whether so many words are unknown that scores say less of accuracy than they do elsewhere."""
-        return self.unknown is not None and self.unknown.now > self.unknown.before + MUCH_UNKNOWN
+    def is_of_another_kind(self) -> bool:
+        """Whether texts are so different that scores say little of accuracy."""
+        return intervals.DEVIATE * self.another_kind >= _OFF
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -116,6 +122,7 @@ class Drift:
             "held_out_rows": self.held_out.rows,
             "held_out_accuracy": self.held_out.accuracy,
             "confidence": self.confidence,
+            "another_kind": self.another_kind,
             "expected_accuracy": None if expected is None else expected.as_json(),
             "labelled_rows": self.labelled,
             "accuracy": None if accuracy is None else accuracy.as_json(),
@@ -159,6 +166,7 @@ def measure_drift(
     answer_N = [i for (i,) in seen.assigned] if held_out.sets is None else held_out.sets.bins(seen.assigned)
     count_C = np.bincount([i for labels in seen.assigned for i in labels], minlength=len(classifier.labels))
     found = differences(held_out, Tally.of(held_out, answer_N, scores, seen.lengths, seen.unknown))
+    another_kind = of_another_kind(found)
     return Drift(
         rows=len(scores),
         held_out=held_out,
@@ -170,7 +178,8 @@ def measure_drift(
         words=changed_words(seen.words, earlier, seen.unknown_words),
         against_texts=earlier is not None,
         confidence=float(scores.mean()),
-        expected_accuracy=None if held_out.sets is not None else expected_accuracy(held_out, scores),
+        another_kind=another_kind,
+        expected_accuracy=None if held_out.sets is not None else expected_accuracy(held_out, scores, another_kind),
         labelled=len(seen.right),
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
         unknown_labels=tuple(sorted(seen.unknown_labels)),
