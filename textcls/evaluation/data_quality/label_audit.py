@@ -58,7 +58,7 @@ class LabelAudit:
     Attributes:
         rows: how many there are.
         judged: how many could be judged; the only row of a label cannot.
-        expected: how many of these have a wrong label, by estimate; not all of them can be told.
+        expected: how many of these look wrong: the sum of how probable that is of each. Hard rows add to it, too.
         suspects: rows to look at, the surest first.
         doubt: of every row, the higher the more doubtful its label is.
     """
