@@ -47,9 +47,8 @@ def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Tab
         yield Text(f"No label of {plural(audit.judged, 'row')} is doubted by models that have not seen the row.")
         return
     share = percent(len(audit.suspects) / max(1, audit.judged))
-    yield Text(
-        f"About {max(1, round(audit.expected)):,} of {audit.judged:,} labels look wrong to models that have not seen the row."
-    )
+    wrong = f"{max(1, round(audit.expected)):,} of {audit.judged:,} labels"
+    yield Text(f"About {wrong} look wrong to models that have not seen the row.")
     yield Text(f"{plural(len(audit.suspects), 'row')} ({share}) may have a wrong label; the surest first:")
     table = Table("row", "label", "may be", "chances", "because of", "text", box=None, pad_edge=False)
     for one, place in zip(audit.suspects[:SUSPECTS], places, strict=False):
