@@ -3,7 +3,7 @@
     pip install 'textcls[all]' -r benchmarks/requirements.txt cleanlab
     python benchmarks/label_audit.py DATA/trec6 DATA/sst2 DATA/banking77 DATA/ag_news
 
-Of at most so many training rows 5 or 10 % get another label, drawn at random or the most similar one (of the nearest
+Of at most so many training rows 2, 5 or 10 % get another label, drawn at random or the most similar one (of the nearest
 mean of TF-IDF vectors). How many rows are listed, and how many of them rightly, stands beside how many were exchanged;
 what was wrong before counts as listed wrongly. Other figures are average precisions in percent: 100 where all exchanged
 rows come first. `textcls check --labels` stands beside cleanlab (Northcutt et al. 2021) on the probabilities of
@@ -137,7 +137,7 @@ def main(data: tuple[Path, ...], output: Path, rows: int, draws: int, seed: int)
             names = sorted(set(labels))
             label_R = np.array([names.index(label) for label in labels], np.int64)
             near_C = most_similar(texts, label_R, len(names))
-            for share in (0.05, 0.1):
+            for share in (0.02, 0.05, 0.1):
                 for kind in KINDS if len(names) > 2 else KINDS[:1]:
                     given_R = exchanged(label_R, kind, share, near_C, rng)
                     figures, counts = measured(texts, names, given_R, given_R != label_R)
