@@ -27,7 +27,7 @@ from textcls.server.settings import Settings
 READY_SECONDS: Final = 5.0
 LIVE_SECONDS: Final = 20.0
 _CONNECTIONS, _HEAD_BYTES, _SECONDS = 64, 4096, 1.0
-# A probe takes a hundred turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
+# A probe takes many turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
 _TURN_SECONDS: Final = 0.0003
 _LOGGER: Final = logging.getLogger(__name__)
 _Answer = tuple[int, str, bytes]

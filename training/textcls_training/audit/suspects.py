@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from textcls_training.data.arrays import Bools, Float64, Int64
 
@@ -30,6 +31,8 @@ _OWN: Final = 2.0
 # A probability below which differences mean nothing.
 _LEAST: Final = 1e-4
 _PARTS: Final = 5
+# Of many labels, noise is fitted to so many numbers only, but to so many rows at least.
+_MOST_FITTED, _LEAST_FITTED = 1_000_000, 2_000
 _ROUNDS: Final = 16
 _LOG_TEMPERATURES: Final = (-1.5, 1.0)
 _FIRST_SHARE, _MOST_SHARE = 0.05, 0.4
@@ -78,12 +81,14 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
     wrong_R, meant_R, doubt_R = np.zeros(rows), label_R.copy(), np.full(rows, -np.inf)
     if classes < 2:
         return Judged(wrong_R, meant_R, np.zeros(rows))
-    part_R = np.random.default_rng(0).permutation(np.arange(rows) % _PARTS)
+    chance = np.random.default_rng(0)
+    part_R = chance.permutation(np.arange(rows) % _PARTS)
     for part in range(_PARTS):
         others, these = np.flatnonzero(judged_R & (part_R != part)), np.flatnonzero(part_R == part)
-        noise = _Noise.fit(probability_RC[others], label_R[others])
-        wrong_R[these] = noise.wrong(probability_RC[these], label_R[these]) * judged_R[these]
-        meant_RC = noise.meant(probability_RC[these], label_R[these], 1.0)
+        some = chance.permutation(others)[: max(_LEAST_FITTED, _MOST_FITTED // classes)]
+        noise = _Noise.fit(probability_RC[some], label_R[some])
+        wrong_R[these] = noise.weigh(probability_RC[these], label_R[these])[0] * judged_R[these]
+        meant_RC = probability_RC[these] * noise.confusion_CC[:, label_R[these]].T
         meant_R[these] = meant_RC.argmax(1)
         own_R = probability_RC[these, label_R[these]]
         doubt_P = np.log(meant_RC.sum(1) + _LEAST) - (1 + _OWN) * np.log(own_R + _LEAST)
@@ -112,37 +117,36 @@ class _Noise:
         prior_CC = np.full((classes, classes), PRIOR_ROWS / (classes - 1))
         np.fill_diagonal(prior_CC, 0.0)
         noise = cls(_FIRST_SHARE, prior_CC / PRIOR_ROWS, 1.0)
+        has_RC = csr_array((np.ones(len(label_R)), (np.arange(len(label_R)), label_R)), (len(label_R), classes))
         for done in range(_ROUNDS if len(label_R) else 0):
             if done % 4 == 0:
                 noise = replace(noise, temperature=noise._best_temperature(probability_RC, label_R))
-            wrong_R, meant_RC = noise.wrong(probability_RC, label_R), noise.meant(probability_RC, label_R)
+            wrong_R, meant_RC = noise.weigh(probability_RC, label_R)
             meant_RC *= (wrong_R / np.maximum(meant_RC.sum(1), _TINY))[:, None]
-            joint_CC = prior_CC.copy()
-            np.add.at(joint_CC.T, label_R, meant_RC)
+            joint_CC = prior_CC + (meant_RC.T @ has_RC)
             share = (float(wrong_R.sum()) + _FIRST_SHARE * PRIOR_SHARE_ROWS) / (len(label_R) + PRIOR_SHARE_ROWS)
             noise = replace(
                 noise, share=min(share, _MOST_SHARE), confusion_CC=joint_CC / joint_CC.sum(1, keepdims=True)
             )
         return noise
 
-    def wrong(self, probability_RC: Float64, label_R: Int64) -> Float64:
-        """Return how probable it is that each label is wrong [R]."""
-        right_R, wrong_R = self._joint(probability_RC, label_R, self.temperature)
-        return wrong_R / (right_R + wrong_R + _TINY)
-
-    def meant(self, probability_RC: Float64, label_R: Int64, temperature: float | None = None) -> Float64:
-        """Return how probable it is that a row with a wrong label means each, and has the one that it has [R, C]."""
-        return _tempered(probability_RC, temperature or self.temperature) * self.confusion_CC[:, label_R].T
+    def weigh(self, probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:
+        """Return how probable it is that each label is wrong [R], and that it is and the row means each [R, C]."""
+        right_R, meant_RC = self._joint(probability_RC, label_R, self.temperature)
+        wrong_R = meant_RC.sum(1)
+        return wrong_R / (right_R + wrong_R + _TINY), meant_RC
 
     def _joint(self, probability_RC: Float64, label_R: Int64, temperature: float) -> tuple[Float64, Float64]:
-        """Return how probable it is that a row has its label, and rightly so [R]; and wrongly so [R]."""
-        own_R = _tempered(probability_RC, temperature)[np.arange(len(label_R)), label_R]
-        return (1 - self.share) * own_R, self.share * self.meant(probability_RC, label_R, temperature).sum(1)
+        """Return how probable it is that a row has its label, and rightly so [R]; and wrongly, meaning each [R, C]."""
+        meant_RC = _tempered(probability_RC, temperature)
+        right_R = (1 - self.share) * meant_RC[np.arange(len(label_R)), label_R]
+        meant_RC *= self.share * self.confusion_CC[:, label_R].T
+        return right_R, meant_RC
 
     def _best_temperature(self, probability_RC: Float64, label_R: Int64) -> float:
         def loss(logarithm: float) -> float:
-            right_R, wrong_R = self._joint(probability_RC, label_R, float(np.exp(logarithm)))
-            return -float(np.log(right_R + wrong_R + _TINY).mean())
+            right_R, meant_RC = self._joint(probability_RC, label_R, float(np.exp(logarithm)))
+            return -float(np.log(right_R + meant_RC.sum(1) + _TINY).mean())
 
         return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, options={"maxiter": 12}).x))
 
