@@ -16,7 +16,7 @@ from typing import Any, Final
 from running import GONE, Server, command, environment
 
 from attacking import models
-from attacking.bench import LIMIT_MIB, SPARE_MB, Bench, Result, Target, attack
+from attacking.bench import LIMIT_MIB, Bench, Result, Target, attack
 from attacking.limits import limited
 from attacking.models import Change
 from attacking.watching import Figures, Memory, watching
@@ -27,7 +27,6 @@ _RELOAD: Final = "/v1/admin/reload"
 # How long a service may take to see a signal, to stop when nothing is asked of it, or to replace a worker.
 _SOON: Final = 3.0
 _REPLACED: Final = 10.0
-_START_MB: Final = 15.0
 # The memory limit of commands, which are no service: training takes more.
 _COMMAND_MIB: Final = 2 * LIMIT_MIB
 # How long a service may try to start.
@@ -145,8 +144,7 @@ def _on_reload(name: str, make: Callable[[Path], None]) -> None:
                 seen = _kill_a_worker(target)
             _forgive_one_worker(figures)
             seen.broken += _obeys(target.server)
-        # Another worker has started meanwhile, which takes this much more than it keeps.
-        return Result(figures, seen, SPARE_MB + _START_MB)
+        return Result(figures, seen)
 
 
 def _forgive_one_worker(figures: Figures) -> None:

@@ -118,8 +118,7 @@ def _stopped(bench: Bench, delay: float) -> tuple[float, int | None]:
 @attack(_SECTION, f"{_FILES} open files a process, more connections, and a reload")
 def no_files_left(bench: Bench) -> Result:
     # Supervisor and workers each take up a model that is reloaded.
-    # The process that tests the new model is counted, too.
-    result = Result(Figures(), Seen(), 4 * SPARE_MB)
+    result = Result(Figures(), Seen(), 3 * SPARE_MB)
     for workers in (1, 2):
         figures, seen = _filled(bench, workers)
         # A connection that cannot be accepted waits; what counts is that the service lives on.
