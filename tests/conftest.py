@@ -18,10 +18,11 @@ from textcls.model import artifact
 ROOT = Path(__file__).parent.parent
 # What starts processes, trains or exports for seconds, or reads gigabytes: `make quick` leaves it out.
 SLOW = (
-    "api", "cli", "kernels", "labelling", "service", "training", "versions", "web", "wire", "model/teaching",
-    "data/test_jsonl.py", "data/test_long_rows.py", "data/test_storage.py", "evaluation/test_data_quality.py",
-    "evaluation/test_label_findings.py", "evaluation/test_report_several.py", "explain/test_lexicon.py",
-    "model/test_model_files.py", "test_benchmarks.py", "test_damaged_files.py", "test_docs.py", "test_sample.py",
+    "api", "cli", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",
+    "model/teaching", "data/test_jsonl.py", "data/test_long_rows.py", "data/test_storage.py",
+    "evaluation/test_data_quality.py", "evaluation/test_label_findings.py", "evaluation/test_report_several.py",
+    "explain/test_lexicon.py", "model/test_model_files.py", "test_benchmarks.py",
+    "test_damaged_files.py", "test_docs.py", "test_sample.py",
 )  # fmt: skip
 QUICK = tuple(
     f"training/{place}"

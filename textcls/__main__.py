@@ -1,6 +1,7 @@
 """What the command `textcls` runs, and `python -m textcls`, too."""
 
 import atexit
+import io
 import os
 import sys
 
@@ -20,6 +21,9 @@ def run() -> None:
         os._exit(status if isinstance(status, int) else int(status is not None))
 
     atexit.register(leave)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # In a pipe on Windows it is a code page, without half of the signs that a text may have.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         main(prog_name="textcls")
     except SystemExit as done:

@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
@@ -114,18 +114,17 @@ def atomic_write(
     target = path.resolve()
     beside = target.with_name(f"{_BESIDE}{kind}{token_hex(8)}")
     # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    rights = 0o666 if mode is None else 0o600
     _sweep(str(target.parent))
     with no_space_for(str(path), advice):
-        handle = os.open(beside, flags, 0o666 if mode is None else 0o600)
         try:
-            with suppress(OSError):  # a file system without locks
-                try_lock(handle)
-            with os.fdopen(handle, "wb") as file:
+            with open(beside, "xb", opener=partial(os.open, mode=rights)) as file:
+                with suppress(OSError):  # a file system without locks
+                    try_lock(file.fileno())
                 yield file
                 file.flush()
                 if mode is not None:
-                    os.fchmod(file.fileno(), stat.S_IMODE(mode))
+                    beside.chmod(stat.S_IMODE(mode))
                 os.fsync(file.fileno())
         except BaseException:
             beside.unlink(missing_ok=True)
@@ -148,8 +147,9 @@ def _sweep(folder: str) -> None:
         with suppress(OSError):  # gone meanwhile, another user's, or a folder
             if time.time() - left.stat().st_mtime > _SETTLED_SECONDS:
                 with left.open("rb") as file:
-                    if try_lock(file.fileno()):
-                        left.unlink(missing_ok=True)
+                    alone = try_lock(file.fileno())
+                if alone:
+                    left.unlink(missing_ok=True)
 
 
 def write_computed(path: Path, content: bytes) -> None:

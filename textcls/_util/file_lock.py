@@ -1,6 +1,7 @@
-"""Locks of files, which end with the process that holds them, however it does."""
+"""Locks of open files, which end with the process that holds them, however it does."""
 
-import fcntl
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +12,50 @@ from textcls.errors import SurroundingsError
 
 _TICK_SECONDS: Final = 0.05
 
+if sys.platform == "win32":
+    import msvcrt
 
-def try_lock(file: int) -> bool:
-    """Take the lock of an open file unless another has it; say whether it was taken."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    # Windows locks bytes, and keeps others from reading them: this one lies behind the end of what is locked here.
+    _PLACE: Final = (1 << 31) - 16
+
+    def _at_place(file: int, mode: int) -> bool:
+        before = os.lseek(file, 0, os.SEEK_CUR)
+        os.lseek(file, _PLACE, os.SEEK_SET)
+        try:
+            msvcrt.locking(file, mode, 1)
+        except PermissionError:
+            return False
+        finally:
+            os.lseek(file, before, os.SEEK_SET)
+        return True
+
+    def try_lock(file: int) -> bool:
+        """Take the lock of an open file unless another has it; say whether it was taken."""
+        return _at_place(file, msvcrt.LK_NBLCK)
+
+    def is_locked(file: int) -> bool:
+        """Say whether another holds the lock of an open file."""
+        return not (_at_place(file, msvcrt.LK_NBLCK) and _at_place(file, msvcrt.LK_UNLCK))
+
+else:
+    import fcntl
+
+    def try_lock(file: int) -> bool:
+        """Take the lock of an open file unless another has it; say whether it was taken."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def is_locked(file: int) -> bool:
+        """Say whether another holds the lock of an open file. Those who ask at the same time do not see each other."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(file, fcntl.LOCK_UN)
         return False
-    return True
 
 
 @contextmanager
@@ -35,7 +72,7 @@ def locked(path: Path, seconds: float, busy: str) -> Iterator[None]:
         OSError: the file cannot be made.
     """
     end = time.monotonic() + seconds
-    with path.open("a") as file:
+    with path.open("ab") as file:
         while not try_lock(file.fileno()):
             if time.monotonic() > end:
                 raise SurroundingsError(busy)

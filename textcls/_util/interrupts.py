@@ -1,6 +1,7 @@
 """What Ctrl-C must not cut in two."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +20,28 @@ def held_back() -> Iterator[None]:
     replaced = callable(before) and threading.current_thread() is threading.main_thread()
     if replaced:
         signal.signal(signal.SIGINT, hear)
-    # Processes inherit the mask. It is not enough for this one: the threads of numerical libraries do not have it, and
-    # whichever thread gets the signal, Python calls the handler in the main one.
+    try:
+        with _masked():
+            yield
+    finally:
+        if replaced:
+            signal.signal(signal.SIGINT, before)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _masked() -> Iterator[None]:
+    """Let the mask of signals, which processes inherit, hold Ctrl-C back; Windows has none.
+
+    It is not enough for this process: the threads of numerical libraries do not have it, and whichever thread gets the
+    signal, Python calls the handler in the main one.
+    """
+    if sys.platform == "win32":
+        yield
+        return
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if replaced:
-            signal.signal(signal.SIGINT, before)
-        if heard:
-            signal.raise_signal(signal.SIGINT)

@@ -1,5 +1,6 @@
 """`textcls serve`: models over HTTP. Every setting of `textcls.server.settings` is an option here."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
@@ -63,5 +64,8 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
         with optional_dependencies.needed_by("textcls serve"):
             # It is imported only once somebody asks for the description of the service.
             optional_dependencies.look_for("fastapi")
-            from textcls.server.processes import run
-        run.serve(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))
+            if sys.platform == "win32":
+                from textcls.server.processes.portable import serve as answer
+            else:
+                from textcls.server.processes.run import serve as answer
+        answer(models, Settings(**given), ready=lambda url: click.echo(f"Serving {' '.join(models)} on {url}"))

@@ -1,6 +1,7 @@
 """What commands print with --json: one object in one line."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,13 @@ from textcls.model.sub_token_attribution import SubTokenAttribution
 
 
 def json_line(value: Any) -> str:
-    """Return `value` as JSON in one line, readable unless it holds what has no UTF-8 form (unpaired surrogates)."""
+    """Return `value` as JSON in one line, readable unless it holds what standard output has no form of.
+
+    In UTF-8 that is unpaired surrogates; in a code page of Windows it may be most of the world's scripts.
+    """
     line = json.dumps(value, ensure_ascii=False)
     try:
-        line.encode()
+        line.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         return json.dumps(value)
     return line

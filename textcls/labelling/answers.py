@@ -7,6 +7,7 @@ new one or, after a kill, still the old one. A line that a kill has cut off was 
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Literal
@@ -133,25 +134,21 @@ class AnswersFile:
         Raises:
             SurroundingsError: it cannot be written; the earlier ones stay.
         """
-        kept, taken = list(answers), None
+        kept = list(answers)
+        self._file.close()  # Windows replaces no file that is open.
         try:
             with atomic_write(self.path) as file:
                 file.write(b"".join(answer.line(several=self.several) for answer in kept))
-                # Its lock is taken before it has its name, so that no other process gets in between.
-                try_lock(file.fileno())
-                taken = os.fdopen(os.dup(file.fileno()), "wb", buffering=0)
-        except BaseException:
-            if taken is not None:
-                taken.close()
-            raise
-        sync_folder(self.path.resolve().parent)
-        self._file.close()
-        self._file, self.answers, self._size = taken, kept, self.path.stat().st_size
+            self.answers = kept
+        finally:
+            self._file = self._opened()
+        self._size = self.path.stat().st_size
 
     def close(self) -> None:
         """Let go of the file; without answers there is none."""
         if not self.answers and not self._file.closed:
-            self.path.unlink(missing_ok=True)
+            with suppress(PermissionError):  # Windows removes no file that is open: it stays, empty.
+                self.path.unlink(missing_ok=True)
         self._file.close()
 
     def _opened(self) -> IO[bytes]:

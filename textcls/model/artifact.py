@@ -324,7 +324,7 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
             raise ArtifactError(f"There is no model file {path}.")
         if stat.S_ISREG(mode):
             # What was a file a moment ago may be a pipe by now, whose opening would wait for somebody to write.
-            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            with open(path, "rb", opener=_without_waiting) as file:
                 return _content(file, path, most, advice)
     except OSError as error:
         if error.errno in _NO_FILE:
@@ -335,6 +335,10 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
     except ValueError as error:  # a NUL in the name
         raise ArtifactError(f"There is no model file {str(path)!r}.") from error
     raise ArtifactError(f"{path} is not a regular file; copy the model to one.")
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _content(file: IO[bytes], path: Path, most: int, advice: str) -> bytes:

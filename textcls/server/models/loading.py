@@ -140,11 +140,13 @@ def load_in_thread(request: LoadRequest) -> dict[str, Any]:
 
 
 def load_in_process(request: LoadRequest) -> dict[str, Any]:
-    """Load what is requested, in a process of its own.
+    """Load what is requested, in a process of its own; on Windows in a thread.
 
     Raises:
         As `load` does, and SurroundingsError: the process is not done within `load_seconds`, or dies.
     """
+    if sys.platform == "win32":  # Processes there are given no pipe that shows when this one ends.
+        return load_in_thread(request)
     with _lifeline() as theirs:
         process = _start(theirs)
         try:

@@ -3,7 +3,6 @@
 Whoever is killed while writing leaves a file beside it, which the next start or rewriting removes.
 """
 
-import fcntl
 import os
 from contextlib import suppress
 from hashlib import sha256
@@ -78,8 +77,6 @@ def replace(path: Path, data: bytes, digest: str, most: int) -> None:
     """
     try:
         with atomic_write(path, "free some space there, and try again", kind=_KIND) as file:
-            # Held as long as this process lives, however it ends: `sweep` leaves it alone.
-            fcntl.flock(file, fcntl.LOCK_EX)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -7,7 +7,6 @@ an eighth of what a short request takes; here it is 2 us. Its text form is used.
 The file of a worker that died is taken over by the next: what it counted stays counted, and files do not pile up.
 """
 
-import fcntl
 import json
 import logging
 import mmap
@@ -15,10 +14,11 @@ import os
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from textcls._util.file_lock import is_locked, try_lock
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NUMBERS, _SCRATCH = 1 << 15, 64
@@ -241,7 +241,7 @@ def read_all(folder: Path | None, own: Counts | None) -> tuple[list[Numbers], in
         places, used = _places(path)
         with path.open("r+b") as file:
             numbers = _split(memoryview(file.read()).cast("d"), places, used)
-            (living if generation_of(numbers) and _locked(file.fileno()) else dead).append(numbers)
+            (living if generation_of(numbers) and is_locked(file.fileno()) else dead).append(numbers)
     return living + dead, len(living)
 
 
@@ -265,7 +265,7 @@ def heartbeats(folder: Path) -> list[Heartbeat]:
             data = file.read(_HEARTBEAT.size)
             if len(data) == _HEARTBEAT.size:
                 seconds, generation = _HEARTBEAT.unpack(data)
-                found.append(Heartbeat(seconds, generation > 0 and _locked(file.fileno())))
+                found.append(Heartbeat(seconds, generation > 0 and is_locked(file.fileno())))
     return found
 
 
@@ -279,36 +279,17 @@ def _claim(folder: Path) -> tuple[Path, int]:
     """Return the path and the open file of a worker's numbers: those of one that died, or new ones."""
     for number in count():
         path = folder / f"{number}.counts"
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            # Held as long as the process lives, however it ends.
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        # Held as long as the process lives, however it ends.
+        if not try_lock(file):
             os.close(file)
             continue
         os.truncate(file, 8 * _NUMBERS)
-        if hasattr(os, "posix_fallocate"):  # macOS has none
+        if hasattr(os, "posix_fallocate"):  # macOS and Windows have none
             # A page that the disk has no room for when it is first written to would kill the process.
             os.posix_fallocate(file, 0, 8 * _NUMBERS)
         return path, file
     raise AssertionError("count() has no end")
-
-
-def _locked(file: int) -> bool:
-    with _unlocking(file):
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        return False
-
-
-@contextmanager
-def _unlocking(file: int) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _places(path: Path) -> tuple[dict[_Key, int], int]:

@@ -9,7 +9,7 @@ from textcls.server.models.reload import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.tracing import Tracing
 from textcls.server.processes.probes import probes
-from textcls.server.processes.server import Server, stopped_by_signals
+from textcls.server.processes.server import Server
 from textcls.server.processes.supervisor import Supervisor
 from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
@@ -53,7 +53,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         with probes(store, settings):
             if settings.workers == 1:
                 server = Server(Service.of(store, settings), drain_seconds=settings.drain_seconds)
-                with stopped_by_signals(server):
+                with signals.stopped_by_signals(server):
                     ready(url)
                     server.run(sockets=[listener])
             else:

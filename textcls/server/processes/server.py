@@ -7,8 +7,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any, Final
@@ -26,7 +26,6 @@ from textcls.server.problems import RefusalError
 from textcls.server.service import Service
 from textcls.server.system import memory, signals
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _LOGGER: Final = logging.getLogger(__name__)
 # A kept connection is told to close with its next answer; one on which nothing is asked for so long is idle.
 _LINGER_SECONDS: Final = 1.0
@@ -151,25 +150,3 @@ class Server(uvicorn.Server):
     async def _reload(self) -> None:
         with suppress(RefusalError):  # It has been logged and counted.
             await self.service.reload()
-
-
-@contextmanager
-def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals stop `server`, and nothing more.
-
-    uvicorn has handlers of its own while it runs, but raises the signal once more when it is done: that would end the
-    process as killed. A signal before it runs is caught here, too.
-    """
-
-    def stop(number: int, frame: object) -> None:
-        server.should_exit = True
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, stop) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

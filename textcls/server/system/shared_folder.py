@@ -1,6 +1,5 @@
 """The folder that the workers of a service share: in memory if possible, gone with the service."""
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from textcls._util.file_lock import try_lock
 from textcls.errors import SurroundingsError
 
 # How a file is called while it is being written.
@@ -36,7 +36,7 @@ def shared_folder(wanted: Path | None) -> Iterator[Path]:
         _sweep(folder.parent)
         # Held as long as this process lives, however it ends; workers do not inherit it.
         with (folder / _OWNER).open("w") as owner:
-            fcntl.flock(owner, fcntl.LOCK_EX)
+            try_lock(owner.fileno())
             try:
                 yield folder
             finally:
@@ -53,9 +53,10 @@ def _sweep(place: Path) -> None:
     for owner in place.glob(f"{_PREFIX}*/{_OWNER}"):
         try:
             with owner.open("r+") as file:
-                if time.time() - owner.stat().st_mtime > _SETTLED_SECONDS:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(owner.parent, ignore_errors=True)
+                settled = time.time() - owner.stat().st_mtime > _SETTLED_SECONDS
+                ended = settled and try_lock(file.fileno())
+            if ended:
+                shutil.rmtree(owner.parent, ignore_errors=True)
         except OSError:  # alive, another user's, or gone meanwhile
             continue
 

@@ -1,13 +1,18 @@
 """Signals that ask for a reload while nobody can do it yet: kept until somebody can, not lost."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-# To read the models anew, and to replace the workers. Their default would end the process.
-_RELOADING: Final = (signal.SIGUSR1, signal.SIGHUP)
+if TYPE_CHECKING:
+    import uvicorn
+
+# To read the models anew, and to replace the workers. Their default would end the process. Windows has neither.
+_RELOADING: Final = () if sys.platform == "win32" else (signal.SIGUSR1, signal.SIGHUP)
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
 
@@ -43,8 +48,9 @@ def _put_back() -> None:
 def release() -> None:
     """Let those come that were kept; called once there are handlers for them, in the main thread."""
     _put_back()
-    # Kept by the mask, if this process was started so.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _RELOADING)
+    if sys.platform != "win32":
+        # Kept by the mask, if this process was started so.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _RELOADING)
     while _heard:
         signal.raise_signal(_heard.pop())
 
@@ -60,3 +66,25 @@ def pending_in_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def stopped_by_signals(server: "uvicorn.Server") -> Iterator[None]:
+    """Let signals stop `server`, and nothing more.
+
+    uvicorn has handlers of its own while it runs, but raises the signal once more when it is done: that would end the
+    process as killed. A signal before it runs is caught here, too.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

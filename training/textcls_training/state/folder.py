@@ -8,7 +8,6 @@
 Each file appears whole or not at all, so a kill at any moment leaves a folder from which the same command goes on.
 """
 
-import fcntl
 import json
 import re
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls._util.atomic_write import atomic_write
+from textcls._util.file_lock import try_lock
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls_training.state import arrays_file
 from textcls_training.state.arrays_file import UNFINISHED, Arrays, DamagedError
@@ -189,12 +189,8 @@ def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = Fals
     except OSError as error:
         raise SurroundingsError(f"The folder {path} cannot be written to: {error.strerror}; name another.") from error
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise SurroundingsError(
-                f"Another process trains with the state in {path}; wait for it, or end it."
-            ) from error
+        if not try_lock(lock.fileno()):
+            raise SurroundingsError(f"Another process trains with the state in {path}; wait for it, or end it.")
         folder = StateFolder(path, identity, tell, keep_fits=keep_fits)
         folder.begin()
         yield folder

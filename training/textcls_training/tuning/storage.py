@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 import optuna
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from textcls._util.file_lock import try_lock
 from textcls.errors import ConfigError, InputError, SurroundingsError
@@ -74,7 +74,8 @@ class _Journal(JournalFileBackend):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        super().__init__(str(path))
+        # Not by a link, which few may make on Windows. No other process is here, see `opened`.
+        super().__init__(str(path), JournalFileOpenLock(str(path)))
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         with _told(self._path):

@@ -1,0 +1,139 @@
+"""The way from a table to a service, on Windows, or where Python is as textcls would find it there.
+
+What textcls imports and asks of the system is what there is on Windows; see `windows/sitecustomize.py` for what that
+holds. Output goes to a pipe in code page 437. Nothing else of the tests is needed.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+Shown = subprocess.CompletedProcess[str]
+Call = Callable[..., Shown]
+_ON_WINDOWS = sys.platform == "win32"
+_THERE = {"PYTHONIOENCODING": "cp437", "PYTHONUTF8": "0"}
+if not _ON_WINDOWS:
+    _THERE["PYTHONPATH"] = str(Path(__file__).parent / "windows")
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "textcls", *arguments]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a model that was trained there."""
+    place = tmp_path_factory.mktemp("windows")
+    _call(place, "demo")
+    _call(place, "train", "support_tickets.csv", "--output", "tickets.onnx", "--state", "state", "--keep-words")
+    return place
+
+
+@pytest.fixture
+def call(folder: Path) -> Call:
+    """Calls textcls in that folder; the command must succeed unless another exit code is said."""
+    return lambda *arguments, code=0: _call(folder, *arguments, code=code)
+
+
+def _call(folder: Path, *arguments: str, code: int = 0) -> Shown:
+    found = subprocess.run(
+        _command(arguments), cwd=folder, env={**os.environ, **_THERE}, capture_output=True, text=True,
+        encoding="cp437", check=False,
+    )  # fmt: skip
+    assert found.returncode == code, found.stderr
+    assert "Traceback" not in found.stderr
+    return found
+
+
+@contextmanager
+def _running(folder: Path, *arguments: str) -> Iterator[str]:
+    """The address of a service, which Ctrl-C must end; on Windows nobody else can press it."""
+    with subprocess.Popen(
+        _command(arguments), cwd=folder, env={**os.environ, **_THERE}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"http://\S+", line):
+                yield found[0]
+                break
+        process.send_signal(signal.SIGTERM if _ON_WINDOWS else signal.SIGINT)
+        said = process.stdout.read()
+        assert _ON_WINDOWS or process.wait(30) in (0, 130), said
+        assert "Traceback" not in said
+
+
+def test_every_command_has_its_help(call: Call) -> None:
+    listed = re.findall(r"^  ([a-z-]+) {2,}\S", call("--help").stdout, re.MULTILINE)
+    assert {"train", "label", "publish", "serve"} <= set(listed)
+    for command in ("label", "publish", "serve"):
+        assert "Usage" in call(command, "--help").stdout
+
+
+def test_a_model_is_trained_asked_and_explained(call: Call, folder: Path) -> None:
+    assert "billing" in call("explain", "tickets.onnx", "my card was charged twice").stdout
+    assert json.loads(call("evaluate", "tickets.onnx", "support_tickets_test.csv", "--json").stdout)["accuracy"] > 0.6
+    for form in ("csv", "jsonl", "xlsx", "parquet"):
+        call("predict", "tickets.onnx", "support_tickets_test.csv", "--output", f"answers.{form}", "--workers", "2")
+        assert (folder / f"answers.{form}").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "support_tickets.csv", "--labels"),
+        ("report", "tickets.onnx", "support_tickets_test.csv", "--output", "report.html"),
+        ("compare", "tickets.onnx", "tickets.onnx", "support_tickets_test.csv"),
+        ("inspect", "tickets.onnx", "--evidence", "support_tickets.csv"),
+        ("drift", "tickets.onnx", "support_tickets_test.csv"),
+        ("publish", "tickets.onnx", "registry"),
+        ("lexicon", "tickets.onnx"),
+        ("tune", "support_tickets.csv", "--trials", "2", "--folds", "2", "--epochs", "1"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_does_its_work(call: Call, arguments: tuple[str, ...]) -> None:
+    call(*arguments)
+
+
+def test_a_file_that_is_there_is_replaced(call: Call, folder: Path) -> None:
+    (folder / "old.onnx").write_bytes(b"old")
+    call("train", "support_tickets.csv", "--output", "old.onnx", "--epochs", "1")
+    assert len((folder / "old.onnx").read_bytes()) > 1000
+
+
+def test_signs_that_the_code_page_lacks_are_written_as_escapes(call: Call) -> None:
+    assert "\\u20ac" in call("explain", "tickets.onnx", "\u20ac 40 charged twice").stdout
+    found = call("explain", "tickets.onnx", "\u20ac 40 charged \U0001f600", "--json").stdout
+    assert found.isascii()
+    assert json.loads(found)
+
+
+def test_one_process_serves_until_ctrl_c(folder: Path) -> None:
+    with _running(folder, "serve", "tickets.onnx", "--port", "0") as address:
+        found = httpx.post(f"{address}/v1/classify", json={"inputs": ["my card was charged twice"], "explain": True})
+        assert found.json()["results"][0]["label"] == "billing"
+        assert httpx.get(f"{address}/metrics").text.count("textcls_requests_total{") == 1
+
+
+def test_several_workers_are_refused_in_one_sentence(call: Call) -> None:
+    said = call("serve", "tickets.onnx", "--workers", "2", code=2).stderr
+    assert "one process answers" in said
+    assert said.count("\n") == 1
+
+
+def test_texts_are_labelled_on_a_page(folder: Path) -> None:
+    with _running(
+        folder, "label", "support_tickets.csv", "--text-column", "text", "--labels", "billing,returns",
+        "--output", "labels.jsonl", "--port", "0",
+    ) as address:  # fmt: skip
+        assert "<!doctype html>" in httpx.get(address).text.lower()

@@ -1,0 +1,54 @@
+"""Answer where processes share no socket and hear no signals, as on Windows: one process, by uvicorn alone.
+
+What stands below the application is then uvicorn's: heads, connections and requests that never end are not bounded.
+"""
+
+from collections.abc import Callable, Sequence
+
+import uvicorn
+
+from textcls.errors import ConfigError
+from textcls.server.admission import auth
+from textcls.server.application import create_app
+from textcls.server.http import listening
+from textcls.server.monitoring import logs
+from textcls.server.settings import Settings, check_exposure
+from textcls.server.system.signals import stopped_by_signals
+
+
+def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
+    """Load the models, listen, and answer until Ctrl-C; then finish what was begun, and return.
+
+    Args:
+        models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
+        settings: everything else.
+        ready: called with the address of the service once it accepts connections.
+
+    Raises:
+        ConfigError: several workers or a port of probes are asked for; otherwise as `run.serve` says.
+    """
+    if settings.workers > 1 or settings.probe_port:
+        raise ConfigError(
+            "On this system one process answers, and its probes on the same port: leave --workers and --probe-port "
+            "out, or use the Docker image."
+        )
+    logs.configure(settings.log_level)
+    keys, _ = auth.load(settings)
+    check_exposure(settings, has_keys=bool(keys))
+    with logs.flushed(), listening.listen(settings.host, settings.port) as listener:
+        url = listening.url(settings.host, listener)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                create_app(*models, settings=settings),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # the application reads them, from proxies that are trusted
+                limit_concurrency=settings.max_connections,
+                timeout_keep_alive=settings.keep_alive_seconds,
+                timeout_graceful_shutdown=settings.stop_seconds,
+            )
+        )
+        with stopped_by_signals(server):
+            ready(url)
+            server.run(sockets=[listener])
