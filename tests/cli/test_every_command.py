@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +14,7 @@ import textcls
 from tests.command_line import fail, run, succeed, write_rows
 from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import COMMANDS, main
+from textcls.cli.settings import key_of
 
 # What stands behind a command in its example, where that is no file of tickets.
 FIRST_WORD = {
@@ -75,6 +77,21 @@ def test_help_of_every_command_has_an_example_to_run(command: str) -> None:
     output = succeed(command, "--help")
     assert f"Example: textcls {command} {FIRST_WORD.get(command, 'tickets.')}".rstrip() in output
     assert succeed(command, "-h") == output
+
+
+@pytest.mark.parametrize("command", ["train", "serve", "predict", "explain"])
+def test_help_begins_with_at_most_fifteen_options_and_help_all_shows_each_once_in_a_group(command: str) -> None:
+    def options(shown: str) -> list[str]:
+        return re.findall(r"^  (?:-[a-z], )?(--[a-z-]+)", shown, re.MULTILINE)
+
+    first, everything = succeed(command, "--help"), succeed(command, "--help-all")
+    loaded = main.get_command(click.Context(main), command)
+    assert loaded is not None
+    known = {f"--{key_of(each)}" for each in loaded.params if isinstance(each, click.Option)} | {"--help"}
+    others = ["--help-all", "--config", "--help"]
+    assert options(everything.partition("\nOther:\n")[2]) == options(first.partition("\nOther:\n")[2]) == others
+    assert sorted(options(everything)) == sorted(known)
+    assert len(options(first)) - len(others) <= 15
 
 
 def test_help_shows_the_way_to_a_first_model_and_every_command_with_a_sentence() -> None:

@@ -4,11 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls.cli.grouped_help import Group, GroupedCommand
 from textcls.cli.options import PATH, exchange_option, html_option, model_argument, threshold_option
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, ReadOptions
@@ -33,8 +34,16 @@ from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.units import UNITS, Unit
 
+_GROUPS: Final = (
+    Group("What is asked", ("label", "contrast", "counterfactual"), ("exchange", "threshold")),
+    Group("What is shown", ("top", "unit", "parts"), ("stability", "rows", "row-texts")),
+    Group("Output", ("json", "html")),
+)
+
 
 @click.command(
+    cls=GroupedCommand,
+    groups=_GROUPS,
     epilog='Example: textcls explain tickets.onnx "my card was charged twice"',
     # A text may begin with a hyphen.
     context_settings={"ignore_unknown_options": True},

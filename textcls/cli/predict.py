@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
     delimiter,
     engine_options,
@@ -35,8 +36,21 @@ from textcls.jobs.engines import EngineName
 from textcls.model import artifact
 from textcls.model.classifier import Classifier
 
+_GROUPS: Final = (
+    Group("Data", ("text-column", "on-error"), READING),
+    Group(
+        "Output",
+        ("output", "escape-formulas", "stream"),
+        ("output-format", "output-delimiter", "output-encoding", "quiet"),
+    ),
+    Group("Answers", ("top-k", "explain", "threshold", "label-separator")),
+    Group("Many rows", ("workers", "engine")),
+)
 
-@click.command(epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv")
+
+@click.command(
+    cls=GroupedCommand, groups=_GROUPS, epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv"
+)
 @model_argument
 @click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
 @click.option(

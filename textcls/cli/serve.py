@@ -4,11 +4,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from textcls._util import optional_dependencies
+from textcls.cli.grouped_help import Group, GroupedCommand
 from textcls.server.settings import ENVIRONMENT, Settings
 from textcls.server.system import signals
 
@@ -50,7 +51,33 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command(epilog="Example: textcls serve tickets.onnx --port 8000")
+_GROUPS: Final = (
+    Group("Where", ("host", "port", "page", "workers"), ("threads", "batching", "docs", "runtime-dir")),
+    Group(
+        "Who may ask",
+        ("api-keys-file", "no-auth", "cors-origin"),
+        ("admin-key-file", "allowed-host", "trusted-proxy", "key-rate", "key-burst", "key-concurrency"),
+    ),
+    Group(
+        "Models",
+        ("watch-seconds",),
+        ("same-labels", "load-seconds", "max-model-bytes", "teaching", "max-taught-bytes"),
+    ),
+    Group(
+        "Bounds",
+        ("max-inputs", "max-characters"),
+        ("max-body-bytes", "max-explained", "max-queue", "max-held-bytes", "max-connections", "request-seconds",
+         "receive-seconds", "keep-alive-seconds", "drain-seconds", "stop-seconds"),
+    ),
+    Group(
+        "Watching it",
+        ("log-requests", "log-level"),
+        ("log-addresses", "log-texts", "public-metrics", "probe-port", "drift-window", "tracing"),
+    ),
+)  # fmt: skip
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, epilog="Example: textcls serve tickets.onnx --port 8000")
 @click.argument("models", nargs=-1, required=True, envvar=f"{ENVIRONMENT}MODELS", metavar="MODEL...")
 @_options
 def serve(models: tuple[str, ...], **given: Any) -> None:

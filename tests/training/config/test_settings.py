@@ -175,7 +175,7 @@ def test_the_command_line_has_every_option_with_its_default_and_help() -> None:
         assert given.help.startswith(option.help)
     named = [option.name for option in cli.train.params if option.name in OPTIONS]
     assert named == list(OPTIONS)
-    words = " ".join(command("--help").stdout.split())
+    words = " ".join(command("--help-all").stdout.split())
     assert "[default: 32; 64 for more than 32 labels] [1<=x<=1024]" in words
     assert "[default: auto]" in words
     assert "|".join(MIXINGS) in words

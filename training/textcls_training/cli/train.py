@@ -7,7 +7,7 @@ and what needs PyTorch is imported after.
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
@@ -16,6 +16,7 @@ from rich.console import Console
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
+from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
     DATA,
     PATH,
@@ -55,7 +56,33 @@ if TYPE_CHECKING:
 optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 
-@click.command(epilog="Example: textcls train tickets.csv --output tickets.onnx")
+_GROUPS: Final = (
+    Group(
+        "Data",
+        ("text-column", "label-column", "valid", "on-error"),
+        (*READING, "weight-column", "max-tokens", "max-memory"),
+    ),
+    Group("Output", ("output", "size", "state"), ("from", "rehearsal-rows", "keep-words", "resamples", "example")),
+    Group(
+        "Labels",
+        ("label-separator", "class-weight", "target-precision"),
+        ("label-columns", "task", "target-recall"),
+    ),
+    Group(
+        "Few labels",
+        ("unlabelled", "teacher", "vectors"),
+        ("probabilities", "unlabelled-rows", "unlabelled-weight"),
+    ),
+    Group("Quality and time", ("epochs", "seed"), ("table-rate", "head-rate", "batch-size", "device", "impl")),
+    Group(
+        "Another model", (), ("mixing", "mixing-rate", "values", "attention", "embedding", "ngrams", "bigrams", "dim")
+    ),
+    Group("Prototypes and rationales", (), ("head", "keep-texts", "rationale-column", "rationale-weight")),
+    Group("What is printed", (), ("json", "verbose", "quiet")),
+)
+
+
+@click.command(cls=GroupedCommand, groups=_GROUPS, epilog="Example: textcls train tickets.csv --output tickets.onnx")
 @data_argument
 @click.option("--output", "-o", type=PATH, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
