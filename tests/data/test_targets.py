@@ -263,8 +263,8 @@ def test_a_list_among_single_labels_is_refused(write: Write) -> None:
 def test_an_empty_cell_among_single_labels_is_refused_unless_rows_may_have_none(write: Write) -> None:
     path = write("a.csv", "text,label\na,x\nb, \n")
     assert refusal(path) == (
-        f"{path}, line 3: the label in column 'label' is empty; fill it in or remove the row, or add --task several if "
-        "a row may have none."
+        f"{path}, line 3: the label in column 'label' is empty; fill it in or remove the row, or leave out all such "
+        "rows with --on-error skip, or add --task several if a row may have none."
     )
     assert sets(path, several=True) == [{"x": 1}, {}]
 

@@ -1,9 +1,9 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import click
 
@@ -22,7 +22,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
-from textcls.data.labelled import LabelledRow
+from textcls.data.labelled import LabelledRow, LabelledTable
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.targets import Target
@@ -32,7 +32,9 @@ from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.evaluation.data_quality import mending
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
+from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
@@ -55,6 +57,22 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 @click.option(
     "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
 )
+@click.option(
+    "--write",
+    "mended_path",
+    type=PATH,
+    metavar="FILE",
+    help="Write the rows, mended, to this file.",
+)
+@click.option(
+    "--mend",
+    "kinds",
+    type=click.Choice(mending.KINDS),
+    multiple=True,
+    help="With --write: what is mended; may be repeated. labels are written the same way where they differ by case, "
+    "space, _, - or .0; html is taken out of texts; duplicates of a row and rows that are empty are left out.  "
+    "[default: all]",
+)
 @escape_formulas_option
 @engine_options(also=", for --labels")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -67,6 +85,8 @@ def check(
     targets: TargetOptions,
     audits: bool,
     suspects: Path | None,
+    mended_path: Path | None,
+    kinds: tuple[str, ...],
     escape_formulas: bool,
     workers: int | None,
     engine_name: EngineName,
@@ -75,15 +95,22 @@ def check(
 ) -> None:
     """Check the labelled files DATA: labels, lengths, scripts, duplicates, contradictions; - reads standard input.
 
-    Nothing is changed, and findings are not errors: the exit code is 0. Near-duplicates differ only in case, spaces and
-    punctuation. Scripts are recognised by their letters; languages are not. Lists of labels are detected; cells that
-    look like several labels are reported, with the option that reads them that way.
+    DATA is not changed, and findings are not errors: the exit code is 0. Near-duplicates differ only in case, spaces
+    and punctuation. Scripts are recognised by their letters; languages are not. Lists of labels are detected; cells
+    that look like several labels are reported, with the option that reads them that way.
 
     With --labels, models that have not seen a row judge its label as well: rows whose label they doubt are listed with
     the label they would give, and the words behind it. These are suggestions: look at each.
+
+    With --write, the rows are written to another file without what everybody would mend.
     """
+    if kinds and mended_path is None:
+        raise ConfigError("--mend needs --write, which says where the mended rows go.")
+    kinds = kinds or mending.KINDS
     if suspects is not None and not audits:
         raise ConfigError("--suspects needs --labels, which finds them.")
+    mended_table = None if mended_path is None else NewTable.at(mended_path, escape_formulas=escape_formulas)
+    reading.bad.skip |= mended_table is not None and "empty" in kinds
     table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
@@ -91,9 +118,10 @@ def check(
     validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
-        rows = _keeping(table.rows, kept) if audits else table.rows
+        rows = _keeping(table.rows, kept) if audits or mended_table is not None else table.rows
         report = check_rows(rows, valid_rows, expected=table.label_columns)
     reading.say_skipped()
+    mended = None if mended_table is None else _mended(kept, table, kinds)
     audit = None
     if audit_rows is not None:
         run = engine(engine_name, workers, lambda note: reading.say([note]))
@@ -105,6 +133,12 @@ def check(
         if audit is not None:
             show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
     # Last of all: what was found has been told where the file cannot be written.
+    if mended is not None and mended_table is not None:
+        mended.counts["empty"] += reading.bad.count
+        with mended_table.open(list(dict.fromkeys(name for row in mended.rows for name in row.fields)), ()) as writer:
+            writer.write(mended.rows, [{}] * len(mended.rows))
+        if not as_json:
+            show([f"{plural(len(mended.rows), 'row')} -> {mended_path}", *mended.lines()])
     if audit is not None and table_of_suspects is not None:
         _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit)
         if not as_json:
@@ -116,6 +150,18 @@ def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]
     for row in rows:
         kept.append(row)
         yield row
+
+
+def _mended(kept: Sequence[LabelledRow[Target]], table: LabelledTable[Target], kinds: Collection[str]) -> Mended:
+    """Mend rows.
+
+    Raises:
+        ConfigError: they have several labels each.
+    """
+    single = [row for row in kept if isinstance(row.label, str)]
+    if len(single) < len(kept):
+        raise ConfigError("--write mends rows with one label each, and these may have several; leave it out.")
+    return mending.mend(cast(list[LabelledRow[str]], single), table.text_columns, table.label_column, kinds)
 
 
 def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit) -> None:

@@ -106,7 +106,8 @@ def label_of(row: Row, column: str) -> str | Bad:
         return label
     return Bad(
         row.where,
-        f"the label in column {column!r} {wrong}; {'correct it' if label else 'fill it in'} or remove the row",
+        f"the label in column {column!r} {wrong}; {'correct it' if label else 'fill it in'} or remove the row, or "
+        "leave out all such rows with --on-error skip",
     )
 
 

@@ -24,7 +24,7 @@ HAS: Final = 0.5
 # What programs write where there is no text.
 NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
 # Tags and entities of HTML; other words in angle brackets may be meant.
-_MARKUP: Final = re.compile(
+MARKUP: Final = re.compile(
     r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)(?:\s[^<>]*)?/?>"
     r"|&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
     re.IGNORECASE,
@@ -81,7 +81,7 @@ class Survey:
         self.codes += _CODE.fullmatch(plain) is not None
         if plain.lower() in NOTHING:
             self.nothing.append(self.rows)
-        if _MARKUP.search(text):
+        if MARKUP.search(text):
             self.markup.append(self.rows)
         names: tuple[str, ...]
         if isinstance(label, str):
