@@ -54,12 +54,17 @@ def _call(folder: Path, *arguments: str, code: int = 0) -> Shown:
     return found
 
 
+def _heed_ctrl_c() -> None:
+    """Let Ctrl-C end a child, also one of a shell's job in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def _running(folder: Path, *arguments: str) -> Iterator[str]:
     """The address of a service, which Ctrl-C must end; on Windows nobody else can press it."""
     with subprocess.Popen(
         _command(arguments), cwd=folder, env={**os.environ, **_THERE}, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.STDOUT, preexec_fn=None if _ON_WINDOWS else _heed_ctrl_c,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
