@@ -192,7 +192,7 @@ def test_the_readme_leads_to_every_guide() -> None:
 
 def test_the_tables_of_tokens_have_the_heads_of_the_program() -> None:
     heads = {"token", "attention", "evidence", "difference", "billing", "returns", "cancellation"}
-    heads |= {"low", "high", "range"}
+    heads |= {"low", "high", "95%"}
     for name, text in DOCUMENTS.items():
         shown = [line.split() for block in blocks("console", text) for line in block.splitlines()]
         tables = [words for words in shown if words[:2] == ["token", "attention"]]
@@ -205,8 +205,8 @@ def test_the_numbers_of_every_table_of_tokens_add_up(name: str) -> None:
     """Of evidence, differences and logits alike: what a document shows has to be what the program would print."""
     for block in blocks("console", DOCUMENTS[name]):
         for table in re.findall(r"^token +attention.*?^= logit[^\n]*", block, re.MULTILINE | re.DOTALL):
-            if " range " in table:
-                # Ranges do not add up; the same numbers stand in the table without.
+            if " 95% " in table:
+                # Intervals do not add up; the same numbers stand in the table without.
                 continue
             *parts, total = ([float(x) for x in re.findall(r"[+-]\d+\.\d{3}", line)] for line in table.splitlines()[1:])
             assert len(total) == 3

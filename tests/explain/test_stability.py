@@ -1,4 +1,4 @@
-"""How sure a reason is: ranges over several models, by hand, on the command line, and beside a training."""
+"""How sure a reason is: intervals from several models, by hand, on the command line, and beside a training."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.explanations import made_up
@@ -14,6 +15,7 @@ from textcls.display.html.explanation import prediction_fragment
 from textcls.display.remarks import spread_line
 from textcls.display.terminal.explanation import whisker
 from textcls.display.token_table import token_table
+from textcls.explain import stability
 from textcls.explain.stability import load_others, with_spread
 from textcls_training.pipeline import training as pipeline
 
@@ -26,42 +28,56 @@ def answer(*added: float) -> Prediction:
     return Prediction(explanation.labels, explanation.probability_values, "accept", False, explanation)
 
 
-def test_the_range_of_a_token_is_that_of_its_values_over_all_models() -> None:
+@pytest.mark.parametrize("models", [2, 6, 11, 12, 40])
+def test_a_further_model_lies_in_the_interval_95_times_of_100(models: int) -> None:
+    value_MT = np.random.default_rng().normal(3.0, 2.0, (models + 1, 20_000)).astype(np.float32)
+    low_T, high_T = stability._interval(value_MT[:-1])
+    assert np.mean((low_T <= value_MT[-1]) & (value_MT[-1] <= high_T)) == pytest.approx(0.95, abs=0.01)
+    half_T = t.ppf(0.975, models - 1) * value_MT[:-1].std(0, ddof=1) * np.sqrt(1 + 1 / models)
+    assert (high_T - low_T) / 2 == pytest.approx(half_T, rel=2e-3)
+
+
+def test_the_interval_of_a_token_is_that_of_its_values_in_all_models() -> None:
     first, second, third = answer(2.0, 0.5, 0.0, -1.0), answer(1.0, -0.5, 0.0, -2.0), answer(-3.0, 0.7, 0.0, -1.5)
     assert first.explanation is not None
     found = with_spread(first.explanation.attribution("for"), first, [second, third])
     spread = found.spread
     assert spread is not None
-    assert spread.low.tolist() == pytest.approx([-3.0, -0.5, 0.0, -2.0])
-    assert spread.high.tolist() == pytest.approx([2.0, 0.7, 0.0, -1.0])
-    assert spread.sure.tolist() == [False, False, False, True]
+    # By hand: means of 0, 7/30, 0 and -1.5, standard deviations of 7 ** 0.5, 0.643, 0 and 0.5, times 4.303 and 1.155.
+    assert spread.low.tolist() == pytest.approx([-13.146, -2.961, 0.0, -3.984], abs=2e-3)
+    assert spread.high.tolist() == pytest.approx([13.146, 3.427, 0.0, 0.984], abs=2e-3)
+    assert spread.sure.tolist() == [False, False, False, False]
     assert (spread.models, spread.agreed) == (3, 1)
     scores = [float(one.probabilities[0]) for one in (first, second, third)]
     assert (spread.lowest_score, spread.highest_score) == (min(scores), max(scores))
     assert "1 answer alike" in spread_line("for", spread)
-    assert "3 of 4 signs are not sure" in spread_line("for", spread)
+    assert "4 of 4 intervals hold zero" in spread_line("for", spread)
     assert with_spread(first.explanation.attribution(), first, []).spread is None
 
 
-def test_ranges_of_units_are_those_of_their_sums_and_not_sums_of_ranges() -> None:
+def test_intervals_of_units_are_those_of_their_sums_and_not_sums_of_intervals() -> None:
     first, second = answer(1.0, 1.0, 1.0, 3.0), answer(2.0, -2.0, 1.0, 4.0)
     assert first.explanation is not None
     found = with_spread(first.explanation.grouped("sentence").attribution("for"), first, [second], "sentence")
     assert found.spread is not None
-    assert (found.spread.low.tolist(), found.spread.high.tolist()) == ([1.0, 3.0], [3.0, 4.0])
+    # Sums of 3 and 1 in the first sentence, of 3 and 4 in the second; half the width is 12.706 * 1.225 * s.
+    assert ((found.spread.low + found.spread.high) / 2).tolist() == pytest.approx([2.0, 3.5])
+    assert (found.spread.high - found.spread.low)[0] == pytest.approx(2 * (found.spread.high - found.spread.low)[1])
 
 
-def test_a_whisker_reaches_from_the_smallest_to_the_largest_value_and_shows_what_is_not_sure() -> None:
-    first, second = answer(2.0, 1.0, 0.0, -1.0), answer(1.0, -1.0, 0.0, -2.0)
+def test_a_whisker_reaches_from_end_to_end_of_the_interval_and_shows_which_hold_zero() -> None:
+    first, second = answer(2.0, 1.0, 0.0, -1.9), answer(1.9, -1.0, 0.0, -2.0)
     assert first.explanation is not None
     attribution = with_spread(first.explanation.attribution("for"), first, [second])
     table = token_table(first.explanation, attribution, range(4))
     drawn = [whisker(row, table.strongest).plain for row in table.rows]
-    assert drawn[0] == " " * 10 + "\u2502" + " " * 4 + "\u2500" * 5 + "\u25cf"
-    assert drawn[3] == "\u2500" * 5 + "\u25cf" + " " * 4 + "\u2502" + " " * 10
+    # The second token's interval, -22 to 22, is as wide as the line; those of the first and last are 0.8 to 3.1 wide.
+    assert drawn[0] == " " * 10 + "\u2500\u25cf" + " " * 9
+    assert drawn[1] == "\u2500" * 10 + "\u25cf" + "\u2500" * 10
+    assert drawn[3] == " " * 9 + "\u25cf\u2500" + " " * 10
     page = prediction_fragment(first, others=[second])
     assert page.count("<b title=") == 4
-    assert page.count("do not agree about its sign") == 2
+    assert page.count("its interval holds zero") == 2
     assert "<b title=" not in prediction_fragment(first)
 
 
@@ -71,7 +87,7 @@ def test_the_command_tells_ranges_over_the_models_of_a_folder(model_path: Path, 
     (folder / "1.onnx").write_bytes(model_path.read_bytes())
     output = succeed("explain", model_path, TEXT, "--stability", folder)
     assert "Over 2 models of these rows: 2 answer alike" in output
-    assert output.splitlines()[4].split()[:6] == ["token", "attention", "evidence", "low", "high", "range"]
+    assert output.splitlines()[4].split()[:6] == ["token", "attention", "evidence", "low", "high", "95%"]
     found = json.loads(succeed("explain", model_path, TEXT, "--stability", folder, "--json"))
     told = found["evidence"]["stability"]
     assert told["low"] == told["high"] == found["evidence"]["tokens"]

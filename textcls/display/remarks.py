@@ -68,10 +68,11 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
 def spread_line(label: str, spread: Spread) -> str:
     """Return in one line how far answer and signs hold over several models of the same rows."""
     unsure = int((~spread.sure).sum())
-    signs = f"{unsure:,} of {len(spread.low):,} signs are not sure, marked ?" if unsure else "all signs are sure"
+    signs = f"{unsure:,} of {len(spread.low):,} intervals hold zero, marked ?" if unsure else "no interval holds zero"
     return (
         f"Over {spread.models} models of these rows: {spread.agreed} answer alike, {named(label)} "
-        f"{percent(spread.lowest_score)} to {percent(spread.highest_score)}; {signs}."
+        f"{percent(spread.lowest_score)} to {percent(spread.highest_score)}. A number lies between low and high in 95 "
+        f"of 100 further ones; {signs}."
     )
 
 

@@ -31,7 +31,7 @@ class TokenRow(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether all models give it the same sign."""
+        """Whether the interval lies on one side of zero."""
         return self.low > 0 or self.high < 0
 
 

@@ -1,9 +1,9 @@
 """How sure a reason is: the same text explained by several models of the same rows.
 
 Whoever trains once more, on rows that count a little differently, gets another model, with nearly the same answers and
-other numbers. The range of what a token adds over such models says how far its number is chance. Of n models alike a
-further one falls within the range of these with a probability of (n - 1) / (n + 1), whatever the distribution: 5/7 of
-six.
+other numbers. How far apart the numbers of n such models lie says in which interval those of a further one will: with
+their mean m and standard deviation s in m +- t s sqrt(1 + 1 / n), where t is that quantile of Student's distribution
+with n - 1 degrees of freedom (a prediction interval; Hahn and Meeker 1991, "Statistical Intervals", section 4.6).
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ import numpy as np
 
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
+from textcls.model.contrast import Float32
 from textcls.model.explanation import Attribution, Spread
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.units import Unit
@@ -22,6 +23,9 @@ from textcls.model.units import Unit
 # Each is loaded, and asked about the text.
 MOST_MODELS: Final = 100
 FOLDER: Final = ".resamples"
+# The 0.975 quantile of Student's distribution with 1, 2, ... degrees of freedom, for intervals of 95 %.
+_QUANTILES: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL: Final = 1.959964
 
 
 def beside(model: Path) -> Path:
@@ -57,7 +61,7 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
 def with_spread(
     attribution: Attribution, prediction: Prediction, others: Sequence[Prediction], unit: Unit = "token"
 ) -> Attribution:
-    """Return an attribution with the range of its values over several models; as it is where there are no others.
+    """Return an attribution with intervals of its values over several models; as it is where there are no others.
 
     Args:
         attribution: what is explained, of `prediction`.
@@ -73,9 +77,24 @@ def with_spread(
         values.append(explanation_of(other).grouped(unit).attribution(label, against).values)
         scores.append(_score(other, label))
         agreed += _answered(other, label) == _answered(prediction, label)
-    value_MT = np.stack(values)
-    spread = Spread(value_MT.min(0), value_MT.max(0), len(values), agreed, min(scores), max(scores))
+    spread = Spread(*_interval(np.stack(values)), len(values), agreed, min(scores), max(scores))
     return replace(attribution, spread=spread)
+
+
+def _interval(value_MT: Float32) -> tuple[Float32, Float32]:
+    """Return both ends of the interval in which a further model's value of each token lies, 95 times of 100."""
+    models = len(value_MT)
+    mean_T, deviation_T = value_MT.mean(0), value_MT.std(0, ddof=1)
+    half_T = np.float32(_quantile(models - 1) * (1 + 1 / models) ** 0.5) * deviation_T
+    return mean_T - half_T, mean_T + half_T
+
+
+def _quantile(freedom: int) -> float:
+    if freedom <= len(_QUANTILES):
+        return _QUANTILES[freedom - 1]
+    # Abramowitz and Stegun, 26.7.5, to two terms: right to 0.002 from here on.
+    z, v = _NORMAL, freedom
+    return z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
 
 
 def _score(prediction: Prediction, label: str) -> float:

@@ -40,11 +40,10 @@ class TokenAttribution(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How far an attribution hangs on the model: its range over several models of the same rows.
+    """How far an attribution depends on the model: where its values lie in several models of the same rows.
 
     Attributes:
-        low: the smallest value of each token over the models [tokens].
-        high: the largest.
+        low, high: of each token the interval in which 95 of 100 further models' values lie [tokens].
         models: how many there are, the explained one among them.
         agreed: how many of them answer as that one does.
         lowest_score: the smallest probability that one gives the label.
@@ -60,13 +59,14 @@ class Spread(NamedTuple):
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Whether all models give a token the same sign [tokens]."""
+        """Whether the interval of a token lies on one side of zero [tokens]."""
         return (self.low > 0) | (self.high < 0)
 
     def as_json(self) -> dict[str, Any]:
         """Return the spread as plain data."""
         return {
             "models": self.models,
+            "level": 0.95,
             "agreed": self.agreed,
             "score": {"low": self.lowest_score, "high": self.highest_score},
             "low": self.low.tolist(),

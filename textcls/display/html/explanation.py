@@ -252,7 +252,7 @@ def _table(table: TokenTable) -> str:
     ]
     for row in table.rows:
         token = isolated(row.name) if row.known else f'<span class="unknown">{isolated(row.name)}</span>'
-        unsure = "" if row.sure or table.models == 1 else ' <span title="models do not agree about its sign">?</span>'
+        unsure = "" if row.sure or table.models == 1 else ' <span title="its interval holds zero">?</span>'
         rows.append(
             f'<tr><th scope="row">{token}{unsure}</th>{_bar(row, table)}'
             f"{_cells([row.value, *row.contributions])}{_cells([row.mean]) if table.unit != 'token' else ''}"
@@ -267,12 +267,12 @@ def _table(table: TokenTable) -> str:
 
 
 def _bar(row: TokenRow, table: TokenTable) -> str:
-    """Return the bar of a value, with a whisker over its range where several models were asked."""
+    """Return the bar of a value, with a whisker over its interval where several models were asked."""
     found = bar(row.value / table.strongest)
     if table.models == 1:
         return found
     left, right = (50 + 50 * end / table.strongest for end in (row.low, row.high))
-    title = f"{signed(row.low)} to {signed(row.high)} over {table.models} models"
+    title = f"{signed(row.low)} to {signed(row.high)} in 95 of 100 further models, by {table.models} models"
     whisker = f'<b title="{title}" style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
     return found.replace("</td>", f"{whisker}</td>")
 

@@ -123,9 +123,9 @@ def rich_token_table(tokens: TokenTable) -> Table:
     table = Table(tokens.unit, box=None, pad_edge=False)
     by_token = tokens.unit == "token"
     about = ("attention",) if by_token else ("tokens", "a token")
-    ranges = ("low", "high", "range") if tokens.models > 1 else ()
+    ranges = ("low", "high", "95%") if tokens.models > 1 else ()
     for name in (*about, tokens.kind, *ranges, *map(named, tokens.labels)):
-        table.add_column(Text(name), justify="center" if name == "range" else "right")
+        table.add_column(Text(name), justify="center" if name == "95%" else "right")
     for row in tokens.rows:
         token = Text(row.name)
         if not row.known:
@@ -148,7 +148,7 @@ def rich_token_table(tokens: TokenTable) -> Table:
 
 
 def whisker(row: TokenRow, strongest: float) -> Text:
-    """Return the range of a value as a line between two ends, around the middle that stands for 0."""
+    """Return the interval of a value as a line between two ends, around the middle that stands for 0."""
     half = WHISKER // 2
     low, at, high = (half + round(half * value / strongest) for value in (row.low, row.value, row.high))
     signs = [" "] * (2 * half + 1)
