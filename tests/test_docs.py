@@ -196,7 +196,7 @@ def test_the_tables_of_tokens_have_the_heads_of_the_program() -> None:
     for name, text in DOCUMENTS.items():
         shown = [line.split() for block in blocks("console", text) for line in block.splitlines()]
         tables = [words for words in shown if words[:2] == ["token", "attention"]]
-        assert bool(tables) == (name in ("README.md", "docs/explanations.md")), name
+        assert bool(tables) == (name in ("README.md", "docs/explanations.md", "docs/reasons.md")), name
         assert all(set(words) <= heads for words in tables)
 
 
