@@ -387,7 +387,7 @@ def test_the_longest_text_of_the_training_is_asked_as_well(sample: LabelledTexts
     model = model_of(small(FOLDED[0]), FOLDED[1], sample)
     corpus = Corpus.of(sample.texts, MAX_TOKENS)
     asked = parity.Parity(tables(model, sample), scoring_head(model, CALIBRATION), MAX_TOKENS, model.types, corpus)
-    assert len(tokenizer.tokenize([*asked.texts()][-1])) == corpus.lengths().max()
+    assert len(tokenizer.tokenize([*asked.batches()][-1][0])) == corpus.lengths().max()
 
 
 # Of these every constant says something: under `norm` attention the squared norms of rows do, too.
