@@ -102,3 +102,15 @@ def test_too_few_rows_are_not_calibrated(weights: Sequence[float]) -> None:
     assert calibration.fit(logits_VRC[:, :-1], labels[:-1]) == equal
     assert calibration.fit(logits_VRC[:, :0], labels[:0]) == equal
     assert calibration.fit(logits_VRC, labels).temperature != 1
+
+
+def test_rows_in_blocks_have_the_losses_and_the_calibration_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng()
+    logits_VRC = rng.normal(0, 2, (2, 301, 7)).astype(np.float32)
+    label_R = (logits_VRC[0] + rng.gumbel(size=(301, 7))).argmax(1)
+    whole, losses_R = calibration.fit(logits_VRC, label_R), calibration.log_losses(logits_VRC[0], label_R, 1.5)
+    monkeypatch.setattr(calibration, "BLOCK", 70)
+    blocks = calibration.fit(logits_VRC, label_R)
+    np.testing.assert_array_equal(calibration.log_losses(logits_VRC[0], label_R, 1.5), losses_R)
+    assert blocks.ensemble_weights == pytest.approx(whole.ensemble_weights, rel=1e-6)
+    assert blocks.temperature == pytest.approx(whole.temperature, rel=1e-6)

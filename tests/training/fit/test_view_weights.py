@@ -21,7 +21,7 @@ def a_loss(views: int, rows: int = 200, labels: int = 4) -> Loss:
     rng = np.random.default_rng(views)
     logits_VRC = rng.normal(0, 2, (views, rows, labels))
     target_RC = np.eye(labels)[(logits_VRC[0] + rng.gumbel(size=(rows, labels))).argmax(1)]
-    return lambda weight_V: calibration._loss(logits_VRC, target_RC, weight_V)
+    return lambda weight_V: calibration._loss_of_block(logits_VRC, target_RC, weight_V)
 
 
 def captured(monkeypatch: pytest.MonkeyPatch) -> Loss:
@@ -72,12 +72,12 @@ def test_weights_stay_within_their_bounds_where_the_loss_falls_beyond_them() -> 
     logits_RC = np.tile([5.0, -5.0], (100, 1))
     right, wrong = np.tile([1.0, 0.0], (100, 1)), np.tile([0.0, 1.0], (100, 1))
     low, high = np.exp(LOG_RANGE)
-    assert fit_weights(lambda w: calibration._loss(logits_RC[None], wrong, w), 1)[0] == pytest.approx(low)
+    assert fit_weights(lambda w: calibration._loss_of_block(logits_RC[None], wrong, w), 1)[0] == pytest.approx(low)
     weak_RC = logits_RC / 100
-    assert fit_weights(lambda w: calibration._loss(weak_RC[None], right, w), 1)[0] == pytest.approx(high)
+    assert fit_weights(lambda w: calibration._loss_of_block(weak_RC[None], right, w), 1)[0] == pytest.approx(high)
 
 
 def test_views_that_say_nothing_keep_the_weights_that_they_began_with() -> None:
     silent_VRC, target_RC = np.zeros((2, 60, 3)), np.full((60, 3), 1 / 3)
     np.testing.assert_allclose(log_softmax(silent_VRC[0]), -np.log(3))
-    np.testing.assert_allclose(fit_weights(lambda w: calibration._loss(silent_VRC, target_RC, w), 2), 0.5)
+    np.testing.assert_allclose(fit_weights(lambda w: calibration._loss_of_block(silent_VRC, target_RC, w), 2), 0.5)

@@ -7,6 +7,7 @@ temperature inside: weights w_v give ensemble weights w_v / sum w and the temper
 Shapes: V views, R rows, C labels.
 """
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,9 @@ from textcls_training.fit.view_weights import Slopes, fit_weights, products
 from textcls_training.models.calibration import Calibration, log_softmax
 
 MIN_ROWS = 50
+# Numbers of a view that are looked at at once. What is no more than that, hardly anything but thousands of labels, is
+# added up in one order, and takes tens of megabytes.
+BLOCK = 1 << 18
 
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
@@ -26,8 +30,10 @@ def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> fl
 
 def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the cross-entropy in nats of each row [R] of logits at `temperature`."""
-    log_probability_RC = log_softmax(logits_RC.astype(np.float64) / temperature)
-    loss_R: NDArray[np.float64] = -log_probability_RC[np.arange(len(label_R)), label_R]
+    loss_R = np.empty(len(label_R))
+    for block in _blocks(*logits_RC.shape):
+        log_probability_BC = log_softmax(logits_RC[block].astype(np.float64) / temperature)
+        loss_R[block] = -log_probability_BC[np.arange(len(log_probability_BC)), label_R[block]]
     return loss_R
 
 
@@ -37,16 +43,33 @@ def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
     The right label counts (n + 1) / (n + 2) on n rows and the others share the rest (Platt 1999, section 2.2): n right
     answers in a row do not prove that the next one is certain. Views are drawn together by the weight of one row.
     """
-    views, rows, classes = logits_VRC.shape
+    views, rows, _ = logits_VRC.shape
     if rows < MIN_ROWS:
         return Calibration((1 / views,) * views, 1.0)
-    target_RC = np.full((rows, classes), 1 / (rows + 2) / (classes - 1))
-    target_RC[np.arange(rows), label_R] = (rows + 1) / (rows + 2)
-    weight_V = fit_weights(partial(_loss, logits_VRC.astype(np.float64), target_RC), views)
+    weight_V = fit_weights(partial(_loss, logits_VRC, label_R), views)
     return Calibration(tuple((weight_V / weight_V.sum()).tolist()), float(1 / weight_V.sum()))
 
 
-def _loss(logits_VRC: Float64, target_RC: Float64, weight_V: Float64) -> Slopes:
+def _loss(logits_VRC: Float32, label_R: Int64, weight_V: Float64) -> Slopes:
+    """Return the cross-entropy of logits at given weights, and its slopes, block by block of rows."""
+    _, rows, classes = logits_VRC.shape
+    right, wrong = (rows + 1) / (rows + 2), 1 / (rows + 2) / (classes - 1)
+    value, slope_V, curvature_VV = 0.0, np.zeros(len(weight_V)), np.zeros((len(weight_V), len(weight_V)))
+    for block in _blocks(rows, classes):
+        label_B = label_R[block]
+        target_BC = np.full((len(label_B), classes), wrong)
+        target_BC[np.arange(len(label_B)), label_B] = right
+        found = _loss_of_block(logits_VRC[:, block].astype(np.float64), target_BC, weight_V)
+        value, slope_V, curvature_VV = value + found.value, slope_V + found.slope_V, curvature_VV + found.curvature_VV
+    return Slopes(value, slope_V, curvature_VV)
+
+
+def _blocks(rows: int, classes: int) -> Iterator[slice]:
+    size = max(1, BLOCK // classes)
+    return (slice(begin, begin + size) for begin in range(0, rows, size))
+
+
+def _loss_of_block(logits_VRC: Float64, target_RC: Float64, weight_V: Float64) -> Slopes:
     """Return the cross-entropy of logits at given weights; its curvature is the covariance of the views' logits."""
     log_probability_RC = log_softmax((weight_V[:, None, None] * logits_VRC).sum(0))
     probability_RC = np.exp(log_probability_RC)
