@@ -1,21 +1,23 @@
 """`textcls check --write`: rows without what everybody would mend."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.command_line import fail, read_rows, run, succeed, write_rows
 
 MESSY = [
     ["id", "text", "label"],
     ["1", "where is my parcel", "Shipping"],
-    ["2", "charged <b>twice</b> &amp; again", "billing"],
-    ["3", "late parcel", "shipping"],
-    ["4", "where is my parcel", "shipping"],
+    ["2", "charged <b class='x'>twi</b>ce &amp; again<br>if a<b && c>d", "billing"],
+    ["3", "late parcel", "shipping  "],
+    ["4", "where is my <i>parcel</i>", "shipping"],
     ["5", "no parcel", "shipping"],
-    ["6", "", "shipping"],
-    ["7", "no label here", ""],
-    ["8", "where is my parcel", "billing"],
+    ["6", "<p>&nbsp;</p>", "shipping"],
+    ["7", "where is my parcel", "billing"],
+    ["8", "<style>p {color: red}</style><!-- hidden -->&lt;b&gt;bold&lt;/b&gt; &euro;", "no-go"],
+    ["9", "a grade", "nogo"],
 ]
 
 
@@ -25,37 +27,70 @@ def messy(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "messy.csv", MESSY)
 
 
-def test_all_kinds_are_mended_and_counted(messy: Path) -> None:
-    clean = messy.with_name("clean.csv")
+def test_all_kinds_are_mended_and_counted_and_the_result_has_nothing_left_to_mend(messy: Path) -> None:
+    clean, again = messy.with_name("clean.csv"), messy.with_name("again.csv")
     said = succeed("check", messy, "--write", clean)
-    assert read_rows(clean) == [
-        {"id": "1", "text": "where is my parcel", "label": "shipping"},
-        {"id": "2", "text": "charged  twice  & again", "label": "billing"},
-        {"id": "3", "text": "late parcel", "label": "shipping"},
-        {"id": "5", "text": "no parcel", "label": "shipping"},
-        {"id": "8", "text": "where is my parcel", "label": "billing"},
+    assert [tuple(row.values()) for row in read_rows(clean)] == [
+        ("1", "where is my parcel", "shipping"),
+        ("2", "charged twice & again if a<b && c>d", "billing"),
+        ("3", "late parcel", "shipping"),
+        ("5", "no parcel", "shipping"),
+        ("7", "where is my parcel", "billing"),
+        ("8", "bold \u20ac", "no-go"),
+        ("9", "a grade", "nogo"),
     ]
     assert said.splitlines()[-5:] == [
-        f"5 rows -> {clean}",
-        "1 row has another label: 'Shipping' is 'shipping' now.",
-        "1 text without HTML.",
+        f"7 rows -> {clean}",
+        "2 rows have another label: 'Shipping' is 'shipping' now, 'shipping  ' is 'shipping' now.",
+        "HTML taken out of 4 texts.",
         "1 copy of earlier rows left out.",
-        "2 rows without a text or a label left out.",
+        "1 row without a text left out.",
     ]
-    assert "differ only" not in succeed("check", clean)
+    assert succeed("check", clean, "--write", again).splitlines()[-1] == f"7 rows -> {again}"
+    assert again.read_bytes() == clean.read_bytes()
 
 
-def test_only_the_kinds_that_are_named_are_mended(messy: Path) -> None:
+def test_only_the_kinds_that_are_named_are_mended_and_json_counts_them(messy: Path) -> None:
     clean = messy.with_name("clean.csv")
-    write_rows(messy, MESSY[:6])
-    succeed("check", messy, "--write", clean, "--mend", "labels")
-    found = read_rows(clean)
-    assert [row["label"] for row in found] == ["shipping", "billing", "shipping", "shipping", "shipping"]
-    assert found[1]["text"] == MESSY[2][1]
+    found = json.loads(succeed("check", messy, "--write", clean, "--mend", "labels", "--json"))["mended"]
+    assert found["renamed"] == {"Shipping": "shipping", "shipping  ": "shipping"}
+    assert (found["rows"], found["labels"], found["html"], found["empty"], found["duplicates"]) == (9, 2, 0, 0, 0)
+    assert [row["text"] for row in read_rows(clean)] == [row[1] for row in MESSY[1:]]
+
+
+def test_a_row_that_cannot_be_used_ends_the_work_unless_it_may_be_skipped_which_is_told(messy: Path) -> None:
+    write_rows(messy, [*MESSY, ["10", "no label", ""], ["11", "too", "many", "fields"]])
+    clean = messy.with_name("clean.csv")
+    assert "line 12: 4 fields" in fail(3, "check", messy, "--write", clean)
+    assert not clean.exists()
+    result = run("check", messy, "--write", clean, "--on-error", "skip")
+    assert "Skipped 2 rows that cannot be used" in result.stderr
+    assert "1 row without a text left out." in result.stdout
+
+
+@pytest.mark.parametrize("text", ["<!--" * 50_000, "<script>" * 50_000, "<b " * 50_000, "<a x=1 " * 50_000])
+def test_marks_that_never_end_are_left_as_they_are(messy: Path, text: str) -> None:
+    write_rows(messy, [*MESSY[:1], ["1", text, "x"], ["2", "y", "z"]])
+    clean = messy.with_name("clean.csv")
+    succeed("check", messy, "--write", clean)
+    assert read_rows(clean)[0]["text"] == text
+
+
+def test_nothing_that_is_there_is_written_over(messy: Path) -> None:
+    before = messy.read_bytes()
+    link = messy.with_name("link.csv")
+    link.symlink_to(messy)
+    for place in (messy, link):
+        assert "also the input" in fail(3, "check", messy, "--write", place)
+    assert "a file of its own" in fail(2, "check", messy, "--write", "-")
+    assert "a file of its own" in fail(2, "check", messy, "--labels", "--suspects", "s.csv", "--write", "s.csv")
+    assert "in a folder that is read" in fail(2, "check", messy.parent, "--write", messy.parent / "clean.csv")
+    assert messy.read_bytes() == before
 
 
 def test_what_cannot_be_mended_is_refused_in_a_sentence_and_nothing_is_written(messy: Path) -> None:
     clean = messy.with_name("clean.csv")
+    assert "--weight-column" in fail(2, "check", messy, "--weight-column", "id", "--write", clean)
     write_rows(messy, [["text", "label"], ["a", '["x", "y"]'], ["b", '["x"]']])
     assert "one label each" in fail(2, "check", messy, "--label-separator", "json", "--write", clean)
     assert "--mend needs --write" in fail(2, "check", messy, "--mend", "html")

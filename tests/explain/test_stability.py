@@ -34,7 +34,7 @@ def test_a_further_model_lies_in_the_interval_95_times_of_100(models: int) -> No
     low_T, high_T = stability._interval(value_MT[:-1])
     assert np.mean((low_T <= value_MT[-1]) & (value_MT[-1] <= high_T)) == pytest.approx(0.95, abs=0.01)
     half_T = t.ppf(0.975, models - 1) * value_MT[:-1].std(0, ddof=1) * np.sqrt(1 + 1 / models)
-    assert (high_T - low_T) / 2 == pytest.approx(half_T, rel=2e-3)
+    assert (high_T - low_T) / 2 == pytest.approx(half_T, rel=2e-3, abs=1e-4)
 
 
 def test_the_interval_of_a_token_is_that_of_its_values_in_all_models() -> None:
@@ -86,7 +86,7 @@ def test_the_command_tells_ranges_over_the_models_of_a_folder(model_path: Path, 
     folder.mkdir()
     (folder / "1.onnx").write_bytes(model_path.read_bytes())
     output = succeed("explain", model_path, TEXT, "--stability", folder)
-    assert "Over 2 models of these rows: 2 answer alike" in output
+    assert "Over 2 models: 2 answer alike" in output
     assert output.splitlines()[4].split()[:6] == ["token", "attention", "evidence", "low", "high", "95%"]
     found = json.loads(succeed("explain", model_path, TEXT, "--stability", folder, "--json"))
     told = found["evidence"]["stability"]

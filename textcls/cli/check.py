@@ -8,6 +8,7 @@ from typing import Final, cast
 import click
 
 from textcls._util import optional_dependencies
+from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import (
     DATA,
     PATH,
@@ -25,6 +26,7 @@ from textcls.data import TargetOptions
 from textcls.data.labelled import LabelledRow, LabelledTable
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
+from textcls.data.source import STANDARD
 from textcls.data.targets import Target
 from textcls.data.writing import NewTable
 from textcls.display.plain_data import json_line
@@ -69,8 +71,8 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "kinds",
     type=click.Choice(mending.KINDS),
     multiple=True,
-    help="With --write: what is mended; may be repeated. labels are written the same way where they differ by case, "
-    "space, _, - or .0; html is taken out of texts; duplicates of a row and rows that are empty are left out.  "
+    help="With --write: what is mended; may be repeated. labels are written the same way where they differ by case and "
+    "spaces; html is taken out of texts; rows with an empty text and duplicates of a row are left out.  "
     "[default: all]",
 )
 @escape_formulas_option
@@ -106,11 +108,13 @@ def check(
     """
     if kinds and mended_path is None:
         raise ConfigError("--mend needs --write, which says where the mended rows go.")
+    mended_table = None
+    if mended_path is not None:
+        _check_place(mended_path, data, suspects, targets)
+        mended_table = NewTable.at(mended_path, escape_formulas=escape_formulas)
     kinds = kinds or mending.KINDS
     if suspects is not None and not audits:
         raise ConfigError("--suspects needs --labels, which finds them.")
-    mended_table = None if mended_path is None else NewTable.at(mended_path, escape_formulas=escape_formulas)
-    reading.bad.skip |= mended_table is not None and "empty" in kinds
     table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
@@ -127,16 +131,14 @@ def check(
         run = engine(engine_name, workers, lambda note: reading.say([note]))
         audit = audit_rows(kept, run, quiet=reading.quiet)
     if as_json:
-        click.echo(json_line(report.as_json() | ({"label_audit": audit.as_json()} if audit else {})))
+        more = {"label_audit": audit.as_json()} if audit else {}
+        click.echo(json_line(report.as_json() | more | ({"mended": mended.as_json()} if mended else {})))
     else:
-        show(data_quality_report(report))
-        if audit is not None:
-            show(label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects]))
+        wrong = [] if audit is None else label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects])
+        show([*data_quality_report(report), *wrong])
     # Last of all: what was found has been told where the file cannot be written.
     if mended is not None and mended_table is not None:
-        mended.counts["empty"] += reading.bad.count
-        with mended_table.open(list(dict.fromkeys(name for row in mended.rows for name in row.fields)), ()) as writer:
-            writer.write(mended.rows, [{}] * len(mended.rows))
+        _write_mended(mended_table, mended)
         if not as_json:
             show([f"{plural(len(mended.rows), 'row')} -> {mended_path}", *mended.lines()])
     if audit is not None and table_of_suspects is not None:
@@ -150,6 +152,24 @@ def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]
     for row in rows:
         kept.append(row)
         yield row
+
+
+def _check_place(path: Path, data: Sequence[Readable], suspects: Path | None, targets: TargetOptions) -> None:
+    """Refuse to write mended rows where something else is, or would be read again."""
+    if targets.weight_column is not None:
+        raise ConfigError("--write mends rows that all count alike; leave --weight-column out.")
+    if path in (STANDARD, suspects):
+        raise ConfigError("--write needs a file of its own.")
+    check_not_an_input(path, data)
+    folders = [each for each in data if isinstance(each, Path) and each.is_dir()]
+    if any(path.resolve().is_relative_to(each.resolve()) for each in folders):
+        raise ConfigError(f"{path} is in a folder that is read, and would be read with it; name another place.")
+
+
+def _write_mended(table: NewTable, mended: Mended) -> None:
+    """Write mended rows with all their columns."""
+    with table.open(list(dict.fromkeys(name for row in mended.rows for name in row.fields)), ()) as writer:
+        writer.write(mended.rows, [{}] * len(mended.rows))
 
 
 def _mended(kept: Sequence[LabelledRow[Target]], table: LabelledTable[Target], kinds: Collection[str]) -> Mended:

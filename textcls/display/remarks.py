@@ -70,7 +70,7 @@ def spread_line(label: str, spread: Spread) -> str:
     unsure = int((~spread.sure).sum())
     signs = f"{unsure:,} of {len(spread.low):,} intervals hold zero, marked ?" if unsure else "no interval holds zero"
     return (
-        f"Over {spread.models} models of these rows: {spread.agreed} answer alike, {named(label)} "
+        f"Over {spread.models} models: {spread.agreed} answer alike, {named(label)} "
         f"{percent(spread.lowest_score)} to {percent(spread.highest_score)}. A number lies between low and high in 95 "
         f"of 100 further ones; {signs}."
     )

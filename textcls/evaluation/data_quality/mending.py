@@ -1,21 +1,32 @@
 """Mend what is found of labelled rows where everybody would say yes; what was done is counted by kind."""
 
 import html
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from textcls.data.labelled import LabelledRow
 from textcls.data.rows import Row
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
-from textcls.model.labels import plain_name
 from textcls.model.tokenizer import tokenize
 
-# Labels that differ as little as `plain_name` says; tags and entities of HTML; rows with the same text and label as an
-# earlier one; rows without a text or a label.
-KINDS: Final = ("labels", "html", "duplicates", "empty")
+# Labels that differ by case and spaces; tags and entities of HTML; rows without a text; rows with the same text and
+# label as an earlier one.
+KINDS: Final = ("labels", "html", "empty", "duplicates")
+# What is within them is no text.
+_UNREAD: Final = re.compile(
+    r"<!--(?:(?!<!--|-->).)*-->|<(script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</\1\s*>",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENTITY: Final = re.compile(r"&(?:[a-z][a-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+# They may stand within a word.
+_INLINE: Final = re.compile(r"</?(?:a|b|code|em|font|i|span|strong|u)\b", re.IGNORECASE)
+_SPACES: Final = re.compile(r"[ \t\xa0]{2,}")
+# What was escaped twice.
+_ROUNDS: Final = 3
 
 
 @dataclass(slots=True)
@@ -24,7 +35,7 @@ class Mended:
 
     Attributes:
         rows: those that are left, in their order.
-        renamed: of each label that is written otherwise now, the new name.
+        renamed: of each label that was written otherwise, as its cells had it, the new name.
         counts: how many rows each kind has changed or left out.
     """
 
@@ -32,17 +43,21 @@ class Mended:
     renamed: dict[str, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done as plain data."""
+        return {"rows": len(self.rows), "renamed": self.renamed, **{kind: self.counts[kind] for kind in KINDS}}
+
     def lines(self) -> Iterator[str]:
         """Say what was done, a sentence a kind."""
         if self.counts["labels"]:
             names = first_of([f"{old!r} is {new!r} now" for old, new in self.renamed.items()])
             yield f"{plural(self.counts['labels'], 'row has', 'rows have')} another label: {names}."
         if self.counts["html"]:
-            yield f"{plural(self.counts['html'], 'text', 'texts')} without HTML."
+            yield f"HTML taken out of {plural(self.counts['html'], 'text', 'texts')}."
         if self.counts["duplicates"]:
             yield f"{plural(self.counts['duplicates'], 'copy', 'copies')} of earlier rows left out."
         if self.counts["empty"]:
-            yield f"{plural(self.counts['empty'], 'row', 'rows')} without a text or a label left out."
+            yield f"{plural(self.counts['empty'], 'row', 'rows')} without a text left out."
 
 
 def mend(
@@ -56,19 +71,22 @@ def mend(
         label_column: the column of their labels.
         kinds: which of `KINDS` are mended.
     """
-    mended = Mended(renamed=_one_name_each(rows) if "labels" in kinds else {})
+    mended, names = Mended(), _one_name_each(rows) if "labels" in kinds else {}
     seen: set[tuple[object, ...]] = set()
-    for text, label, row, _ in rows:
-        if "empty" in kinds and not tokenize(text):
+    for _, label, row, _ in rows:
+        fields = dict(row.fields)
+        label = names.get(label, label)
+        if isinstance(fields[label_column], str) and label != fields[label_column] and "labels" in kinds:
+            mended.renamed[fields[label_column]] = fields[label_column] = label
+            mended.counts["labels"] += 1
+        texts = {name: fields[name] for name in text_columns if isinstance(fields[name], str)}
+        if "html" in kinds:
+            texts = {name: _without_html(text) for name, text in texts.items()}
+            mended.counts["html"] += any(text != fields[name] for name, text in texts.items())
+            fields |= texts
+        if "empty" in kinds and not any(tokenize(str(fields[name] or "")) for name in text_columns):
             mended.counts["empty"] += 1
             continue
-        fields = dict(row.fields)
-        if label in mended.renamed:
-            fields[label_column] = label = mended.renamed[label]
-            mended.counts["labels"] += 1
-        if "html" in kinds:
-            fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
-            mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)
         key = (label, *(fields[name] for name in text_columns))
         if "duplicates" in kinds and key in seen:
             mended.counts["duplicates"] += 1
@@ -83,10 +101,23 @@ def _one_name_each(rows: Sequence[LabelledRow[str]]) -> dict[str, str]:
     counts = Counter(row.label for row in rows)
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for name in counts:
-        alike[plain_name(name)].append(name)
+        alike[" ".join(name.lower().split())].append(name)
     best = {name: max(names, key=counts.__getitem__) for names in alike.values() for name in names}
     return {name: new for name, new in best.items() if name != new}
 
 
 def _without_html(text: str) -> str:
-    return MARKUP.sub(lambda found: " " if found[0].startswith("<") else html.unescape(found[0]), text)
+    """Return a text without tags, with the signs that entities stand for; as it is where it has neither."""
+    found = text
+    for _ in range(_ROUNDS):
+        if not MARKUP.search(found) and not _UNREAD.search(found):
+            break
+        found = MARKUP.sub(_tag, _UNREAD.sub(" ", found))
+        found = _ENTITY.sub(lambda entity: html.unescape(entity[0]), found)
+    return text if found == text else _SPACES.sub(" ", found).strip()
+
+
+def _tag(found: re.Match[str]) -> str:
+    if not found[0].startswith("<"):
+        return found[0]
+    return "" if _INLINE.match(found[0]) else " "

@@ -23,9 +23,10 @@ Int64 = NDArray[np.int64]
 HAS: Final = 0.5
 # What programs write where there is no text.
 NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
-# Tags and entities of HTML; other words in angle brackets may be meant.
+# Tags and entities of HTML; other words in angle brackets, and signs of comparison, may be meant.
 MARKUP: Final = re.compile(
-    r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)(?:\s[^<>]*)?/?>"
+    r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)"
+    r"(?:\s+[a-z0-9_:-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+))*\s*/?>"
     r"|&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
     re.IGNORECASE,
 )

@@ -52,7 +52,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
         Text.assemble(
-            (str(output), "bold"), f", {size}. Next: textcls evaluate {shlex.quote(str(output))} heldout.csv"
+            (str(output), "bold"), f", {size}. Next: textcls explain {shlex.quote(str(output))} 'a text of yours'"
         ),
         soft_wrap=True,
     )
