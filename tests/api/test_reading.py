@@ -51,6 +51,15 @@ def test_several_labels_come_as_such() -> None:
     assert [sorted(labels) for labels in found.labels] == [["x", "y"], []]
 
 
+def test_rows_that_cannot_be_used_end_it_or_are_skipped_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("text,label\na,x\nb,\nc,R\u00fcckgabe\n".encode("cp1252"))
+    with pytest.raises(textcls.InputError, match="line 3: the label in column 'label' is empty"):
+        textcls.read(tmp_path / "a.csv", encoding="cp1252")
+    with pytest.warns(UserWarning, match="Skipped 1 row that cannot be used"):
+        found = textcls.read(tmp_path / "a.csv", encoding="cp1252", on_error="skip")
+    assert found == (["a", "c"], ["x", "R\u00fcckgabe"])
+
+
 @pytest.mark.parametrize("given", [{"text": ["a"]}, 5, None])
 def test_what_is_no_table_is_told(given: Any) -> None:
     with pytest.raises(

@@ -1,9 +1,10 @@
 """Texts and labels of any table, from Python, by the rules of the command line."""
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from textcls.model.label_sets import LabelSet
 
@@ -26,6 +27,8 @@ def read(
     text_column: str | Sequence[str] | None = None,
     label_column: str | None = None,
     sheet: str | None = None,
+    encoding: str | None = None,
+    on_error: Literal["fail", "skip"] = "fail",
 ) -> TextsAndLabels:
     """Return the texts of a table with their labels.
 
@@ -37,13 +40,17 @@ def read(
             well-known name.
         label_column: the column of the labels; likewise `label`.
         sheet: of an Excel file the one that is read; the first by default.
+        encoding: of files of text, such as `cp1252`; UTF-8 by default.
+        on_error: what becomes of a row that cannot be used, say without a label: `fail`, or `skip`, with a warning that
+            says how many.
 
     Raises:
+        ConfigError: there is no such encoding.
         InputError: this is no table, it has not the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
     """
     # Readers of tables are not for those who only ask a model.
-    from textcls.data import ReadOptions, TargetOptions, read_labelled
+    from textcls.data import BadRows, ReadOptions, TargetOptions, read_labelled
     from textcls.data.memory import MemoryTable, Readable
     from textcls.data.storage import RemoteFile, is_url
 
@@ -54,7 +61,15 @@ def read(
 
     tables = table if isinstance(table, list | tuple) else [table]
     columns = [text_column] if isinstance(text_column, str) else list(text_column or ())
+    bad = BadRows(skip=on_error == "skip")
     found = read_labelled(
-        [*map(readable, tables)], columns, label_column, options=ReadOptions(sheet=sheet), targets=TargetOptions()
+        [*map(readable, tables)],
+        columns,
+        label_column,
+        options=ReadOptions(sheet=sheet, encoding=encoding),
+        targets=TargetOptions(),
+        bad=bad,
     )
+    if skipped := bad.summary():
+        warnings.warn(skipped, stacklevel=2)
     return TextsAndLabels(list(found.texts), found.labels)
