@@ -176,12 +176,12 @@ def _show_exchanges(model: Path, found: ExchangeReport, as_json: bool, html: Pat
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None, *, compact: bool) -> None:
     title = f"What {model.stem} goes by"
-    shortcuts = 0 if found.audit is None else len(found.audit.shortcuts)
+    shortcuts = "" if found.audit is None else f", {plural(len(found.audit.shortcuts), 'shortcut')}"
     show_found(
         found,
         html=html,
         as_json=as_json,
-        line=f"{plural(found.texts, 'text')}, {plural(shortcuts, 'shortcut')}",
+        line=f"{plural(found.texts, 'text')}{shortcuts}",
         page=lambda: document(title, global_explanation_fragment(title, found), about=made_of(model)),
         report=lambda width: global_explanation_report(found, width, compact=compact),
     )

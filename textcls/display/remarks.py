@@ -101,8 +101,10 @@ def nothing_decides_line(report: GlobalExplanation) -> str:
     return f"No word alone decides more than {share} of a label's answers."
 
 
-def shortcut_lines(audit: ShortcutAudit) -> list[str]:
-    """Return what an audit could have found, and first, if it did not, that it found nothing."""
+def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
+    """Return what an audit could have found, and first, if it did not, that it found nothing; or why there is none."""
+    if audit is None:
+        return ["Shortcuts were not looked for: that is done only where each text has one label."]
     if not audit.could_find:
         return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} are too few to tell of any."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"

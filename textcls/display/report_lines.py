@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+from textcls.display.remarks import shortcut_lines
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
@@ -324,7 +325,7 @@ def no_weak_line(found: ModelReport) -> str:
 def _shortcuts(found: ModelReport) -> str:
     audit = found.evidence.audit
     if audit is None or not audit.could_find:
-        return ""
+        return shortcut_lines(audit)[0]
     if not audit.shortcuts:
         return "No shortcut was found."
     first = audit.shortcuts[0]

@@ -18,8 +18,7 @@ OPEN: Final = 8
 def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     """Return what a model goes by: shortcuts, then what speaks for and against each label."""
     parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(summary_line(report))}</p>"]
-    if report.audit is not None:
-        parts.append(_shortcuts(report.audit))
+    parts.append(_shortcuts(report.audit))
     parts.append(_deciding(report))
     for number, label in enumerate(labels_shown(report)):
         sides = (
@@ -45,9 +44,9 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     return fragment(parts)
 
 
-def _shortcuts(audit: ShortcutAudit) -> str:
+def _shortcuts(audit: ShortcutAudit | None) -> str:
     lines = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
-    if not audit.shortcuts:
+    if audit is None or not audit.shortcuts:
         return lines
     heads = '<th scope="col">shortcut</th>'
     heads += "".join(f'<th scope="col" class="left">{head}</th>' for head in ("label", "stands"))

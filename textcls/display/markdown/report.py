@@ -198,10 +198,7 @@ def _words(terms: Sequence[object]) -> str:
 
 def _shortcuts(found: ModelReport) -> list[str]:
     audit = found.evidence.audit
-    if audit is None:
-        return []
-    rows = [
-        [name(one.text), name(one.label), f"{one.texts:,}", escaped(reliance_phrase(one))] for one in audit.shortcuts
-    ]
+    shortcuts = [] if audit is None else audit.shortcuts
+    rows = [[name(one.text), name(one.label), f"{one.texts:,}", escaped(reliance_phrase(one))] for one in shortcuts]
     shown = [*table(["shortcut", "label ", "texts", "what it does "], rows), ""] if rows else []
     return [*shown, *(escaped(line) for line in shortcut_lines(audit))]

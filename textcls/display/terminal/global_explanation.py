@@ -25,13 +25,12 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
     """
     yield Text(summary_line(found))
     yield Text()
-    if found.audit is not None:
-        if found.audit.shortcuts:
-            yield Text("Shortcuts: what tells a label and is not part of what is said", style="bold")
-            yield _shortcut_table(found.audit, width)
-        for line in shortcut_lines(found.audit):
-            yield Text(line, style="dim" if line.startswith("Looked") else "")
-        yield Text()
+    if found.audit is not None and found.audit.shortcuts:
+        yield Text("Shortcuts: what tells a label and is not part of what is said", style="bold")
+        yield _shortcut_table(found.audit, width)
+    for line in shortcut_lines(found.audit):
+        yield Text(line, style="dim" if line.startswith("Looked") else "")
+    yield Text()
     if found.deciding:
         yield Text("Words that alone decide many answers of a label", style="bold")
         yield _deciding_table(found, width)
