@@ -1,5 +1,6 @@
 """What is shipped: the files of the wheel, its metadata, and the public names."""
 
+import inspect
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import types
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -15,8 +17,11 @@ import pytest
 from packaging.requirements import Requirement
 
 import textcls
+from textcls import server
+from textcls_training.sklearn import TextClassifier
 
 ROOT = Path(__file__).parent.parent
+GOLDEN = ROOT / "tests" / "golden" / "api.txt"
 PACKAGES = (
     ROOT / "textcls",
     ROOT / "training" / "textcls_training",
@@ -187,40 +192,31 @@ def test_public_names_are_exactly_those_of_the_list() -> None:
     assert len(set(textcls.__all__)) == len(textcls.__all__)
 
 
-def test_public_names_stay_as_they_are() -> None:
-    assert set(textcls.__all__) == {
-        "ArtifactError",
-        "Classifier",
-        "Comparison",
-        "ConfigError",
-        "Evaluation",
-        "Explanation",
-        "GlobalExplanation",
-        "InputError",
-        "LabelScore",
-        "LabelSetEvaluation",
-        "LabelSetModelReport",
-        "MissingExtraError",
-        "ModelInfo",
-        "ModelReport",
-        "NotFoundError",
-        "OneLabelModelReport",
-        "Prediction",
-        "SurroundingsError",
-        "TextclsError",
-        "TokenAttribution",
-        "TooLargeError",
-        "TuneReport",
-        "__version__",
-        "audit_labels",
-        "compare",
-        "evaluate",
-        "explain_globally",
-        "read",
-        "report",
-        "train",
-        "tune",
-    }
+def signatures() -> Iterator[str]:
+    """A line for each public name: of functions and methods with their parameters and defaults, without types."""
+    for owner, name in [(textcls, each) for each in textcls.__all__] + [(server, "create_app"), (server, "Settings")]:
+        value = getattr(owner, name)
+        yield from _lines(f"{owner.__name__}.{name}", value)
+    yield from _lines("textcls_training.sklearn.TextClassifier", TextClassifier)
+
+
+def _lines(name: str, value: object) -> Iterator[str]:
+    if not callable(value) or (isinstance(value, type) and issubclass(value, Exception)):
+        yield name
+        return
+    parameters = inspect.signature(value).parameters.values()
+    yield f"{name}({', '.join(str(each.replace(annotation=each.empty)) for each in parameters)})"
+    if isinstance(value, type):
+        for attribute in sorted(vars(value)):
+            found = inspect.getattr_static(value, attribute)
+            function = getattr(value, attribute) if isinstance(found, classmethod | staticmethod) else found
+            if not attribute.startswith(("_", "set_")) and not isinstance(found, type):  # set_...: of scikit-learn
+                yield from _lines(f"{name}.{attribute}", function)
+
+
+def test_public_names_and_their_parameters_stay_as_they_are() -> None:
+    """What docs/stability.md promises. After a change on purpose: `python -m tests.test_package`."""
+    assert [*signatures()] == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
 def test_public_classes_are_documented() -> None:
@@ -232,3 +228,7 @@ def test_public_classes_are_documented() -> None:
 
 def test_the_version_has_three_numbers() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(?:[a-z]+\d+)?", textcls.__version__)
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text("".join(f"{line}\n" for line in signatures()), encoding="utf-8")
