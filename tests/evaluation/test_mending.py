@@ -18,6 +18,7 @@ MESSY = [
     ["7", "where is my parcel", "billing"],
     ["8", "<style>p {color: red}</style><!-- hidden -->&lt;b&gt;bold&lt;/b&gt; &euro;", "no-go"],
     ["9", "a grade", "nogo"],
+    ["10", "0", "nogo"],
 ]
 
 
@@ -38,15 +39,16 @@ def test_all_kinds_are_mended_and_counted_and_the_result_has_nothing_left_to_men
         ("7", "where is my parcel", "billing"),
         ("8", "bold \u20ac", "no-go"),
         ("9", "a grade", "nogo"),
+        ("10", "0", "nogo"),
     ]
     assert said.splitlines()[-5:] == [
-        f"7 rows -> {clean}",
+        f"8 rows -> {clean}",
         "2 rows have another label: 'Shipping' is 'shipping' now, 'shipping  ' is 'shipping' now.",
         "HTML taken out of 4 texts.",
         "1 copy of earlier rows left out.",
         "1 row without a text left out.",
     ]
-    assert succeed("check", clean, "--write", again).splitlines()[-1] == f"7 rows -> {again}"
+    assert succeed("check", clean, "--write", again).splitlines()[-1] == f"8 rows -> {again}"
     assert again.read_bytes() == clean.read_bytes()
 
 
@@ -54,14 +56,14 @@ def test_only_the_kinds_that_are_named_are_mended_and_json_counts_them(messy: Pa
     clean = messy.with_name("clean.csv")
     found = json.loads(succeed("check", messy, "--write", clean, "--mend", "labels", "--json"))["mended"]
     assert found["renamed"] == {"Shipping": "shipping", "shipping  ": "shipping"}
-    assert (found["rows"], found["labels"], found["html"], found["empty"], found["duplicates"]) == (9, 2, 0, 0, 0)
+    assert (found["rows"], found["labels"], found["html"], found["empty"], found["duplicates"]) == (10, 2, 0, 0, 0)
     assert [row["text"] for row in read_rows(clean)] == [row[1] for row in MESSY[1:]]
 
 
 def test_a_row_that_cannot_be_used_ends_the_work_unless_it_may_be_skipped_which_is_told(messy: Path) -> None:
-    write_rows(messy, [*MESSY, ["10", "no label", ""], ["11", "too", "many", "fields"]])
+    write_rows(messy, [*MESSY, ["11", "no label", ""], ["12", "too", "many", "fields"]])
     clean = messy.with_name("clean.csv")
-    assert "line 12: 4 fields" in fail(3, "check", messy, "--write", clean)
+    assert "line 13: 4 fields" in fail(3, "check", messy, "--write", clean)
     assert not clean.exists()
     result = run("check", messy, "--write", clean, "--on-error", "skip")
     assert "Skipped 2 rows that cannot be used" in result.stderr

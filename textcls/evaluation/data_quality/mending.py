@@ -72,22 +72,21 @@ def mend(
         kinds: which of `KINDS` are mended.
     """
     mended, names = Mended(), _one_name_each(rows) if "labels" in kinds else {}
-    seen: set[tuple[object, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for _, label, row, _ in rows:
         fields = dict(row.fields)
         label = names.get(label, label)
         if isinstance(fields[label_column], str) and label != fields[label_column] and "labels" in kinds:
             mended.renamed[fields[label_column]] = fields[label_column] = label
             mended.counts["labels"] += 1
-        texts = {name: fields[name] for name in text_columns if isinstance(fields[name], str)}
         if "html" in kinds:
-            texts = {name: _without_html(text) for name, text in texts.items()}
-            mended.counts["html"] += any(text != fields[name] for name, text in texts.items())
-            fields |= texts
-        if "empty" in kinds and not any(tokenize(str(fields[name] or "")) for name in text_columns):
+            fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
+            mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)
+        texts = ["" if fields[name] is None else str(fields[name]) for name in text_columns]
+        if "empty" in kinds and not any(map(tokenize, texts)):
             mended.counts["empty"] += 1
             continue
-        key = (label, *(fields[name] for name in text_columns))
+        key = (label, *texts)
         if "duplicates" in kinds and key in seen:
             mended.counts["duplicates"] += 1
             continue
