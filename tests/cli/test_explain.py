@@ -162,6 +162,7 @@ def test_explain_lists_the_words_that_are_unknown_to_the_model(model_path: Path,
     found = json.loads(succeed("explain", model_path, text, "--json"))
     assert [token["known"] for token in found["tokens"]] == [True, False, True, False]
     assert "nknown" not in succeed("explain", model_path, "my card")
+    assert "(2 of 2 tokens, which add nothing)." in succeed("explain", model_path, "\U0001f600\U0001f600")
 
 
 def part_rows(output: str) -> list[list[str]]:

@@ -67,8 +67,10 @@ class WriteOptions:
             decoding.text_encoding(self.encoding)
 
 
-def format_of(path: Path, asked: Format | None, read: Format) -> Format:
+def format_of(path: Path, asked: Format | None, read: Format, advice: str = ", or add --output-format") -> Format:
     """Return the format in which to write to `path`: asked for, that of its name, or on standard output that of `read`.
+
+    `advice` says what else helps where the name says none.
 
     Raises:
         ConfigError: neither the name nor the caller says one that can be written.
@@ -79,7 +81,7 @@ def format_of(path: Path, asked: Format | None, read: Format) -> Format:
     if found not in WRITTEN:
         raise ConfigError(
             f"The name {path} does not say a format; end it in .csv, .tsv, .jsonl, .parquet or .xlsx, optionally "
-            "followed by .gz, .bz2, .xz or .zst, or add --output-format."
+            f"followed by .gz, .bz2, .xz or .zst{advice}."
         )
     if found == "parquet":
         parquet.require()
@@ -112,7 +114,7 @@ class NewTable:
             SurroundingsError: nothing can be written there.
         """
         check_output_path(path)
-        kind, options = format_of(path, None, "csv"), WriteOptions(escape_formulas=escape_formulas)
+        kind, options = format_of(path, None, "csv", advice=""), WriteOptions(escape_formulas=escape_formulas)
         options.check(kind)
         return cls(path, kind, options)
 

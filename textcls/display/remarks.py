@@ -58,9 +58,11 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
     if unknown:
         names = list(dict.fromkeys(named(token.text) for token in unknown))
         listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" * (len(names) > MOST_NAMED))
+        evidence = f"{percent(attribution.share(~explanation.known))} of the evidence"
+        if not attribution.values.any():
+            evidence = "which add nothing"
         found.append(
-            f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} tokens, "
-            f"{percent(attribution.share(~explanation.known))} of the evidence)."
+            f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} tokens, {evidence})."
         )
     return found
 
