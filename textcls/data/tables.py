@@ -164,7 +164,7 @@ def _is_folder(path: Path) -> bool:
 def _check_names(file: str, columns: tuple[str, ...]) -> None:
     twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
-        raise InputError(f"{file} has two columns called {twice!r}; rename one.")
+        raise InputError(f"{file} has two columns called {twice!r}; rename one, or add --no-header if it has no names.")
 
 
 def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:
