@@ -114,7 +114,11 @@ def web(folder: Path) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as found:
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Say nothing of who breaks off, which would stand in the standard error of the command."""
+
+    with Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as found:
         threading.Thread(target=found.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{found.server_port}"
