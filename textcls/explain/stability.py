@@ -3,7 +3,7 @@
 Whoever trains once more, on rows that count a little differently, gets another model, with nearly the same answers and
 other numbers. How far apart the numbers of n such models lie says in which interval those of a further one will: with
 their mean m and standard deviation s in m +- t s sqrt(1 + 1 / n), where t is that quantile of Student's distribution
-with n - 1 degrees of freedom (a prediction interval; Hahn and Meeker 1991, "Statistical Intervals", section 4.6).
+with n - 1 degrees of freedom (a prediction interval; Hahn and Meeker 1991, "Statistical Intervals", chapter 4).
 """
 
 from collections.abc import Sequence
