@@ -25,7 +25,7 @@ Graph = dict[str, set[str]]
 
 # `onnxruntime` is another package than `onnx`.
 OURS = {"textcls_training", "textcls_torch", "textcls_kernels"}
-NEVER_AT_RUN_TIME = {"torch", "onnx", "onnxscript", "numba", "triton", *OURS}
+NEVER_AT_RUN_TIME = {"torch", "onnx", "numba", "triton", *OURS}
 # Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
 MAY_IMPORT = (
     ("cli/", {"click"}),
@@ -185,7 +185,7 @@ def test_importing_the_package_imports_nothing_that_only_commands_or_training_ne
 def test_without_any_extra_a_model_loads_predicts_and_explains(model_path: Path) -> None:
     code = """
 import sys
-blocked = {"torch", "onnx", "onnxscript", "numba", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic",
+blocked = {"torch", "onnx", "numba", "triton", "sklearn", "scipy", "fastapi", "uvicorn", "pydantic",
            "starlette", "pyarrow", "textcls_training", "textcls_torch", "textcls_kernels"}
 class Hook:
     def find_spec(self, name, path=None, target=None):

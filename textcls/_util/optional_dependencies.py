@@ -14,7 +14,6 @@ from textcls.errors import MissingExtraError
 EXTRA_OF_PACKAGE: Final = {
     "torch": "torch",
     "onnx": "train",
-    "onnxscript": "torch",
     "numba": "train",
     "scipy": "train",
     "safetensors": "train",

@@ -34,7 +34,7 @@ def look_for_torch(what: str) -> None:
     """Find out early whether what is behind the door can be had; `what` asks for it.
 
     Raises:
-        MissingExtraError: PyTorch, or what exports with it, is not installed.
+        MissingExtraError: PyTorch is not installed.
     """
     with optional_dependencies.needed_by(what):
-        optional_dependencies.look_for("torch", "onnxscript")
+        optional_dependencies.look_for("torch")

@@ -17,7 +17,6 @@ from textcls.errors import ArtifactError, ConfigError
 from textcls.model import features, tokenizer
 from textcls.model.artifact import OUTPUTS, ModelInfo
 from textcls.model.features import FeatureConfig
-from textcls_torch.export.heads.vector_head import VectorHead
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -94,18 +93,8 @@ def tables(model: TrainedModel, given: LabelledTexts, max_bytes: int | None = No
     return lookup_tables(model, Corpus.of(given.texts, MAX_TOKENS), max_bytes)
 
 
-# Graphs of heads by what they are made of: PyTorch's exporter takes seconds for each.
-EXPORTED: dict[str, onnx.ModelProto] = {}
-
-
 def graph_of(model: TrainedModel, tables: LookupTables) -> onnx.ModelProto:
-    head = scoring_head(model, CALIBRATION)
-    if isinstance(head, VectorHead):
-        weights = [weight.tolist() for weight in head.state_dict().values()]
-        made_of = repr([head.views[0].config, weights])
-        graph = EXPORTED.setdefault(made_of, EXPORTED.get(made_of) or head.graph())
-        head.graph = lambda: graph  # type: ignore[method-assign]
-    return saving.build_graph(tables, head, MAX_TOKENS)
+    return saving.build_graph(tables, scoring_head(model, CALIBRATION), MAX_TOKENS)
 
 
 def session_of(graph: onnx.ModelProto) -> Callable[[Sequence[str]], dict[str, np.ndarray]]:

@@ -8,7 +8,7 @@ from textcls_training.config.resolve import Trainers
 
 VERSIONS_OF: Final = ("textcls", "onnx", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
 # Beside them, of a model that the reference has trained.
-REFERENCE: Final = ("torch", "onnxscript")
+REFERENCE: Final = ("torch",)
 
 
 def versions(impl: Trainers) -> dict[str, str]:

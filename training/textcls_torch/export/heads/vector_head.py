@@ -1,24 +1,22 @@
 """The scoring head of every other model: the trained module itself. Shapes as in `textcls_training.export.heads`."""
 
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import reduce
 
 import onnx
 import torch
 from torch import Tensor, nn
 
-from textcls.errors import ArtifactError
+from textcls_torch.export.tracer import trace
 from textcls_torch.models.classifier import SeedAttention, ViewClassifier
 from textcls_torch.models.mixing.building_blocks import StaticVector
 from textcls_torch.models.modules import module_of
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
-from textcls_training.export.heads.outputs import INPUTS, OUTPUTS, HeadOutputs, Tables
+from textcls_training.export.builder import GraphBuilder
+from textcls_training.export.heads.outputs import HeadOutputs, Tables, head_model
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.ensemble import Classifier
-from textcls_training.models.opset import OPSET
 
 
 class VectorHead(nn.Module):
@@ -41,7 +39,7 @@ class VectorHead(nn.Module):
         super().__init__()
         self.views = [folded_copy(classifier) for classifier in classifiers]
         self.classifiers = nn.ModuleList(self.views)  # so that their weights are those of this module
-        self.register_buffer("share_V", torch.tensor(ensemble_weights))  # by this name in the file
+        self.register_buffer("share_V", torch.tensor(ensemble_weights))
         if isinstance(calibration, LabelSetCalibration):
             self.register_buffer("scale_C", torch.tensor(calibration.scale))
             self.register_buffer("shift_C", torch.tensor(calibration.shift))
@@ -60,7 +58,7 @@ class VectorHead(nn.Module):
             x_BTD, squared_norm_BT1 = torch.split(token_BTVX[:, :, i], [token_BTVX.shape[-1] - 1, 1], -1)
             parts.append([part * self.share_V[i] for part in classifier.explain(x_BTD, squared_norm_BT1, mask_BT)])
         logits_BC, attention_BT, attribution_BTC = (
-            torch.stack(of_views).sum(0) for of_views in zip(*parts, strict=True)
+            reduce(torch.add, of_views) for of_views in zip(*parts, strict=True)
         )
         if self.scale_C is None or self.shift_C is None:
             probability_BC = torch.softmax(logits_BC / self.temperature, -1)
@@ -80,35 +78,10 @@ class VectorHead(nn.Module):
         return probability_BC.numpy(), logits_BC, attention_BT, attribution_BTC
 
     def graph(self) -> onnx.ModelProto:
-        """Return `forward` in ONNX, by PyTorch's exporter.
-
-        Raises:
-            ArtifactError: the exporter gave nothing.
-        """
-        batch, tokens = torch.export.Dim("batch", min=2), torch.export.Dim("tokens", min=2)
-        ragged = {0: batch, 1: tokens}
-        example = torch.zeros(2, 5, dtype=torch.bool), torch.zeros(2, 5, len(self.views), self.views[0].config.dim + 1)
-        with _quiet_exporter(), torch.no_grad():
-            program = torch.onnx.export(
-                self,
-                example,
-                dynamo=True,
-                opset_version=OPSET,
-                verbose=False,
-                input_names=list(INPUTS),
-                output_names=list(OUTPUTS),
-                dynamic_shapes=(ragged, ragged),
-            )
-        if program is None:
-            raise ArtifactError("The export to ONNX gave nothing; nothing was written.")
-        model: onnx.ModelProto = program.model_proto
-        # Source positions and shapes of PyTorch's tracer: twice the size of a small model, and they hold local paths.
-        for node in model.graph.node:
-            del node.metadata_props[:]
-        del model.graph.value_info[:]
-        del model.graph.metadata_props[:]
-        del model.metadata_props[:]
-        return model
+        """Return `forward` in ONNX."""
+        g = GraphBuilder("core")
+        trace(self, g, len(self.views), self.views[0].config.dim + 1)
+        return head_model(g, self.views[0].labels)
 
 
 def folded_copy(classifier: Classifier) -> ViewClassifier:
@@ -124,17 +97,3 @@ def bytes_of(classifiers: Sequence[Classifier]) -> int:
     """Return how many bytes the weights of classifiers take in a file."""
     weights = [weight for classifier in classifiers for weight in folded_copy(classifier).state_dict().values()]
     return sum(4 * weight.numel() for weight in weights)
-
-
-@contextmanager
-def _quiet_exporter() -> Iterator[None]:
-    """The exporter warns of its own internals and of packages that are not needed; what matters is the parity check."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from textcls_torch.models.layers import LSTM, Linear
 from textcls_torch.models.mixing.building_blocks import StaticVector, leave
 from textcls_torch.models.ops import boom, dot_product_attention
-from textcls_training.models.opset import OPSET
 
 
 class SingleHeadedAttention(nn.Module):
@@ -44,7 +43,7 @@ class SingleHeadedAttention(nn.Module):
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
-        h_BTD = x_BTD + (_lstm_of_onnx(x_BTD, self.lstm) if torch.compiler.is_exporting() else self.lstm(x_BTD)[0])
+        h_BTD = x_BTD + self.lstm(x_BTD)[0]
         memory_BTD, h_BTD = self.memory_norm(h_BTD), self.middle_norm(h_BTD)
         q_BTD = torch.sigmoid(self.query_D) * self.query_norm(self.query(h_BTD))
         k_BTD, v_BTD = torch.sigmoid(self.key_D) * memory_BTD, self.value() * memory_BTD
@@ -52,28 +51,3 @@ class SingleHeadedAttention(nn.Module):
         y_BTD = self.skip_norm(h_BTD) + boom(self.boom_norm(h_BTD), self.boom.weight, self.boom.bias)
         y_BTX: Tensor = self.leave(y_BTD)
         return y_BTX
-
-
-def _lstm_of_onnx(x_BTD: Tensor, lstm: nn.LSTM) -> Tensor:
-    """The same as an ONNX node, whose gates have another order: PyTorch's tracer would write out the steps of T.
-
-    Only in an export: elsewhere the node has no values.
-    """
-    width = lstm.hidden_size
-
-    def gates(weight_XD: Tensor) -> Tensor:
-        i, f, g, o = (slice(n * width, (n + 1) * width) for n in range(4))
-        return torch.cat([weight_XD[part] for part in (i, o, f, g)])
-
-    into_XD, again_XD, into_X, again_X = map(gates, lstm.all_weights[0])
-    weights = into_XD, again_XD, torch.cat([into_X, again_X])
-    x_TBD = x_BTD.transpose(0, 1)
-    h_T1BD = torch.onnx.ops.symbolic(
-        "LSTM",
-        [x_TBD, *(weight.unsqueeze(0) for weight in weights)],
-        {"hidden_size": width},
-        dtype=x_BTD.dtype,
-        shape=(x_TBD.shape[0], 1, x_TBD.shape[1], width),
-        version=OPSET,
-    )
-    return h_T1BD.squeeze(1).transpose(0, 1)

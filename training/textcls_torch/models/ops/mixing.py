@@ -142,7 +142,7 @@ def spatial_gate(z_BTF: Tensor, filter_W: Tensor, bias: Tensor, mask_BT: Tensor)
     z_BTF = z_BTF * mask_BT.unsqueeze(-1)
     # In training a product with W itself is several times faster on a CPU, as long as texts are not much longer than
     # the band; a saved model, which must take any length, convolves.
-    if torch.compiler.is_exporting() or z_BTF.shape[1] > MATRIX_TOKENS:
+    if z_BTF.shape[1] > MATRIX_TOKENS:
         return _convolved(z_BTF, filter_W) + bias
     return toeplitz(filter_W, z_BTF.shape[1]) @ z_BTF + bias
 

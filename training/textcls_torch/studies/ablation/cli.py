@@ -30,7 +30,7 @@ from textcls_training.config.shared_options import train_option
 if TYPE_CHECKING:
     from textcls_torch.studies.ablation.cells import CellSettings
 
-optional_dependencies.look_for("torch", "onnxscript", "numba", "scipy", "sklearn")
+optional_dependencies.look_for("torch", "numba", "scipy", "sklearn")
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 

@@ -11,8 +11,8 @@ from onnx import TensorProto, helper
 from textcls_training.config.settings import Attention
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
-from textcls_training.export.builder import GraphBuilder, make_model
-from textcls_training.export.heads.outputs import OUTPUTS, HeadOutputs, Tables, ensemble_bias
+from textcls_training.export.builder import GraphBuilder
+from textcls_training.export.heads.outputs import HeadOutputs, Tables, ensemble_bias, head_model
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.constants import LEAST_SQUARE
 from textcls_training.models.ensemble import Classifier
@@ -105,7 +105,8 @@ class FoldedHead:
             g.node("Sigmoid", g.node("Add", scaled_BC, number(found.shift)), name="probabilities")
         else:
             g.node("Softmax", g.node("Div", "logits", number(found.temperature)), axis=1, name="probabilities")
-        return make_model(helper.make_graph(g.nodes, "head", _inputs(), _outputs(len(self.bias_C)), g.constants))
+        weights = helper.make_tensor_value_info("weights", TensorProto.FLOAT, ["batch", "tokens", "groups", 1])
+        return head_model(g, len(self.bias_C), weights)
 
 
 def _norm_attributions(g: GraphBuilder, probability_BTG1: str, squared_norm_BTG1: str, value_BTGC: str) -> str:
@@ -123,24 +124,3 @@ def _norm_attributions(g: GraphBuilder, probability_BTG1: str, squared_norm_BTG1
     more_BTC = g.node("Mul", token_logit_BTC, g.constant(1.5, np.float32))
     g.node("Sub", more_BTC, weakened_BTC, name="contributions")
     return g.node("ReduceSum", sum_BGC, g.integers(1), keepdims=0)
-
-
-def _inputs() -> list[onnx.ValueInfoProto]:
-    return [
-        helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"]),
-        helper.make_tensor_value_info("token", TensorProto.FLOAT, None),
-    ]
-
-
-def _outputs(labels: int) -> list[onnx.ValueInfoProto]:
-    shapes: tuple[Sequence[str | int], ...] = (
-        ("batch", labels),
-        ("batch", labels),
-        ("batch", "tokens"),
-        ("batch", "tokens", labels),
-    )
-    values = []
-    for name, shape in zip(OUTPUTS, shapes, strict=True):
-        values.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-    values.append(helper.make_tensor_value_info("weights", TensorProto.FLOAT, ["batch", "tokens", "groups", 1]))
-    return values

@@ -1,12 +1,18 @@
-"""What every scoring head reads and gives, and the bias that it begins with. Shapes as in `export.heads`."""
+"""What every scoring head reads and gives, its model around that, and the bias that it begins with.
+
+Shapes as in `export.heads`.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
+from textcls_training.export.builder import GraphBuilder, make_model
 from textcls_training.models.ensemble import Classifier
 
 # Their names in a saved graph.
@@ -30,3 +36,28 @@ def ensemble_bias(classifiers: Sequence[Classifier], ensemble_weights: Sequence[
     weighted = [np.float32(weight) * one.bias_C for one, weight in zip(classifiers, ensemble_weights, strict=True)]
     bias_C: Float32 = np.sum(weighted, axis=0, dtype=np.float32)
     return bias_C
+
+
+def head_model(g: GraphBuilder, labels: int, *more: onnx.ValueInfoProto) -> onnx.ModelProto:
+    """Return the model of a head whose nodes are in `g`.
+
+    Args:
+        g: names all `INPUTS` and `OUTPUTS`.
+        labels: how many there are.
+        more: outputs that it has besides.
+    """
+    inputs = [
+        helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"]),
+        helper.make_tensor_value_info("token", TensorProto.FLOAT, None),
+    ]
+    shapes: tuple[Sequence[str | int], ...] = (
+        ("batch", labels),
+        ("batch", labels),
+        ("batch", "tokens"),
+        ("batch", "tokens", labels),
+    )
+    outputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in zip(OUTPUTS, shapes, strict=True)
+    ]
+    return make_model(helper.make_graph(g.nodes, "head", inputs, [*outputs, *more], g.constants))
