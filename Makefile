@@ -38,12 +38,13 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
+# Three workers for two processors, since many tests wait for a service to start, to drain, or to give up.
 test: lint types
-	$(VENV)/bin/python -m pytest -q -n 2
+	$(VENV)/bin/python -m pytest -q -n 3
 
 # What one runs at every step.
 quick: lint types
-	$(VENV)/bin/python -m pytest -q -n 2 -m "not slow"
+	$(VENV)/bin/python -m pytest -q -n 3 -m "not slow"
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,11 +12,10 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
 
-from running import GONE, Server, command, environment
+from running import GONE, Server
 
-from attacking import models
-from attacking.bench import LIMIT_MIB, Bench, Result, Target, attack
-from attacking.limits import limited
+from attacking import commands, models
+from attacking.bench import Bench, Result, Target, attack
 from attacking.models import Change
 from attacking.watching import Figures, Memory, watching
 from attacking.wire import SECONDS, Seen, last_words, within
@@ -27,8 +25,6 @@ _RELOAD: Final = "/v1/admin/reload"
 # How long a service may take to see a signal, to stop when nothing is asked of it, or to replace a worker.
 _SOON: Final = 3.0
 _REPLACED: Final = 10.0
-# The memory limit of commands, which are no service: training takes more.
-_COMMAND_MIB: Final = 2 * LIMIT_MIB
 # How long a service may try to start.
 _START_SECONDS: Final = 15.0
 # A line that needs no memory by itself, as long as this; and what reading it may take over reading one short line.
@@ -223,7 +219,7 @@ def _takes_usr1(pid: int) -> bool:
 # Data
 
 
-@attack(_SECTION, f"textcls predict of a gzip with one line of 3 GB, limit {_COMMAND_MIB} MiB")
+@attack(_SECTION, f"textcls predict of a gzip with one line of 3 GB, limit {commands.LIMIT_MIB} MiB")
 def long_line(bench: Bench) -> Result:
     result = Result(Figures(), Seen(), _LINE_MB)
     for name, start in (("csv", b"text\n"), ("jsonl", b'{"text": "'), ("txt", b"")):
@@ -252,32 +248,7 @@ def _write_long(path: Path, start: bytes) -> None:
 
 def _predict(bench: Bench, data: Path) -> tuple[Figures, Seen, float]:
     answers = bench.work / "answers.csv"
-    return _run(bench, "predict", str(bench.model), str(data), "-o", str(answers))
-
-
-def _run(bench: Bench, *arguments: str) -> tuple[Figures, Seen, float]:
-    """Run a command of textcls under a memory limit."""
-    begun = monotonic()
-    with limited(_COMMAND_MIB) as limit, tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            [*limit.prefix, *command(*arguments)],
-            env=environment(bench.tree),
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-        )
-        memory = Memory(process.pid, limit)
-        ended = within(120.0, lambda: process.poll() is not None)
-        process.kill()
-        process.wait()
-        figures = Figures(grown_mb=round(memory.stop(), 1))
-        if memory.killed or limit.kills():
-            figures.died = "killed at the memory limit"
-        errors.seek(0)
-        said = errors.read()
-    seen = Seen({"exit": process.returncode, "last_words": last_words(said)})
-    seen.broken += [] if ended else ["not done in 120 s"]
-    seen.broken += ["a traceback"] if "Traceback" in said else []
-    return figures, seen, round(monotonic() - begun, 1)
+    return commands.run(bench, "predict", str(bench.model), str(data), "-o", str(answers))
 
 
 @attack(_SECTION, "textcls train on a label with a lone surrogate")
@@ -290,7 +261,7 @@ def surrogate_label(bench: Bench) -> Result:
             text = f"{label[:4]} number {number} of many words that are {label[:4]} again"
             file.write(json.dumps({"text": text, "label": label}) + "\n")
     model.unlink(missing_ok=True)
-    figures, seen, seconds = _run(bench, "train", str(data), "-o", str(model))
+    figures, seen, seconds = commands.run(bench, "train", str(data), "-o", str(model))
     figures.grown_mb = None  # Training takes what it takes.
     seen.said["seconds"] = seconds
     if seen.broken:
