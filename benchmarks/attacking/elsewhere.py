@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import onnx
+import openpyxl
 import pyarrow
 import pyarrow.parquet
 
@@ -39,7 +40,10 @@ class _Store(BaseHTTPRequestHandler):
     """A web server whose table ends early, and a store of objects with one wild key."""
 
     def do_HEAD(self) -> None:
-        self._answer(_TABLE, len(_TABLE), body=False)
+        if unquote(self.path).endswith((_KEY, "/early.csv")):
+            self._answer(_TABLE, len(_TABLE), body=False)
+        else:
+            self.send_error(404)
 
     def do_GET(self) -> None:
         address = urlsplit(self.path)
@@ -97,7 +101,7 @@ def wild_key(bench: Bench) -> Result:
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
     with _folder(bench) as folder, _store() as address:
         variables = keys | {"AWS_ENDPOINT_URL": address, "AWS_EC2_METADATA_DISABLED": "true"}
-        given = "predict", str(bench.model), "s3://bucket/**.csv", "--output", "out/deep/"
+        given = "predict", str(bench.model), "s3://bucket/m", "--output", "out/deep/"
         figures, seen, _ = commands.run(bench, *given, variables=variables, folder=folder)
         found = {path.name for path in folder.parent.rglob("*") if path.is_file() and "deep" not in path.parts}
     seen.broken += ["a file outside the output folder was written"] if found else []
@@ -150,12 +154,12 @@ def unpacking(bench: Bench) -> Result:
         text = pyarrow.array(["my card was charged twice " * 40])
         many = pyarrow.table({"text": pyarrow.DictionaryArray.from_arrays(np.zeros(600_000, np.int32), text)})
         pyarrow.parquet.write_table(many, folder / "many.parquet", row_group_size=600_000)
-        with zipfile.ZipFile(folder / "many.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("[Content_Types].xml", "<Types/>")
-            archive.writestr("xl/sharedStrings.xml", b"<sst>" + b"<si/>" * 180_000_000 + b"</sst>")
+        _write_workbook(folder / "many.xlsx")
         bare, _, _ = _predicted(bench, folder, "short.csv")
         for name in ("many.parquet", "many.xlsx"):
             figures, seen, seconds = _predicted(bench, folder, name)
+            # So many texts take their time, which is no harm.
+            seen.broken = [each for each in seen.broken if not each.startswith("not done")]
             figures.grown_mb = round((figures.grown_mb or 0) - (bare.grown_mb or 0), 1)
             result.figures.merge(figures)
             result.seen.said[name] = seen.said | {"mb": figures.grown_mb, "seconds": seconds}
@@ -163,8 +167,27 @@ def unpacking(bench: Bench) -> Result:
     return result
 
 
+def _write_workbook(path: Path) -> None:
+    """Write a workbook of one text whose strings are exchanged for 180 million empty ones."""
+    book = openpyxl.Workbook()
+    book.active.append(["text"])
+    book.active.append(["my card was charged twice"])
+    plain = path.with_suffix(".plain")
+    book.save(plain)
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if name != "xl/sharedStrings.xml":
+                new.writestr(name, old.read(name))
+        with new.open("xl/sharedStrings.xml", "w", force_zip64=True) as file:
+            file.write(b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">')
+            for _ in range(180):
+                file.write(b"<si/>" * 1_000_000)
+            file.write(b"</sst>")
+
+
 def _predicted(bench: Bench, folder: Path, name: str) -> tuple[Figures, Seen, float]:
-    return commands.run(bench, "predict", str(bench.model), name, "--output", "answers.csv", folder=folder)
+    given = "predict", str(bench.model), name, "--output", "answers.csv"
+    return commands.run(bench, *given, folder=folder, seconds=_SECONDS)
 
 
 @attack(_SECTION, "textcls predict by a model whose numbers stand in another file")

@@ -4,6 +4,7 @@ What textcls imports and asks of the system is what there is on Windows; see `wi
 holds. Output goes to a pipe in code page 437. Nothing else of the tests is needed.
 """
 
+import csv
 import json
 import os
 import re
@@ -34,8 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two tables, one of few rows, and a model that was trained there."""
     place = tmp_path_factory.mktemp("windows")
     _call(place, "demo")
-    header, *rows = (place / "support_tickets.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    (place / "few.csv").write_text(header + "".join(rows[::6]), encoding="utf-8", newline="")
+    with (place / "support_tickets.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    with (place / "few.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows[::6]])
     _call(place, "train", "support_tickets.csv", "--output", "tickets.onnx", "--state", "state", "--keep-words")
     return place
 
