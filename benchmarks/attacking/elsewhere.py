@@ -1,6 +1,7 @@
 """Section 6: files and addresses whose owner is somebody else, given to the commands that read them."""
 
 import os
+import re
 import shutil
 import threading
 import zipfile
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 import onnx
@@ -40,7 +41,7 @@ class _Store(BaseHTTPRequestHandler):
     """A web server whose table ends early, and a store of objects with one wild key."""
 
     def do_HEAD(self) -> None:
-        if unquote(self.path).endswith((_KEY, "/early.csv")):
+        if self.path.endswith(("/overwritten.csv", "/early.csv")):
             self._answer(_TABLE, len(_TABLE), body=False)
         else:
             self.send_error(404)
@@ -49,13 +50,19 @@ class _Store(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         if address.path == "/early.csv":
             self._answer(_TABLE[: len(_TABLE) * 2 // 5], len(_TABLE))
-        elif unquote(address.path).endswith(_KEY):
+        elif address.path.endswith("/overwritten.csv"):  # clients shorten the path
             self._answer(_TABLE, len(_TABLE))
         else:
             self._answer(_LISTING.encode(), len(_LISTING))
 
     def _answer(self, content: bytes, said: int, body: bool = True) -> None:
-        self.send_response(200)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        self.send_response(206 if asked else 200)
+        if asked:
+            first, last = map(int, asked.groups())
+            content = content[first : last + 1]
+            self.send_header("Content-Range", f"bytes {first}-{last}/{said}")
+            said = len(content)
         self.send_header("Content-Length", str(said))
         self.send_header("ETag", '"0"')
         self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
