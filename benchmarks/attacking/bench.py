@@ -30,6 +30,9 @@ BUDGET: Final = "max_held_bytes"
 _PROMISED_MB: Final = 217.0
 # Over the budget, or over the idle server for who has no key, nothing may take more than this.
 SPARE_MB: Final = 20.0
+# What loading a model takes for a moment, for each of its bytes, as the manual of the service and its warning at the
+# start have it (`textcls.server.system.memory`). Manifests leave room for it.
+_LOADING: Final = 30
 MOST_MS: Final = {"livez": 100.0, "readyz": 100.0, "metrics": 500.0}
 _READ_SETTINGS: Final = (
     "import json, textcls; from dataclasses import asdict; from textcls.server.settings import Settings;"
@@ -144,6 +147,11 @@ class Bench:
     def budget_mb(self) -> float:
         """Megabytes that requests may hold."""
         return self.settings[BUDGET] / 1e6 if BUDGET in self.settings else _PROMISED_MB
+
+    @property
+    def loading_mb(self) -> float:
+        """Megabytes that a process takes for a moment while it loads the bench's model."""
+        return _LOADING * self.model.stat().st_size / 1e6
 
     @contextmanager
     def model_to_exchange(self) -> Iterator[Path]:

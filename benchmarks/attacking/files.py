@@ -15,7 +15,7 @@ from typing import Any, Final
 from running import GONE, Server
 
 from attacking import commands, models
-from attacking.bench import Bench, Result, Target, attack
+from attacking.bench import SPARE_MB, Bench, Result, Target, attack
 from attacking.models import Change
 from attacking.watching import Figures, Memory, watching
 from attacking.wire import SECONDS, Seen, last_words, within
@@ -140,7 +140,7 @@ def _on_reload(name: str, make: Callable[[Path], None]) -> None:
                 seen = _kill_a_worker(target)
             _forgive_one_worker(figures)
             seen.broken += _obeys(target.server)
-        return Result(figures, seen)
+        return Result(figures, seen, SPARE_MB + bench.loading_mb)  # the worker that takes the place of the killed one
 
 
 def _forgive_one_worker(figures: Figures) -> None:

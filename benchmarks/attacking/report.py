@@ -18,7 +18,8 @@ more of each: what was sent and answered in each round, of which the worst count
 caller's requests meanwhile, and the load average of the machine, which others used as well.
 
 A cell says *before → after*. **memory** is the most that all processes of the service were above the idle service:
-20 MB are allowed, and for what a caller with a key may send the budget of `textcls serve` on top. **ms** is the longest
+20 MB are allowed, for what a caller with a key may send the budget of `textcls serve` on top, and where a worker starts
+or takes up a model what `deploy/README.md` says that this takes for a moment. **ms** is the longest
 wait for an answer of a path that is asked all the while, each time over a new connection. In brackets, the longest wait
 without what the machine took of it: the time for which a thread of the service waited for a processor, or a server that
 does nothing let its caller wait. Of that 100 ms are allowed, for /metrics 500. **broken** is all that should not have
