@@ -32,6 +32,8 @@ DOCS := .venv-docs
 PIP := $(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
 unexport PYTHONDONTWRITEBYTECODE
+# Output that is not buffered hides what happens when a buffer cannot be emptied.
+unexport PYTHONUNBUFFERED
 
 .PHONY: clients demo test quick lint types docs wheel release kernels deploy lock sbom image stress attacks serving clean
 

@@ -5,7 +5,7 @@ import io
 import os
 import sys
 
-from textcls.cli import main
+from textcls.cli import main, told
 
 
 def run() -> None:
@@ -16,8 +16,12 @@ def run() -> None:
     status: object = 1  # What an exception that nobody catches exits with.
 
     def leave() -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        nonlocal status
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OSError as error:  # what was said last has not left the buffer
+            status = status or told(error)
         os._exit(status if isinstance(status, int) else int(status is not None))
 
     atexit.register(leave)
@@ -29,6 +33,9 @@ def run() -> None:
     except SystemExit as done:
         status = done.code
         raise
+    except OSError as error:  # click itself writes what --help and --version say
+        status = told(error)
+        sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from textcls.jobs.batch.chunks import chunked
 from textcls.jobs.batch.workers import answered
 
 TEXTS = ["my card was charged twice", "", "two\nlines, one comma", "\u6ce8\u6587", "where is my parcel " * 3]
-PROGRAM = [sys.executable, "-c", "from textcls.cli import main; main()"]
+PROGRAM = [sys.executable, "-m", "textcls"]
 
 
 def start(*args: str | Path, **options: Any) -> "subprocess.Popen[bytes]":
@@ -316,7 +316,9 @@ def limited(size: int) -> Callable[[], None]:
 @pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.csv.gz", "out.parquet"])
 def test_a_disk_without_room_is_reported_and_leaves_nothing(model_path: Path, tmp_path: Path, name: str) -> None:
     data = write(tmp_path / "new.jsonl", [f"{i * 7919} parcel {i}" for i in range(2000)])
-    process = start("predict", model_path, data, "-o", tmp_path / name, preexec_fn=limited(4096))
+    # What Python compiles would be cut off, too, and kept so.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = start("predict", model_path, data, "-o", tmp_path / name, preexec_fn=limited(4096), env=environment)
     _, said = process.communicate()
     assert process.returncode == 6
     assert said.decode() == (

@@ -1,8 +1,11 @@
 """The installed program, in a process of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import TEXTS
 from tests.command_line import SCRIPT, program, read_rows, write_rows
@@ -68,3 +71,27 @@ def test_exit_handlers_run_before_the_program_ends_at_once() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "handled\n")
+
+
+def test_an_output_that_takes_nothing_is_one_sentence_whatever_was_said_and_however_it_is_buffered(
+    model_path: Path,
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for environment in (buffered, {**buffered, "PYTHONUNBUFFERED": "1"}):
+        for given in (["--help"], ["explain", model_path, "hello"], ["explain", model_path, "hello", "--json"]):
+            with Path("/dev/full").open("w") as full:
+                done = subprocess.run(
+                    [SCRIPT, *given], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+                )
+            assert (done.returncode, done.stderr) == (6, "Error: Output: No space left on device.\n")
+
+
+def test_a_command_whose_reader_has_gone_says_nothing_and_ends_as_shells_know_it(model_path: Path) -> None:
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    for given in (["explain", model_path, "hello"], ["explain", model_path, "hello", "--json"]):
+        done = subprocess.run([SCRIPT, *given], stdout=ours, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (141, "")
+    os.close(ours)

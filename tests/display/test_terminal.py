@@ -18,6 +18,7 @@ from textcls.display.terminal.console import AGAINST, FOR, VisibleConsole, show,
 from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.explanation import coloured_text, rich_token_table
 from textcls.display.terminal.global_explanation import global_explanation_report
+from textcls.display.text import top_k_sentence
 from textcls.display.token_table import token_table
 from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import Evaluation
@@ -124,3 +125,9 @@ def test_a_terminal_still_gets_its_own_colours() -> None:
     with console.capture() as printed:
         console.print(Text("good \x1b bad", style="bold"))
     assert printed.get() == "\x1b[1mgood \u241b bad\x1b[0m\n"
+
+
+def test_of_many_labels_the_best_few_are_told_and_of_few_they_are_not() -> None:
+    said = top_k_sentence({3: 0.61024, 5: 0.7}, 20)
+    assert said == "The right label is among the best 3 in 61.02% of the rows, among the best 5 in 70.00% of the rows."
+    assert top_k_sentence({3: 0.61, 5: 0.7}, 19) == ""

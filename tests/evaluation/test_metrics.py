@@ -84,6 +84,19 @@ def test_a_report_worked_by_hand() -> None:
     assert found.ece == pytest.approx(2 / 6)
 
 
+def test_the_right_label_is_looked_for_among_the_best_three_and_five() -> None:
+    # Six labels, all rows in falling order of label; of the last two, which are alike, the first comes first.
+    probabilities = np.tile(np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.05], np.float32), (5, 1))
+    found = report(probabilities, labels(0, 2, 3, 4, 5), list("abcdef"))
+    assert found.top_k_accuracy == {3: pytest.approx(2 / 5), 5: pytest.approx(4 / 5)}
+
+
+def test_an_unknown_label_is_never_among_the_best_and_of_few_labels_nothing_is_said() -> None:
+    probabilities = np.tile(np.array([0.4, 0.3, 0.2, 0.1], np.float32), (2, 1))
+    assert report(probabilities, labels(1, 4), list("abcd"), unknown=["z"]).top_k_accuracy == {3: 0.5}
+    assert report(one_hot([0], 2), labels(0), ["a", "b"]).top_k_accuracy == {}
+
+
 def test_macro_f1_leaves_out_labels_that_neither_occur_nor_are_answered() -> None:
     found = report(one_hot([0, 1], 4), labels(0, 1), ["a", "b", "never", "nowhere"])
     assert found.macro_f1 == 1

@@ -28,7 +28,10 @@ def test_models_for_which_there_is_no_room_are_refused_and_the_old_ones_go_on_an
     folder.mkdir()
     shutil.copy(model_path, path)
     with (
-        command(path, "--workers", count, "--runtime-dir", folder) as (process, url),
+        command(path, "--workers", count, "--runtime-dir", folder, env={"PYTHONDONTWRITEBYTECODE": "1"}) as (
+            process,
+            url,
+        ),
         client_of(url) as c,
     ):
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))

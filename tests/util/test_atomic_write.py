@@ -225,7 +225,7 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-B", "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == (
         f"SurroundingsError {tmp_path}/model.onnx cannot be written: File too large; free some space, or choose "
         "another output.\n"

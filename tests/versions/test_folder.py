@@ -37,6 +37,10 @@ os.fsync = fsync
 """
 
 
+# Of a process with little room for files: what Python compiles would be cut off, too, and kept so.
+WITHOUT_BYTECODE = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def publishing(*arguments: str | Path, code: str = MAIN, **given: object) -> "subprocess.Popen[str]":
     line = [sys.executable, "-c", code, "publish", *map(str, arguments)]
     return subprocess.Popen(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **given)  # type: ignore[call-overload,no-any-return]
@@ -112,7 +116,7 @@ def test_without_room_nothing_is_published_and_one_sentence_says_so(model: Model
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    process = publishing(model("second.onnx"), registry, preexec_fn=little_room)
+    process = publishing(model("second.onnx"), registry, preexec_fn=little_room, env=WITHOUT_BYTECODE)
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 6
     assert said == (

@@ -122,16 +122,21 @@ class LazyGroup(click.Group):
         except TextclsError as error:
             click.echo(f"Error: {visible(str(error))}", err=True)
             ctx.exit(exit_code(error))
-        except BrokenPipeError:
-            # Whoever read our output has stopped; what would follow goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(BROKEN_PIPE)
         except OSError as error:
-            click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
-            ctx.exit(exit_code(SurroundingsError()))
+            ctx.exit(told(error))
         except KeyboardInterrupt:
             click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def told(error: OSError) -> int:
+    """Say what the system refused, and return the exit code; where nobody reads any more, nothing is said."""
+    if isinstance(error, BrokenPipeError):
+        # What would follow goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
+    return exit_code(SurroundingsError())
 
 
 def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from textcls.display.remarks import shortcut_lines
-from textcls.display.text import named, percent, plural
+from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport
@@ -132,6 +132,7 @@ def summary_lines(found: ModelReport) -> list[str]:
 def _one_label_lines(found: OneLabelModelReport) -> list[str]:
     return [
         _accuracy(found),
+        top_k_sentence(found.scores.top_k_accuracy, len(found.scores.labels)),
         _unknown_labels(found),
         _calibration(found),
         *_targets(found.abstention),

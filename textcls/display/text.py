@@ -1,11 +1,13 @@
 """How texts, names and numbers are shown wherever: visible, on one line, never blank."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from unicodedata import category
 
 MOST_NAMED: Final = 12
 LONGEST_NAME: Final = 60
+# Of fewer labels, one of the best five is no news.
+_MANY_LABELS: Final = 20
 
 # Control characters but tab and line feed, what reorders its surroundings, and unpaired surrogates.
 _INVISIBLE: Final = (
@@ -56,6 +58,14 @@ def plural(number: int, one: str) -> str:
 def percent(share: float, digits: int | None = 1) -> str:
     """Return a share in percent: 97.5%. Without `digits`, with as many as it needs: 10%."""
     return f"{100 * share:g}%" if digits is None else f"{share:.{digits}%}"
+
+
+def top_k_sentence(top_k_accuracy: Mapping[int, float], labels: int) -> str:
+    """Say how often the right label is among the best few; nothing where there are few labels."""
+    if labels < _MANY_LABELS or not top_k_accuracy:
+        return ""
+    found = [f"among the best {k} in {percent(share, 2)} of the rows" for k, share in top_k_accuracy.items()]
+    return f"The right label is {', '.join(found)}."
 
 
 def signed(value: float, digits: int = 3) -> str:

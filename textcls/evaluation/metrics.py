@@ -18,6 +18,8 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.floating[Any]]
 
 BINS: Final = 15
+# Among so many of the best labels the right one is looked for, too.
+TOP: Final = (3, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class ClassificationReport:
         perplexity: its exponential: among how many labels, all alike, a guess would be as good.
         labels: each label that the model or the data knows.
         confusion: rows by true label (first axis) and answered label, in the order of `labels`.
+        top_k_accuracy: see `top_k_accuracy`, for each k of `TOP` that is fewer than the model's labels.
     """
 
     rows: int
@@ -73,6 +76,7 @@ class ClassificationReport:
     perplexity: float | None
     labels: tuple[LabelReport, ...]
     confusion: tuple[tuple[int, ...], ...]
+    top_k_accuracy: dict[int, float]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -154,6 +158,22 @@ def cross_entropy(probabilities: Float, labels: Int64) -> float | None:
     return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean())
 
 
+def top_k_accuracy(probabilities: Float, labels: Int64) -> dict[int, float]:
+    """Return for each k of `TOP` the share of rows whose right label is among the k that are answered first.
+
+    Args:
+        probabilities: [rows, labels]; of two that are alike the first column comes first.
+        labels: the right label of each row; one that `probabilities` have no column of is never among them.
+    """
+    columns = probabilities.shape[1]
+    known = np.flatnonzero(labels < columns)
+    right = labels[known, None]
+    chance = np.take_along_axis(probabilities[known], right, 1)
+    before = (probabilities[known] > chance) | ((probabilities[known] == chance) & (np.arange(columns) < right))
+    place = before.sum(1)
+    return {k: float((place < k).sum()) / len(labels) for k in TOP if k < columns}
+
+
 def require() -> None:
     """Find out before the work, and not after it, whether `report` can be made.
 
@@ -177,7 +197,7 @@ def report(
     """
     if not len(labels):
         zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
-        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, tuple((0,) * len(zero) for _ in zero))
+        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, tuple((0,) * len(zero) for _ in zero), {})
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
     confusion = np.bincount(labels * len(every) + guess, minlength=len(every) ** 2).reshape(len(every), -1)
@@ -196,4 +216,5 @@ def report(
         perplexity=None if loss is None else math.exp(loss),
         labels=tuple(LabelReport(*row) for row in per_label),
         confusion=tuple(map(tuple, confusion.tolist())),
+        top_k_accuracy=top_k_accuracy(probabilities, labels),
     )

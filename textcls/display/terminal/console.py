@@ -24,6 +24,10 @@ class VisibleConsole(Console):
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else visible(text), style, control)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command to end as one whose reader has gone; rich would end it with 1."""
+        raise
+
 
 def stdout_console() -> Console:
     """Return the console of the commands: as wide as the terminal; in a pipe nothing is wrapped or cut."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.worst_labels import worst
-from textcls.display.text import one_line, percent, plural
+from textcls.display.text import one_line, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
@@ -22,6 +22,7 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
     """Yield an evaluation in lines of `width`: scores, labels, confusions; then coverage and precision, if reached."""
     report = evaluation.report
     yield score_line(report)
+    yield from top_k_line(report)
     yield from label_table(report)
     confusions = confusion_table(report, width)
     if confusions is not None:
@@ -48,6 +49,12 @@ def score_line(report: ClassificationReport) -> Text:
         "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
         f"   ECE {report.ece:.3f}",
     )
+
+
+def top_k_line(report: ClassificationReport) -> Iterator[Text]:
+    """Yield how often the right label is among the best few, where these are few of all."""
+    if sentence := top_k_sentence(report.top_k_accuracy, len(report.labels)):
+        yield Text(sentence)
 
 
 def operating_point_line(point: OperatingPoint) -> Text:

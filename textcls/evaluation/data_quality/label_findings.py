@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+import numpy as np
+
 from textcls.evaluation.data_quality import duplicates
+from textcls.evaluation.data_quality.duplicates import Int64
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
 from textcls.evaluation.data_quality.joint_labels import JSON, joint_labels
 from textcls.evaluation.data_quality.survey import Survey
@@ -53,9 +56,15 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
         message = (
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
-            f"{'the labels of' if survey.several else 'one label for'} each."
+            f"{'the labels of' if survey.several else 'one label for'} each. As they stand, nobody who sees only the "
+            f"text is right on more than {1 - _beyond_reach(label, odd) / survey.rows:.1%} of all rows."
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
+
+
+def _beyond_reach(label: Int64, groups: Sequence[Int64]) -> int:
+    """Return how many rows of groups of the same text have another label than the commonest of their group."""
+    return sum(len(rows) - int(np.unique(label[rows], return_counts=True)[1].max()) for rows in groups)
 
 
 def _shown(names: Sequence[str], several: bool) -> str:

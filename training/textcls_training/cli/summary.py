@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal import label_set_evaluation
-from textcls.display.terminal.evaluation import label_table, score_line
+from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
 from textcls.display.text import percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import resting_sentence
@@ -28,7 +28,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     if held.rows:
         how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
         missing = [row.label for row in held.labels if not row.rows]
-        scores, *tables = _shown(held)
+        scores, tables = _shown(held)
         console.print(Text.assemble(how, scores, f" (before calibration {report.ece_before:.3f})"))
         console.print(*tables, sep="\n")
         if drawn := resting_sentence(report.threshold_rows or {}):
@@ -58,11 +58,11 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     )
 
 
-def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, *tuple[Table | Text, ...]]:
+def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Table | Text]]:
     """Return a line of scores, and the tables of the labels."""
     if isinstance(held, LabelSetReport):
-        return label_set_evaluation.score_line(held), *label_set_evaluation.label_table(held)
-    return score_line(held), *label_table(held)
+        return label_set_evaluation.score_line(held), list(label_set_evaluation.label_table(held))
+    return score_line(held), [*top_k_line(held), *label_table(held)]
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:
