@@ -79,9 +79,12 @@ def test_an_output_that_takes_nothing_is_one_sentence_whatever_was_said_and_howe
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    given: list[str | Path]
     for environment in (buffered, {**buffered, "PYTHONUNBUFFERED": "1"}):
-        for given in (["--help"], ["explain", model_path, "hello"], ["explain", model_path, "hello", "--json"]):
+        for given in (
+            ["--help"],
+            ["explain", str(model_path), "hello"],
+            ["explain", str(model_path), "hello", "--json"],
+        ):
             with Path("/dev/full").open("w") as full:
                 done = subprocess.run(
                     [SCRIPT, *given], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -90,10 +93,9 @@ def test_an_output_that_takes_nothing_is_one_sentence_whatever_was_said_and_howe
 
 
 def test_a_command_whose_reader_has_gone_says_nothing_and_ends_as_shells_know_it(model_path: Path) -> None:
-    given: list[str | Path]
     theirs, ours = os.pipe()
     os.close(theirs)
-    for given in (["explain", model_path, "hello"], ["explain", model_path, "hello", "--json"]):
+    for given in (["explain", str(model_path), "hello"], ["explain", str(model_path), "hello", "--json"]):
         done = subprocess.run([SCRIPT, *given], stdout=ours, stderr=subprocess.PIPE, text=True, check=False)
         assert (done.returncode, done.stderr) == (141, "")
     os.close(ours)
