@@ -97,4 +97,5 @@ def test_what_cannot_be_mended_is_refused_in_a_sentence_and_nothing_is_written(m
     write_rows(messy, [["text", "label"], ["a", '["x", "y"]'], ["b", '["x"]']])
     assert "one label each" in fail(2, "check", messy, "--label-separator", "json", "--write", clean)
     assert "--mend needs --write" in fail(2, "check", messy, "--mend", "html")
+    assert "--escape-formulas needs --write or --suspects" in fail(2, "check", messy, "--escape-formulas")
     assert not clean.exists()

@@ -108,6 +108,8 @@ def check(
     """
     if kinds and mended_path is None:
         raise ConfigError("--mend needs --write, which says where the mended rows go.")
+    if escape_formulas and mended_path is None and suspects is None:
+        raise ConfigError("--escape-formulas needs --write or --suspects, which write a table.")
     mended_table = None
     if mended_path is not None:
         _check_place(mended_path, data, suspects, targets)
