@@ -106,17 +106,12 @@ def check(
 
     With --write, the rows are written to another file without what everybody would mend.
     """
-    if kinds and mended_path is None:
-        raise ConfigError("--mend needs --write, which says where the mended rows go.")
-    if escape_formulas and mended_path is None and suspects is None:
-        raise ConfigError("--escape-formulas needs --write or --suspects, which write a table.")
+    _check_outputs(mended_path, suspects, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
     mended_table = None
     if mended_path is not None:
         _check_place(mended_path, data, suspects, targets)
         mended_table = NewTable.at(mended_path, escape_formulas=escape_formulas)
     kinds = kinds or mending.KINDS
-    if suspects is not None and not audits:
-        raise ConfigError("--suspects needs --labels, which finds them.")
     table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
@@ -154,6 +149,18 @@ def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]
     for row in rows:
         kept.append(row)
         yield row
+
+
+def _check_outputs(
+    mended_path: Path | None, suspects: Path | None, *, mends: bool, audits: bool, escape_formulas: bool
+) -> None:
+    """Refuse what belongs to a table that is not asked for."""
+    if mends and mended_path is None:
+        raise ConfigError("--mend needs --write, which says where the mended rows go.")
+    if suspects is not None and not audits:
+        raise ConfigError("--suspects needs --labels, which finds them.")
+    if escape_formulas and mended_path is None and suspects is None:
+        raise ConfigError("--escape-formulas needs --write or --suspects, which write a table.")
 
 
 def _check_place(path: Path, data: Sequence[Readable], suspects: Path | None, targets: TargetOptions) -> None:
