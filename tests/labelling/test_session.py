@@ -42,6 +42,11 @@ def test_two_people_never_have_the_same_text_and_a_reload_gives_the_same(begin: 
         session.answer("two", 3, ["a"])
 
 
+def test_a_session_that_begins_has_learned_nothing_and_is_not_learning(begin: Begin) -> None:
+    state = begin().state()
+    assert (state["learning"], state["learned_from"], state["failed"]) == (False, 0, "")
+
+
 def test_many_people_at_once_answer_each_text_once(begin: Begin) -> None:
     session = begin()
 

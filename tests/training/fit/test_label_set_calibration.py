@@ -111,6 +111,12 @@ def test_the_fewer_rows_a_label_has_the_nearer_its_threshold_is_to_that_of_all_l
     assert found[3] == pytest.approx(0.002, rel=0.02)
 
 
+def test_the_threshold_of_all_labels_is_no_lower_than_the_answers_that_it_is_to_let_through() -> None:
+    shared = SharedThreshold()
+    shared.add(np.array([[0.5], [0.2]]), np.array([[1.0], [0.0]]))
+    assert shared.value() == 0.5
+
+
 @given(st.data())
 def test_the_threshold_of_all_labels_has_the_highest_micro_f1(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
