@@ -137,6 +137,28 @@ def test_reasons_of_a_change_are_words_of_the_text_and_sums_are_those_of_both_mo
         assert got == pytest.approx(float(expected), abs=1e-4)
 
 
+def test_each_side_has_the_reasons_of_its_own_model(classifier: Classifier, prototypes_path: Path) -> None:
+    sides = classifier, Classifier.load(prototypes_path)
+    flips = textcls.compare(*sides, ROWS[:3]).flips
+    for flip in flips:
+        for model, own, other, reasons in zip(
+            sides, (flip.first, flip.second), (flip.second, flip.first), flip.reasons, strict=True
+        ):
+            explanation = model.explain(flip.text)
+            most = int(explanation.contrast(str(own), str(other)).argmax())
+            assert reasons[0] == explanation.tokens[most].text
+    assert any(flip.reasons[0] != flip.reasons[1] for flip in flips)
+
+
+def test_each_side_tells_the_labels_that_it_does_not_know(tmp_path: Path, model_path: Path) -> None:
+    rows = [*ROWS, ("a", "gossip")]
+    table = write_rows(tmp_path / "answers.csv", [("predicted_label",), *((label,) for _, label in rows)])
+    found = textcls.compare(model_path, table, rows)
+    assert [side.unknown_labels for side in found.sides] == [("gossip",), ()]
+    found = textcls.compare(table, model_path, rows)
+    assert [side.unknown_labels for side in found.sides] == [(), ("gossip",)]
+
+
 def test_what_cannot_be_compared_is_refused_in_one_sentence(
     tmp_path: Path, data: Path, model_path: Path, several_labels_path: Path
 ) -> None:

@@ -257,6 +257,15 @@ def test_the_further_texts_are_the_wider_is_the_interval() -> None:
     assert widths[0] < widths[1] < widths[2]
 
 
+def test_texts_of_another_kind_are_called_so_and_the_same_texts_are_not(
+    watched_path: Path, sample_path: Path, tmp_path: Path
+) -> None:
+    said = "The texts are of another kind than those of the training"
+    strange = write_rows(tmp_path / "strange.csv", [["text"], *(["quux blorp " * (1 + i % 9)] for i in range(300))])
+    assert said in succeed("drift", watched_path, strange)
+    assert said not in succeed("drift", watched_path, sample_path)
+
+
 def test_few_held_out_rows_say_nothing_of_the_accuracy(
     model_path: Path, held_out: HeldOutSummary, tmp_path: Path, sample_path: Path
 ) -> None:
