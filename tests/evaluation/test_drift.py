@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
-from tests.command_line import fail, run, succeed, write_rows
+from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.model_metadata import with_held_out
 from textcls import ArtifactError, Classifier, ConfigError, InputError
 from textcls.evaluation.drift.distance import Distance, distance
@@ -261,8 +261,10 @@ def test_texts_of_another_kind_are_called_so_and_the_same_texts_are_not(
     watched_path: Path, sample_path: Path, tmp_path: Path
 ) -> None:
     said = "The texts are of another kind than those of the training"
-    strange = write_rows(tmp_path / "strange.csv", [["text"], *(["quux blorp " * (1 + i % 9)] for i in range(300))])
-    assert said in succeed("drift", watched_path, strange)
+    usual = [[row["text"]] for row in read_rows(sample_path)[:150]]
+    strange = [["quux blorp " * (1 + i % 9)] for i in range(150)]
+    half = write_rows(tmp_path / "half.csv", [["text"], *usual, *strange])
+    assert said in succeed("drift", watched_path, half)
     assert said not in succeed("drift", watched_path, sample_path)
 
 
