@@ -28,6 +28,33 @@ FIRST_WORD = {
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "predict m.onnx t.csv -o", "report m.onnx t.csv -o", "train t.csv -o", "train t.csv --state", "tune t.csv -o",
+        "web m.onnx -o", "teach m.onnx --label a --example b -o", "check t.csv --write", "explain m.onnx a --html",
+    ],
+)  # fmt: skip
+def test_an_output_without_a_name_is_not_the_folder_where_one_is(
+    words: str, model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "t.csv", [("text", "label"), ("a b", "x"), ("c d", "y")])
+    result = run(*words.replace("m.onnx", str(model_path)).split(), "")
+    assert result.exit_code == 2
+    assert "The name is empty; is a variable of the shell not set?" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize("words", ["train t.csv -o", "tune t.csv -o"])
+def test_a_folder_is_no_output_of_what_writes_a_file_and_others_named_after_it(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "t.csv", [("text", "label"), ("a b", "x"), ("c d", "y")])
+    assert fail(6, *words.split(), ".") == "Error: . is a folder; name a file in it as the output.\n"
+
+
+@pytest.mark.parametrize(
     ("words", "missing"),
     [
         ("train", "argument 'DATA...'"),

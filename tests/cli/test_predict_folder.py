@@ -112,7 +112,7 @@ def test_a_file_that_has_changed_since_is_answered_anew(model_path: Path, tmp_pa
     succeed("predict", model_path, data, "-o", f"{output}/")
     (data / "a.csv").write_text("text\nmy card\n")
     os.utime(data / "a.csv", (2**31, 2**31))
-    assert succeed("predict", model_path, data, "-o", f"{output}/").startswith("1 rows in 1 file")
+    assert succeed("predict", model_path, data, "-o", f"{output}/").startswith("1 row in 1 file")
 
 
 def test_what_a_killed_worker_left_goes_once_nobody_writes_to_it(model_path: Path, tmp_path: Path, data: Path) -> None:

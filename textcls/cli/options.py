@@ -28,7 +28,17 @@ def readable(name: str) -> Path | RemoteFile:
     return RemoteFile(name) if is_url(name) else Path(name)
 
 
-class _Data(click.Path):
+class NamedPath(click.Path):
+    """A path of this machine. An empty one, as a shell makes of a variable that is not set, would be where one is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or refuse an empty one."""
+        if not str(value):
+            self.fail("The name is empty; is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Data(NamedPath):
     """A path of this machine, `-`, or a URL."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -36,7 +46,7 @@ class _Data(click.Path):
         return readable(value) if isinstance(value, str) and is_url(value) else super().convert(value, param, ctx)
 
 
-PATH = click.Path(path_type=Path)
+PATH = NamedPath(path_type=Path)
 DATA = _Data(path_type=Path, allow_dash=True)
 _DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|", "space": " "}
 

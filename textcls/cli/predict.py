@@ -9,6 +9,7 @@ import click
 
 from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
+    NamedPath,
     delimiter,
     engine_options,
     escape_formulas_option,
@@ -52,11 +53,11 @@ _GROUPS: Final = (
     cls=GroupedCommand, groups=_GROUPS, epilog="Example: textcls predict tickets.onnx new.csv --output answers.csv"
 )
 @model_argument
-@click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
+@click.argument("data", type=NamedPath(allow_dash=True), nargs=-1, required=True)
 @click.option(
     "--output",
     "-o",
-    type=click.Path(allow_dash=True),
+    type=NamedPath(allow_dash=True),
     required=True,
     help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx, optionally followed by .gz, .bz2, .xz or .zst; - "
     "writes to standard output. Or a folder, which ends in /: each file of DATA is answered into its own there, and "
@@ -154,7 +155,7 @@ def predict(
         )
     reading.say_skipped()
     if target != STANDARD:
-        click.echo(f"{written} rows -> {storage.without_secrets(output)}")
+        click.echo(f"{plural(written, 'row')} -> {storage.without_secrets(output)}")
 
 
 def _into_folder(
@@ -175,7 +176,9 @@ def _into_folder(
     with standing_on(quiet=reading.quiet) as tell:
         standing = answer_folder(work, data, output, run, reading.say, tell)
     kept = f"; {standing.kept:,} were there before" if standing.kept else ""
-    click.echo(f"{standing.rows:,} rows in {plural(standing.done, 'file')} -> {storage.without_secrets(output)}{kept}")
+    click.echo(
+        f"{plural(standing.rows, 'row')} in {plural(standing.done, 'file')} -> {storage.without_secrets(output)}{kept}"
+    )
 
 
 def _is_folder(output: str, engine_name: EngineName) -> bool:

@@ -26,6 +26,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, FORMATS, report_file
 from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
+from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.evaluation.reporting import report as reporting
@@ -116,7 +117,7 @@ def report(
         reading.say([f"Logged to MLflow as run {tracking.log(found, files)}."])
     if output is not None:
         write_computed(output, report_file(kind, model, data, found).encode())
-        click.echo(f"{found.rows:,} rows -> {output}")
+        click.echo(f"{plural(found.rows, 'row')} -> {output}")
     elif as_json:
         click.echo(json_line(found.as_json()))
     else:

@@ -6,7 +6,14 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import check_output_path
-from textcls.cli.options import PATH, label_column_option, model_argument, reading_options, text_column_option
+from textcls.cli.options import (
+    PATH,
+    NamedPath,
+    label_column_option,
+    model_argument,
+    reading_options,
+    text_column_option,
+)
 from textcls.cli.reading import Reading
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
@@ -31,7 +38,7 @@ from textcls.model.teaching.support import prototypes_of
 @click.option("--label", metavar="LABEL", help="Label of the examples: a new one, or one that the model already knows.")
 @click.option(
     "--examples",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=NamedPath(path_type=Path, allow_dash=True),
     metavar="FILE",
     help=(
         "File of example texts of LABEL; without --label, a labelled file with examples of several labels. - reads "

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from textcls.cli.options import model_argument
+from textcls.cli.options import PATH, NamedPath, model_argument
 from textcls.display.html import site
 
 
@@ -13,13 +13,13 @@ from textcls.display.html import site
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(path_type=Path, file_okay=False),
     required=True,
     help="Folder to create; a folder that holds other files is refused.",
 )
 @click.option(
     "--runtime",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help=(
         "Folder of onnxruntime-web: node_modules/onnxruntime-web/dist after npm install onnxruntime-web. Not "
         "shipped with textcls because of its size, 14 MB.  [required]"

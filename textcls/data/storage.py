@@ -143,7 +143,7 @@ class OutputFolder:
     """A folder that files are written to, each whole or not at all. It is made if it is not there."""
 
     def __init__(self, name: str) -> None:
-        self.name = name.rstrip("/")
+        self.name = name.rstrip("/") or "/"
         if not is_url(name):
             with _told(name):
                 Path(name).mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ class OutputFolder:
         base = Path(self.name)
         if not (base / inside).resolve().is_relative_to(base.resolve()):
             raise InputError(f"{base / inside} is a link that leads out of {base}; remove it, or name another folder.")
-        return f"{self.name}/{inside}"
+        return str(base / inside)
 
     def changed(self) -> dict[str, float]:
         """Return the files in it, and when they were changed; what killed workers have left is removed."""

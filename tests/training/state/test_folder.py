@@ -145,6 +145,7 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "state" / "photo.jpg").touch()
     with pytest.raises(InputError, match="holds other files and no state of a training; name another folder"):
         train(tmp_path / "state")
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["photo.jpg"]
 
 
 def test_two_processes_cannot_share_a_state(tmp_path: Path) -> None:

@@ -185,6 +185,7 @@ def train(
     output = output or _default_output(data[0])
     others = [*([valid] if valid else []), *unlabelled]
     once([*data, *others])
+    check_output_path(output)  # what lies beside it is named after it
     for path in (output, *beside_it.outputs(output)):
         check_not_an_input(path, [*data, *others])
         check_output_path(path)

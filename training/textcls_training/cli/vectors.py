@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.cli.options import new_text_column_option, once, reading_options
+from textcls.cli.options import PATH, NamedPath, new_text_column_option, once, reading_options
 from textcls.cli.reading import Reading
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.display.terminal.console import stderr_console
@@ -21,7 +21,6 @@ from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
 from textcls_training.vectors import build, distil, file, model2vec, text_files
 
-PATH: Final = click.Path(path_type=Path)
 MOST: Final = 50_000
 DIMS: Final = 256
 MOST_TEXTS: Final = TrainConfig().unlabelled_rows
@@ -107,7 +106,7 @@ def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: 
     "--texts",
     "texts_of",
     multiple=True,
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=NamedPath(path_type=Path, allow_dash=True),
     help=(
         "File of unlabelled texts like those the vectors are for: fits the vectors so that their sum over a text "
         f"comes close to the teacher's vector of it. {MOST_TEXTS:,} are used at most. May be repeated."

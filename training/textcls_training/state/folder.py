@@ -30,6 +30,8 @@ Tell = Callable[[str], None]
 
 FORMAT: Final = "textcls state 1"
 _TRAINING, _LOCK, _SUFFIX = "training.json", "lock", ".npz"
+# What a file is called that a process which was killed had begun to write.
+_UNFINISHED = f".textcls-{UNFINISHED}"
 FINISHED: Final = f"finished{_SUFFIX}"
 # A checkpoint is written after so many seconds, and seldom enough to take less than a fortieth of the time.
 EVERY_SECONDS = 5.0
@@ -53,17 +55,15 @@ class StateFolder:
 
         Raises:
             ConfigError: it is the state of another training.
-            InputError: it is no state of a training, or it cannot be read.
+            InputError: it cannot be read.
         """
-        for left in self.path.glob(f".textcls-{UNFINISHED}*"):
+        for left in self.path.glob(f"{_UNFINISHED}*"):
             left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         noted = self.path / _TRAINING
         if noted.exists():
             self._compare(_read_json(noted))
             self._say_how_far()
             return
-        if any(each.name != _LOCK for each in self.path.iterdir()):
-            raise InputError(f"{self.path} holds other files and no state of a training; name another folder.")
         with atomic_write(noted, advice="free some space, or name another folder", kind=UNFINISHED) as file:
             file.write(json.dumps(self._training, indent=1).encode())
 
@@ -185,6 +185,7 @@ def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = Fals
     """
     try:
         path.mkdir(exist_ok=True)
+        _check_ours(path)
         lock = (path / _LOCK).open("wb")
     except OSError as error:
         raise SurroundingsError(f"The folder {path} cannot be written to: {error.strerror}; name another.") from error
@@ -194,6 +195,13 @@ def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = Fals
         folder = StateFolder(path, identity, tell, keep_fits=keep_fits)
         folder.begin()
         yield folder
+
+
+def _check_ours(path: Path) -> None:
+    """Refuse a folder of other files, before anything is put into it."""
+    names = {each.name for each in path.iterdir()}
+    if _TRAINING not in names and any(name != _LOCK and not name.startswith(_UNFINISHED) for name in names):
+        raise InputError(f"{path} holds other files and no state of a training; name another folder.")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

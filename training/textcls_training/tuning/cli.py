@@ -119,6 +119,7 @@ def tune(
     from textcls_training.tuning import run, settings_file, showing
     from textcls_training.tuning.run import Settings
 
+    check_output_path(output)  # the storage is named after it
     storage = storage or output.with_suffix(".journal")
     once(data)
     for path in (output, storage, *([html] if html else [])):
