@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import textcls
 from tests.command_line import read_rows, succeed, write_rows
-from textcls import Classifier, ConfigError
+from textcls import Classifier, ConfigError, InputError
 
 Row = tuple[str, str]
 
@@ -74,6 +75,20 @@ def test_the_threshold_of_the_model_counts_unless_another_is_given(classifier: C
 def test_no_rows_score_nothing(classifier: Classifier) -> None:
     found = textcls.evaluate(classifier, [])
     assert (found.report.rows, found.report.accuracy, found.report.cross_entropy) == (0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("a", None), "Row 1 has a label that is not a string but NoneType."),
+        (("a", 3), "Row 1 has a label that is not a string but int."),
+        (("a", "billing", 1.0), "Row 1 is not a text and its label, two strings."),
+        ("ab", "Row 1 is not a text and its label, two strings."),
+    ],
+)
+def test_a_row_that_is_no_text_and_its_label_is_named(classifier: Classifier, row: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        textcls.evaluate(classifier, [("b", "billing"), row])
 
 
 def test_a_target_and_a_threshold_do_not_go_together(classifier: Classifier, rows: list[Row]) -> None:

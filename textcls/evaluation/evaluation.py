@@ -112,13 +112,18 @@ def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]
     """Yield the rows for a model of one label per text.
 
     Raises:
-        InputError: one of them has several labels.
+        InputError: one of them is no such pair, or has several labels, or one that is no string.
     """
-    for i, (text, label) in enumerate(rows):
+    for i, row in enumerate(rows):
+        if isinstance(row, str) or len(row) != 2:
+            raise InputError(f"Row {i} is not a text and its label, two strings.")
+        text, label = row
         if isinstance(label, list | tuple | set | frozenset | Mapping):
             raise InputError(
                 f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
             )
+        if not isinstance(label, str):
+            raise InputError(f"Row {i} has a label that is not a string but {type(label).__name__}.")
         yield text, label
 
 
