@@ -176,6 +176,8 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     assert run("compare", tmp_path / "no.onnx", model_path, data).exit_code == 4
     with pytest.raises(InputError, match="no rows"):
         textcls.compare(model_path, model_path, [])
+    with pytest.raises(InputError, match="Row 0 is not a pair of a text and what it should get"):
+        textcls.compare(model_path, model_path, [("a", "billing", 1.0)])  # type: ignore[list-item]
     with pytest.raises(ConfigError, match="gives a text one label, and it is compared where texts may have several"):
         textcls.compare(several_labels_path, model_path, ROWS)
 

@@ -82,13 +82,19 @@ def test_no_rows_score_nothing(classifier: Classifier) -> None:
     [
         (("a", None), "Row 1 has a label that is not a string but NoneType."),
         (("a", 3), "Row 1 has a label that is not a string but int."),
-        (("a", "billing", 1.0), "Row 1 is not a text and its label, two strings."),
-        ("ab", "Row 1 is not a text and its label, two strings."),
+        (("a", "billing", 1.0), "Row 1 is not a pair of a text and what it should get."),
+        ("ab", "Row 1 is not a pair of a text and what it should get."),
     ],
 )
 def test_a_row_that_is_no_text_and_its_label_is_named(classifier: Classifier, row: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         textcls.evaluate(classifier, [("b", "billing"), row])
+
+
+def test_of_several_labels_a_row_that_is_no_pair_is_named(several_labels: Classifier) -> None:
+    for row in (("a", ["billing"], 1.0), "ab"):
+        with pytest.raises(InputError, match=r"Row 0 is not a pair of a text and what it should get\."):
+            textcls.evaluate(several_labels, [row])  # type: ignore[list-item]
 
 
 def test_a_target_and_a_threshold_do_not_go_together(classifier: Classifier, rows: list[Row]) -> None:

@@ -1,11 +1,12 @@
 """The answers to rows, a chunk at a time, beside what the rows should get."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.errors import InputError
 from textcls.jobs.batch.chunks import chunked
 from textcls.model.classifier import Classifier
 
@@ -17,11 +18,27 @@ class _Row(NamedTuple, Generic[T]):
     target: T
 
 
+def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    """Yield rows, each a text and what it should get.
+
+    Raises:
+        InputError: one of them is something else.
+    """
+    for i, row in enumerate(rows):
+        if isinstance(row, str) or len(row) != 2:
+            raise InputError(f"Row {i} is not a pair of a text and what it should get.")
+        yield row
+
+
 def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDArray[np.float32], list[T]]:
-    """Return the probabilities [rows, labels] of all rows, and what each should get."""
+    """Return the probabilities [rows, labels] of all rows, and what each should get.
+
+    Raises:
+        InputError: a row is no pair of a text and that.
+    """
     chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
     right: list[T] = []
-    for chunk in chunked(_Row(*row) for row in rows):
+    for chunk in chunked(_Row(*row) for row in pairs(rows)):
         predictions = classifier.predict([row.text for row in chunk])
         chunks.append(np.array([prediction.probabilities for prediction in predictions]))
         right += (row.target for row in chunk)

@@ -8,7 +8,7 @@ import numpy as np
 
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
-from textcls.evaluation.answers import answers
+from textcls.evaluation.answers import answers, pairs
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
@@ -114,10 +114,7 @@ def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]
     Raises:
         InputError: one of them is no such pair, or has several labels, or one that is no string.
     """
-    for i, row in enumerate(rows):
-        if isinstance(row, str) or len(row) != 2:
-            raise InputError(f"Row {i} is not a text and its label, two strings.")
-        text, label = row
+    for i, (text, label) in enumerate(pairs(rows)):
         if isinstance(label, list | tuple | set | frozenset | Mapping):
             raise InputError(
                 f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."

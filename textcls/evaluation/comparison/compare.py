@@ -10,6 +10,7 @@ import numpy as np
 
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation.answers import pairs
 from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
 from textcls.evaluation.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
@@ -196,7 +197,7 @@ def compared(
 
 def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
     texts, labels = [], []
-    for text, label in rows:
+    for text, label in pairs(rows):
         texts.append(text)
         labels.append(label)
     if not texts:
