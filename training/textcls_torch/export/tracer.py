@@ -47,8 +47,9 @@ def trace(head: nn.Module, g: GraphBuilder, views: int, columns: int) -> None:
         ArtifactError: it calls what has no counterpart here.
     """
     taken = {size for weight in head.state_dict().values() for size in weight.shape}
-    # Longer than texts for which a layer that has two ways, one of any length, takes the other one.
-    sizes = _foreign_prime(taken, 61), _foreign_prime(taken, MATRIX_TOKENS)
+    # Few texts, as a number for each label of each token is computed; and longer ones than those that a Toeplitz gate
+    # takes by a matrix of one length.
+    sizes = _foreign_prime(taken, 10), _foreign_prime(taken, MATRIX_TOKENS)
     given = torch.zeros(*sizes, dtype=torch.bool), torch.zeros(*sizes, views, columns)
     tracer = _Tracer(g, sizes, given)
     with torch.no_grad(), tracer:
