@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,6 +134,20 @@ def test_one_process_serves_until_ctrl_c(folder: Path) -> None:
         found = httpx.post(f"{address}/v1/classify", json={"inputs": ["my card was charged twice"], "explain": True})
         assert found.json()["results"][0]["label"] == "billing"
         assert httpx.get(f"{address}/metrics").text.count("textcls_requests_total{") == 1
+        # A page whose name was let point to this machine.
+        assert httpx.get(f"{address}/v1/models", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_one_process_takes_up_a_model_that_is_replaced(folder: Path, call: Call) -> None:
+    (folder / "live.onnx").write_bytes((folder / "tickets.onnx").read_bytes())
+    call("train", "few.csv", "--output", "next.onnx", "--epochs", "1")
+    with _running(folder, "serve", "live.onnx", "--port", "0", "--watch-seconds", "0.2") as address:
+        before = httpx.get(f"{address}/v1/models").text
+        (folder / "next.onnx").replace(folder / "live.onnx")
+        until = time.monotonic() + 30
+        while httpx.get(f"{address}/v1/models").text == before:
+            assert time.monotonic() < until
+            time.sleep(0.2)
 
 
 def test_several_workers_are_refused_in_one_sentence(call: Call) -> None:

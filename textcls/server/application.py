@@ -6,7 +6,7 @@ their supervision, which are those of `processes`.
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -27,6 +27,7 @@ from textcls.server.http.gate import Ahead, Gate
 from textcls.server.http.response import Ready
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.reload import GenerationStore
+from textcls.server.models.watching import follow
 from textcls.server.routes import absent, description, native, pages, teaching, wire
 from textcls.server.routes.answering import answered
 from textcls.server.routes.dependencies import check_origin, require_key
@@ -62,11 +63,25 @@ def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI
     settings = settings or Settings()
     if not settings.allowed_host:
         settings = replace(settings, allowed_host=("*",))
+    return assembled(models, settings)
+
+
+def assembled(models: Sequence[str | Path], settings: Settings, *, follows: bool = False) -> FastAPI:
+    """Return `create_app` of settings as they are.
+
+    Args:
+        models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
+        settings: everything else.
+        follows: whether files that are replaced are taken up, as `watch_seconds` says.
+
+    Raises:
+        As `create_app` does.
+    """
     stack = ExitStack()
     try:
         store = GenerationStore(stack.enter_context(shared_folder(settings.runtime_dir)), [*map(str, models)], settings)
         store.publish()
-        watching = _Watching(Service.of(store, settings))
+        watching = _Watching(Service.of(store, settings), store if follows else None)
     except BaseException:
         stack.close()
         raise
@@ -196,8 +211,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
 class _Watching:
     """The task of a service in the background, which begins with the first request at the latest."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    def __init__(self, service: Service, followed: GenerationStore | None) -> None:
+        self.service, self._followed = service, followed
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -219,4 +234,11 @@ class _Watching:
         loop = asyncio.get_running_loop()
         # Tests of an application may bring a loop of their own for each request.
         if self._task is None or self._task.done() or self._task.get_loop() is not loop:
-            self._task = loop.create_task(self.service.watch())
+            self._task = loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        seconds = self.service.settings.watch_seconds
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.service.watch())
+            if self._followed is not None and seconds:
+                tasks.create_task(follow(self._followed, seconds, self.service.reload))

@@ -9,7 +9,7 @@ import uvicorn
 
 from textcls.errors import ConfigError
 from textcls.server.admission import auth
-from textcls.server.application import create_app
+from textcls.server.application import assembled
 from textcls.server.http import listening
 from textcls.server.monitoring import logs
 from textcls.server.settings import Settings, check_exposure
@@ -39,7 +39,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         url = listening.url(settings.host, listener)
         server = uvicorn.Server(
             uvicorn.Config(
-                create_app(*models, settings=settings),
+                assembled(models, settings, follows=True),
                 log_config=None,
                 access_log=False,
                 server_header=False,
