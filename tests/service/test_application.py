@@ -1,5 +1,6 @@
 """The service as a FastAPI application: mounted, tested and served by others, it answers as `textcls serve` does."""
 
+import gc
 import json
 import socket
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.service.clients import KEYS
@@ -189,6 +190,33 @@ def test_keys_and_limits_are_those_of_the_settings(model_path: Path, tmp_path: P
     assert client.get("/docs", headers=known).status_code == 200
     # By POST it answers, as others do.
     assert client.get("/", headers={"accept": "text/html", **known}).status_code == 405
+
+
+def test_a_route_of_somebody_else_that_needs_a_key_is_refused_as_ours_are(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text(f"desk:{KEYS[0]}\n")
+    app = create_app(model_path, settings=Settings(api_keys_file=tmp_path / "keys.txt"))
+
+    @app.get("/mine", dependencies=[Depends(require_key)])
+    def mine() -> str:
+        return "mine"
+
+    with TestClient(app) as client:
+        refused = client.get("/mine")
+    assert refused.status_code == 401
+    assert refused.json()["error"]["type"] == "unauthorized"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+def test_an_application_that_is_gone_keeps_no_file_open(model_path: Path) -> None:
+    def opened() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    create_app(model_path)
+    before = opened()
+    for _ in range(3):
+        create_app(model_path)
+    assert opened() == before
 
 
 def test_models_are_exchanged_and_counted(model_path: Path, several_labels_path: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from textcls.server.http.response import Ready
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.reload import GenerationStore
 from textcls.server.models.watching import follow
+from textcls.server.problems import RefusalError
 from textcls.server.routes import absent, description, native, pages, teaching, wire
 from textcls.server.routes.answering import answered
 from textcls.server.routes.dependencies import check_origin, require_key
@@ -82,6 +83,7 @@ def assembled(models: Sequence[str | Path], settings: Settings, *, follows: bool
         store = GenerationStore(stack.enter_context(shared_folder(settings.runtime_dir)), [*map(str, models)], settings)
         store.publish()
         watching = _Watching(Service.of(store, settings), store if follows else None)
+        stack.callback(watching.service.counts.close)
     except BaseException:
         stack.close()
         raise
@@ -121,7 +123,7 @@ def application(
         # A path is a path; what it would be sent on to might need another key.
         redirect_slashes=False,
         lifespan=lifespan,
-        exception_handlers={HTTPException: _refuse},
+        exception_handlers={HTTPException: _refuse, RefusalError: _refused},
     )
     for router in routers(settings):
         app.include_router(router)
@@ -206,6 +208,15 @@ async def _refuse(request: Request, error: Exception) -> Response:
     status, body = problems.own(error.status_code, str(error.detail))
     headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
     return Ready(body, status, headers=headers)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answer what a dependency of the service refuses in a route that somebody else has added."""
+
+    async def refuse() -> Response:
+        raise error
+
+    return await answered(request.scope[EXCHANGE], refuse)
 
 
 class _Watching:
