@@ -125,6 +125,19 @@ def test_an_arrow_file_whose_offsets_lead_elsewhere_is_damaged(tmp_path: Path, w
     assert "is not an Arrow file, or it is damaged or cut off" in refusal(path)
 
 
+def test_a_workbook_whose_parts_are_said_to_be_encrypted_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["text", "label"])
+    book.save(path)
+    content = bytearray(path.read_bytes())
+    at = -1
+    while (at := content.find(b"PK\x01\x02", at + 1)) >= 0:
+        content[at + 8] |= 1
+    path.write_bytes(content)
+    assert "is not an Excel file (.xlsx), or it is damaged" in refusal(path)
+
+
 def test_a_workbook_of_endless_empty_strings_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     book = openpyxl.Workbook()

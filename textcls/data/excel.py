@@ -19,7 +19,8 @@ LONGEST_CELL: Final = 32_767
 MOST_BYTES: Final = 1_000_000_000
 # What openpyxl says of files that are not as they should be.
 _DAMAGE: Final = (
-    KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, NotImplementedError, zipfile.BadZipFile,
+    KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile,
+    RuntimeError,  # of zipfile: a member that is said to be encrypted, or packed by a method that is not implemented
 )  # fmt: skip
 
 
