@@ -5,7 +5,7 @@ import io
 import os
 import sys
 
-from textcls.cli import main, told
+from textcls.cli import main, report_os_error
 
 
 def run() -> None:
@@ -21,7 +21,7 @@ def run() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         except OSError as error:  # what was said last has not left the buffer
-            status = status or told(error)
+            status = status or report_os_error(error)
         os._exit(status if isinstance(status, int) else int(status is not None))
 
     atexit.register(leave)
@@ -34,7 +34,7 @@ def run() -> None:
         status = done.code
         raise
     except OSError as error:  # click itself writes what --help and --version say
-        status = told(error)
+        status = report_os_error(error)
         sys.exit(status)
 
 

@@ -123,13 +123,13 @@ class LazyGroup(click.Group):
             click.echo(f"Error: {visible(str(error))}", err=True)
             ctx.exit(exit_code(error))
         except OSError as error:
-            ctx.exit(told(error))
+            ctx.exit(report_os_error(error))
         except KeyboardInterrupt:
             click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
 
 
-def told(error: OSError) -> int:
+def report_os_error(error: OSError) -> int:
     """Say what the system refused, and return the exit code; where nobody reads any more, nothing is said."""
     if isinstance(error, BrokenPipeError):
         # What would follow goes nowhere.

@@ -20,6 +20,8 @@ Float = NDArray[np.floating[Any]]
 BINS: Final = 15
 # Among so many of the best labels the right one is looked for, too.
 TOP: Final = (3, 5)
+# Rows that are compared at a time, so that of thousands of labels little is held.
+_BLOCK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +168,21 @@ def top_k_accuracy(probabilities: Float, labels: Int64) -> dict[int, float]:
         labels: the right label of each row; one that `probabilities` have no column of is never among them.
     """
     columns = probabilities.shape[1]
-    known = np.flatnonzero(labels < columns)
-    right = labels[known, None]
-    chance = np.take_along_axis(probabilities[known], right, 1)
-    before = (probabilities[known] > chance) | ((probabilities[known] == chance) & (np.arange(columns) < right))
-    place = before.sum(1)
-    return {k: float((place < k).sum()) / len(labels) for k in TOP if k < columns}
+    places = np.empty(len(labels), np.int64)
+    for at in range(0, len(labels), _BLOCK):
+        some = slice(at, at + _BLOCK)
+        places[some] = _places(probabilities[some], labels[some])
+    return {k: float((places < k).sum() / max(len(labels), 1)) for k in TOP if k < columns}
+
+
+def _places(probabilities: Float, labels: Int64) -> Int64:
+    """Return how many labels are answered before the right one, in each row; all of them if that has no column."""
+    columns = probabilities.shape[1]
+    known, right = labels < columns, np.minimum(labels, columns - 1)[:, None]
+    chance = np.take_along_axis(probabilities, right, 1)
+    before = (probabilities > chance) | ((probabilities == chance) & (np.arange(columns) < right))
+    places: Int64 = np.where(known, before.sum(1), columns)
+    return places
 
 
 def require() -> None:

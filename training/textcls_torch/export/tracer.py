@@ -25,13 +25,11 @@ from textcls_training.export.heads.outputs import INPUTS, OUTPUTS
 _TYPES: Final = {torch.float32: 1, torch.int64: 7, torch.bool: 9}  # onnx.TensorProto.DataType
 # Functions of one tensor, or of several of one type, that are an operator of ONNX each.
 _SAME: Final = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "truediv": "Div", "matmul": "MatMul", "neg": "Neg",
-    "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "remainder": "Mod", "mod": "Mod",
-    "and": "And", "invert": "Not", "clamp_min": "Max", "sqrt": "Sqrt", "log": "Log", "cos": "Cos", "sin": "Sin",
-    "tanh": "Tanh", "sigmoid": "Sigmoid", "gelu": "Gelu", "elu": "Elu",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "matmul": "MatMul", "remainder": "Mod",
+    "lt": "Less", "gt": "Greater", "and": "And", "invert": "Not", "clamp_min": "Max", "sqrt": "Sqrt", "log": "Log",
+    "cos": "Cos", "sin": "Sin", "tanh": "Tanh", "sigmoid": "Sigmoid", "gelu": "Gelu", "elu": "Elu",
 }  # fmt: skip
-_COMPARISONS: Final = {"lt", "le", "gt", "ge"}
-_UNCHANGED: Final = {"detach", "contiguous", "clone", "dropout"}
+_COMPARISONS: Final = {"lt", "gt"}
 
 
 def trace(head: nn.Module, g: GraphBuilder, views: int, columns: int) -> None:
@@ -91,10 +89,8 @@ class _Tracer(TorchFunctionMode):
         return result
 
     def _write(self, name: str, result: Any, args: Any, kwargs: Any) -> None:
-        if name in _UNCHANGED:
-            names: Any = self.name_of(args[0])
-        elif name in _SAME:
-            names = self._same(name, result, args)
+        if name in _SAME:
+            names: Any = self._same(name, result, args)
         elif writer := getattr(self, f"_{name}", None):
             names = writer(result, *args, **kwargs)
         else:
@@ -123,19 +119,6 @@ class _Tracer(TorchFunctionMode):
         dtype = torch.result_type(*values) if name in _COMPARISONS else result.dtype
         more: dict[str, Any] = {"alpha": 1.0} if name == "elu" else {}
         return self.g.node(_SAME[name], *(self.name_of(value, dtype) for value in values), **more)
-
-    # Backwards, as Python calls them for a number at the left.
-    def _rmul(self, result: Tensor, right: Tensor, left: Any) -> str:
-        return self._same("mul", result, (left, right))
-
-    def _radd(self, result: Tensor, right: Tensor, left: Any) -> str:
-        return self._same("add", result, (left, right))
-
-    def _rsub(self, result: Tensor, right: Tensor, left: Any) -> str:
-        return self._same("sub", result, (left, right))
-
-    def _square(self, result: Tensor, x: Tensor) -> str:
-        return self._same("mul", result, (x, x))
 
     def _softmax(self, result: Tensor, x: Tensor, dim: int, **_: Any) -> str:
         return self.g.node("Softmax", self.name_of(x), axis=dim)
@@ -191,6 +174,8 @@ class _Tracer(TorchFunctionMode):
     def _to(self, result: Tensor, x: Tensor, *_: Any) -> str:
         return self.name_of(x, result.dtype)
 
+    _detach = _to
+
     def _arange(self, result: Tensor, end: int, **_: Any) -> str:
         last = self.g.node("Squeeze", self._size(end), self.g.integers(0))
         return self.g.node("Range", self.g.constant(0, np.int64), last, self.g.constant(1, np.int64))
@@ -219,7 +204,7 @@ class _Tracer(TorchFunctionMode):
             sizes[max(unknown, key=lambda i: sizes[i] not in self.sizes)] = -1
         return self.g.node("Reshape", self.name_of(x), self._list(sizes))
 
-    _view = _view_as = _reshape = _flatten = _unflatten = _reshaped
+    _view = _view_as = _flatten = _unflatten = _reshaped
 
     def _unsqueeze(self, result: Tensor, x: Tensor, dim: int) -> str:
         return self.g.node("Unsqueeze", self.name_of(x), self.g.integers(dim))
@@ -237,9 +222,6 @@ class _Tracer(TorchFunctionMode):
 
     def _mT(self, result: Tensor, x: Tensor) -> str:  # noqa: N802
         return self._transpose(result, x, -2, -1)
-
-    def _cat(self, result: Tensor, parts: Sequence[Tensor], dim: int = 0) -> str:
-        return self.g.node("Concat", *map(self.name_of, parts), axis=dim)
 
     def _stack(self, result: Tensor, parts: Sequence[Tensor], dim: int) -> str:
         return self.g.node("Concat", *(self._unsqueeze(part, part, dim) for part in parts), axis=dim)
