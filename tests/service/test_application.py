@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import Depends, FastAPI, HTTPException, Request
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.service.clients import KEYS
@@ -272,3 +273,95 @@ def accepts(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+async def told_by_the_body(request: Request) -> None:
+    """Somebody's dependency that reads the body."""
+    if "secret" in (await request.body()).decode():
+        raise HTTPException(403, "There is a secret in it.")
+
+
+class Rewritten:
+    """Somebody's middleware, which gives each request another body and other headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = json.dumps({"inputs": TEXT}).encode()
+
+        async def other() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        kept = [(name, value) for name, value in scope["headers"] if name not in (b"content-type", b"content-length")]
+        headers = [*kept, (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await self.app({**scope, "headers": headers}, other, send)
+
+
+@pytest.mark.parametrize("path", ["/v1/classify", "/predict"])
+def test_a_dependency_of_somebody_else_may_read_the_body(classifier: Classifier, path: str) -> None:
+    app = application(service(classifier))
+    app.dependency_overrides[require_key] = told_by_the_body
+    client = local(app)
+    assert client.post(path, json={"inputs": TEXT}).status_code == 200
+    assert client.post(path, json={"inputs": "a secret"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/v1/classify", "/predict"])
+def test_what_middleware_makes_of_a_request_is_what_is_answered(classifier: Classifier, path: str) -> None:
+    app = application(service(classifier))
+    app.add_middleware(Rewritten)
+    client = local(app)
+    answer = client.post(path, content="nothing", headers={"content-type": "text/plain"})
+    assert answer.status_code == 200, answer.text
+    assert f'textcls_requests_total{{route="{path}",status="200"}} 1' in client.get("/metrics").text
+
+
+def test_middleware_may_read_the_body_first(classifier: Classifier) -> None:
+    app = application(service(classifier))
+    seen: list[bytes] = []
+
+    @app.middleware("http")
+    async def read(request: Request, call_next: Any) -> Any:
+        seen.append(await request.body())
+        return await call_next(request)
+
+    assert local(app).post("/v1/classify", json={"inputs": TEXT}).status_code == 200
+    assert TEXT.encode() in seen[0]
+
+
+def test_what_a_route_of_somebody_else_refuses_is_told_as_fastapi_tells_it(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text(f"desk:{KEYS[0]}\n")
+    app = create_app(model_path, settings=Settings(api_keys_file=tmp_path / "keys.txt"))
+
+    @app.get("/mine/{status}")
+    def mine(status: int) -> str:
+        raise HTTPException(status, {"code": 7} if status == 409 else "Not here", {"x-mine": "yes"})
+
+    (tmp_path / "page.txt").write_text("a page")
+    app.mount("/files", StaticFiles(directory=tmp_path))
+    client = local(app)
+    for status in (404, 405, 409, 499, 599):
+        answer = client.get(f"/mine/{status}")
+        told = {"detail": {"code": 7} if status == 409 else "Not here"}
+        assert (answer.status_code, answer.json(), answer.headers["x-mine"]) == (status, told, "yes")
+    for status in (204, 304):
+        answer = client.get(f"/mine/{status}")
+        assert (answer.status_code, answer.content) == (status, b"")
+    assert client.get("/files/page.txt").text == "a page"
+    assert client.get("/files/none.txt").status_code == 404
+    assert client.post("/files/page.txt").status_code == 405
+    # Whether there is such a path is told to who has a key.
+    assert client.get("/nowhere").status_code == client.post("/mine/404").status_code == 401
+
+
+def test_below_a_prefix_what_nobody_answers_is_named_with_it(app: FastAPI) -> None:
+    mine = FastAPI()
+    mine.mount("/texts", app)
+    client = TestClient(mine)
+    for path in ("/texts/nowhere", "/texts/page/none.css"):
+        refused = client.get(path)
+        assert refused.status_code == 404
+        assert "/texts/openapi.json lists" in refused.json()["error"]["message"]
+    assert client.get("/texts/v1/classify").status_code == 405
+    assert 'route="other",status="404"' in client.get("/texts/metrics").text

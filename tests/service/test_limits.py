@@ -16,7 +16,9 @@ from tests.service.server import SlowClassifier, local, service, serving
 from tests.service.sockets import connect, everything
 from textcls import Classifier
 from textcls.model import cost
+from textcls.server.admission.budget import Budget, Share
 from textcls.server.application import application
+from textcls.server.problems import RefusalError
 from textcls.server.settings import Settings
 
 
@@ -75,6 +77,24 @@ def test_bodies_that_arrive_in_pieces_share_a_bound(classifier: Classifier) -> N
         assert b"max_held_bytes is 1,000,000, half of it for bodies: try later." in answer
         some[0].sendall(BODY.ljust(1_000))
         assert some[0].recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_what_answers_hold_leaves_to_bodies_what_is_theirs_and_no_more_than_there_is() -> None:
+    budget = Budget(1_000_000)
+    answer, body, another = Share(budget), Share(budget), Share(budget)
+    answer.hold(600_000)
+    body.hold(300_000, body=True)
+    with pytest.raises(RefusalError, match="this one needs 110,000 more"):
+        another.hold(110_000, body=True)
+    answer.hold(100_000)
+    with pytest.raises(RefusalError, match="this one needs 210,000 more"):
+        another.hold(210_000, body=True)
+    body.hold(400_000)  # it is being answered
+    another.hold(500_000, body=True)
+    for each in (answer, body, another):
+        each.close()
+    assert budget.held == 0
+    another.hold(500_000, body=True)
 
 
 @pytest.mark.parametrize(

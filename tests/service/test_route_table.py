@@ -227,7 +227,7 @@ def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(c
     most = service.budget.most
     with serving(service) as client:
         size = len(client.get("/openapi.json").content)
-        service.budget.change(most - size + 1, most)
+        service.budget.change(most - size + 1, 0)
         assert client.get("/openapi.json").json()["error"]["type"] == "overloaded"
-        service.budget.change(-1, most)
+        service.budget.change(-1, 0)
         assert client.get("/openapi.json").status_code == 200

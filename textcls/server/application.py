@@ -9,11 +9,11 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
+from fastapi.exception_handlers import http_exception_handler
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -22,7 +22,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
 from textcls.server import problems
-from textcls.server.http.exchange import EXCHANGE
+from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
 from textcls.server.http.response import Ready
 from textcls.server.inference.schemas import ClassifyRequest
@@ -30,7 +30,7 @@ from textcls.server.models.reload import GenerationStore
 from textcls.server.models.watching import follow
 from textcls.server.problems import RefusalError
 from textcls.server.routes import absent, description, native, pages, teaching, wire
-from textcls.server.routes.answering import answered
+from textcls.server.routes.answering import Route, answered
 from textcls.server.routes.dependencies import check_origin, require_key
 from textcls.server.routes.schemas import TeachRequest
 from textcls.server.service import Service
@@ -192,11 +192,11 @@ class _Application(FastAPI):
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer in the service's own form what FastAPI refuses, and where nobody answers only to who has a key."""
+    """Answer in the service's own form what its routes refuse, and where nobody answers only to who has a key."""
     if not isinstance(error, HTTPException):
         raise TypeError("FastAPI handed on another error than it was asked for")
-    if error.detail == HTTPStatus(error.status_code).phrase and error.status_code in (404, 405):
-        asked = request.scope[EXCHANGE]
+    if absent.is_nobodys(request):
+        asked = Exchange.of(request)
 
         async def refuse() -> Response:
             if request.scope.get("route") not in native.probes.routes:
@@ -205,7 +205,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
             raise absent.refusal(request)
 
         return await answered(asked, refuse)
-    status, body = problems.own(error.status_code, str(error.detail))
+    if not isinstance(request.scope.get("route"), Route) or not isinstance(error.detail, str):
+        return await http_exception_handler(request, error)
+    status, body = problems.own(error.status_code, error.detail)
     headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
     return Ready(body, status, headers=headers)
 
@@ -216,7 +218,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     async def refuse() -> Response:
         raise error
 
-    return await answered(request.scope[EXCHANGE], refuse)
+    return await answered(Exchange.of(request), refuse)
 
 
 class _Watching:

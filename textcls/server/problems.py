@@ -21,7 +21,6 @@ _TYPES: Final = {
     504: "deadline_exceeded",
 }
 UNEXPECTED: Final = "Something went wrong inside the server; its log says where."
-NO_PATH: Final = "There is no such path; /openapi.json lists the available ones."
 
 
 class RefusalError(Exception):

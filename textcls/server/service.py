@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
-from textcls.server.admission.budget import FOR_BODIES, Budget, Share
+from textcls.server.admission.budget import Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
 from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
@@ -184,7 +184,7 @@ class Service:
                     return await self._in_thread(lambda: request, received.share)
                 answer = self._batcher.answer_alone(request) if alone else None
                 return answer or await self._batcher.answer(request, microseconds)
-            received.share.hold(size, FOR_BODIES)
+            received.share.hold(size, body=True)
             return await self._in_thread(received.read, received.share)
         except TimeoutError:
             raise RefusalError(

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from textcls.server.admission.budget import FOR_BODIES, UNCOUNTED, Share
+from starlette.requests import Request
+
+from textcls.server.admission.budget import UNCOUNTED, Share
 from textcls.server.http.response import Ready
 from textcls.server.inference.answers import Answer, RequestReader
 from textcls.server.monitoring.audit import Caller, address
@@ -16,10 +18,6 @@ if TYPE_CHECKING:
 
 # Where the exchange of a request is found in its scope.
 EXCHANGE: Final = "textcls.exchange"
-
-
-class GoneError(Exception):
-    """The caller has hung up: there is nobody to answer."""
 
 
 class Exchange:
@@ -52,24 +50,32 @@ class Exchange:
         self.status = 500
         self.answered = 0.0
         self.counted = False
-        self._scope, self._receive = scope, receive
+        self._scope, self._request = scope, Request(scope, receive)
         self._begun = perf_counter()
+
+    @classmethod
+    def of(cls, request: Request) -> "Exchange":
+        """Return the exchange of a request, which goes on with what middleware has made of that."""
+        exchange: Exchange = request.scope[EXCHANGE]
+        if request is not exchange._request:
+            exchange._request, exchange.headers = request, dict(request.scope["headers"])
+        return exchange
 
     @property
     def scope(self) -> "Scope":
-        """What the server says of the request."""
-        return self._scope
+        """What the server, and middleware if there is some, say of the request."""
+        return self._request.scope
 
     @property
     def route(self) -> str:
         """What the request counts as: the path of its route. One that is made up would be a label of its own."""
-        route = self._scope.get("route")
+        route = self.scope.get("route")
         return "other" if route is None else str(route.path_format)
 
     @property
     def client(self) -> str | None:
         """The caller's address, if it may be logged."""
-        return address(self._scope) if self.service.settings.log_addresses else None
+        return address(self.scope) if self.service.settings.log_addresses else None
 
     @property
     def caller(self) -> Caller:
@@ -89,7 +95,7 @@ class Exchange:
         """Return the answer about the texts that `read` finds in the body.
 
         Raises:
-            GoneError: there is nobody to answer.
+            ClientDisconnect: there is nobody to answer.
             RefusalError: the service is too busy, or the deadline has passed.
             TextclsError: the request is refused.
         """
@@ -104,22 +110,18 @@ class Exchange:
         """Return the body, which is bounded.
 
         Raises:
-            GoneError: there is nobody to answer.
+            ClientDisconnect: there is nobody to answer.
             RefusalError: it is too large, or too much is held already.
         """
         most = self.service.settings.max_body_bytes
         parts: list[bytes] = []
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise GoneError
-            part, more = message.get("body", b""), message.get("more_body", False)
+        async for part in self._request.stream():
             self.bytes += len(part)
             self._check(self.bytes, most)
-            parts.append(part)
-            if more:
-                self.share.hold(self.bytes, FOR_BODIES)
+            if part:  # the last one is empty
+                parts.append(part)
+            if self.bytes > UNCOUNTED:
+                self.share.hold(self.bytes, body=True)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def hold(self, answer: bytes) -> None:
@@ -137,8 +139,10 @@ class Exchange:
         if self.entered and self.key is not None and self.service.key_limits is not None:
             self.service.key_limits.leave(self.key)
         # Nothing may hold the answer until a collector of garbage comes, which is made rare.
-        self._scope.pop(EXCHANGE, None)
+        for scope in (self._scope, self.scope):
+            scope.pop(EXCHANGE, None)
         self.answer = None
+        del self._request  # It sends by what knows this exchange.
 
     def check_declared(self) -> None:
         """Refuse a body that declares itself too large.

@@ -61,6 +61,9 @@ class Gate:
         if head:
             # As balancers probe: answered as GET is, without the body.
             scope = {**scope, "method": "GET"}
+        for of_mount in ("endpoint", "route"):
+            # What stands here is that of the application around this one, until one of our routes answers.
+            scope.pop(of_mount, None)
         service = self._service
         exchange = Exchange(scope, receive, service, self._id_of(scope))
         scope[EXCHANGE] = exchange

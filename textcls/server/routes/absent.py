@@ -5,7 +5,6 @@ from typing import Final
 from fastapi import Request
 from starlette.routing import Match
 
-from textcls.server import problems
 from textcls.server.problems import RefusalError
 
 METHODS: Final = ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"]
@@ -13,11 +12,25 @@ METHODS: Final = ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"]
 _NOTHING: Final = "no_administration"
 
 
+def is_nobodys(request: Request) -> bool:
+    """Say whether no route answers a request, of ours or of somebody else: its path is none, or has other methods."""
+    if "endpoint" not in request.scope:
+        return True
+    methods = getattr(request.scope.get("route"), "methods", None)
+    return methods is not None and request.method not in methods
+
+
 def refusal(request: Request) -> RefusalError:
     """Return what there is to say: 405 and the methods by which the path answers, or 404."""
     if found := ", ".join(method for method in METHODS if _answers(request, method)):
         return RefusalError(405, f"This path answers {found}, not {request.method}.", allow=found)
-    return RefusalError(404, problems.NO_PATH)
+    return no_path(request)
+
+
+def no_path(request: Request) -> RefusalError:
+    """Return that there is nothing by the path of a request."""
+    prefix = request.scope.get("root_path", "")
+    return RefusalError(404, f"There is no such path; {prefix}/openapi.json lists the available ones.")
 
 
 def _answers(request: Request, method: str) -> bool:

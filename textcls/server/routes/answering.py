@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from textcls.errors import TextclsError, http_status
 from textcls.server import problems
-from textcls.server.http.exchange import EXCHANGE, Exchange, GoneError
+from textcls.server.http.exchange import Exchange
 from textcls.server.http.response import Ready
 from textcls.server.inference import answers
 from textcls.server.monitoring import logs
@@ -53,7 +54,7 @@ async def answered(
     except (HTTPException, RequestValidationError):
         # Of dependencies that somebody else wrote.
         raise
-    except GoneError:
+    except ClientDisconnect:
         return Ready(b"", 499)
     except TextclsError as error:
         return _refusal(problem, http_status(error), str(error))
@@ -82,7 +83,7 @@ class Route(APIRoute):
         answer = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            return await answered(request.scope[EXCHANGE], partial(answer, request), self.problem)
+            return await answered(Exchange.of(request), partial(answer, request), self.problem)
 
         return handle
 

@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 
 from textcls.server.admission import auth
-from textcls.server.http.exchange import EXCHANGE, Exchange
+from textcls.server.http.exchange import Exchange
 from textcls.server.problems import RefusalError
 
 # Only for the service's description: keys may come in another header as well.
@@ -19,8 +19,7 @@ _ADMIN_KEY: Final = HTTPBearer(auto_error=False, scheme_name="admin key")
 
 async def exchange_of(request: Request) -> Exchange:
     """Return the exchange of a request."""
-    found: Exchange = request.scope[EXCHANGE]
-    return found
+    return Exchange.of(request)
 
 
 Asked = Annotated[Exchange, Depends(exchange_of)]

@@ -4,12 +4,11 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from textcls.display.html import site
-from textcls.server import problems
 from textcls.server.http.response import Ready
-from textcls.server.problems import RefusalError
+from textcls.server.routes import absent
 from textcls.server.routes.answering import router
 from textcls.server.routes.dependencies import FOR_ALL, Asked
 
@@ -44,13 +43,12 @@ async def index(asked: Asked) -> Response:
 
 
 @page.get("/page/{name}", include_in_schema=False)
-async def asset(name: str) -> Response:
+async def asset(name: str, request: Request) -> Response:
     """Return a file of the page."""
+    if f"page/{name}" not in _files():
+        raise absent.no_path(request)
     return _file(f"page/{name}")
 
 
 def _file(path: str, *headers: tuple[bytes, bytes]) -> Ready:
-    content = _files().get(path)
-    if content is None:
-        raise RefusalError(404, problems.NO_PATH)
-    return Ready(content, kind=_KINDS[PurePosixPath(path).suffix], headers=[*HEADERS, *headers])
+    return Ready(_files()[path], kind=_KINDS[PurePosixPath(path).suffix], headers=[*HEADERS, *headers])
