@@ -1,9 +1,9 @@
 """Write deploy/settings.md from the settings themselves: python scripts/settings_table.py"""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from textcls._util.options import options_of
 from textcls.server.settings import ENVIRONMENT, Settings
 
 PATH = Path(__file__).parent.parent / "deploy" / "settings.md"
@@ -11,8 +11,8 @@ HEAD = """# Settings of `textcls serve`
 
 Each can be given as a flag, as an environment variable, or in the table `[serve]` of a TOML file (`--config FILE`, else
 `TEXTCLS_CONFIG`, else `textcls.toml` in the working folder), under the name in the first column; a flag counts for more
-than a variable, a variable for more than the file. Flags have `-` for `_`. What is `true` by default is switched off
-with `--no-` before the name.
+than a variable, a variable for more than the file. Flags have `-` for `_`. What is `true` is switched off with `--no-`
+before the name.
 
 The models are the arguments, the variable `TEXTCLS_SERVE_MODELS` (separated by spaces) or `models` in the file. Keys
 are never flags, since command lines are public: they are read from files, or from `TEXTCLS_API_KEYS` and
@@ -40,8 +40,8 @@ def shown(default: Any) -> str:
 
 def document() -> str:
     rows = [
-        f"| `{each.name}` | `{ENVIRONMENT}{each.name.upper()}` | {shown(each.default)} | {each.metadata['about']} |"
-        for each in fields(Settings)
+        f"| `{name}` | `{ENVIRONMENT}{name.upper()}` | {shown(each.default)} | {each.help} |"
+        for name, each in options_of(Settings).items()
     ]
     return HEAD + "\n".join(rows) + "\n"
 

@@ -134,6 +134,10 @@ def test_one_process_serves_until_ctrl_c(folder: Path) -> None:
         found = httpx.post(f"{address}/v1/classify", json={"inputs": ["my card was charged twice"], "explain": True})
         assert found.json()["results"][0]["label"] == "billing"
         assert httpx.get(f"{address}/metrics").text.count("textcls_requests_total{") == 1
+        # An offer of another protocol is passed over, and the body is not taken for that.
+        offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABk"}
+        asked = {"inputs": "my card was charged twice"}
+        assert httpx.post(f"{address}/v1/classify", json=asked, headers=offer).status_code == 200
         # A page whose name was let point to this machine.
         assert httpx.get(f"{address}/v1/models", headers={"Host": "evil.example"}).status_code == 421
 
@@ -150,9 +154,10 @@ def test_one_process_takes_up_a_model_that_is_replaced(folder: Path, call: Call)
             time.sleep(0.2)
 
 
-def test_several_workers_are_refused_in_one_sentence(call: Call) -> None:
-    said = call("serve", "tickets.onnx", "--workers", "2", code=2).stderr
-    assert "one process answers" in said
+@pytest.mark.parametrize("option", ["--workers", "--drain-seconds", "--receive-seconds"])
+def test_what_has_no_effect_here_is_refused_in_one_sentence(call: Call, option: str) -> None:
+    said = call("serve", "tickets.onnx", option, "2", code=2).stderr
+    assert f"one process answers, by uvicorn alone: leave {option} out" in said
     assert said.count("\n") == 1
 
 

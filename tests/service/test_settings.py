@@ -1,11 +1,13 @@
 """Where settings come from, and which are refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from textcls.cli import main
+from textcls.errors import ConfigError
 from textcls.server.settings import Settings
 
 
@@ -50,7 +52,7 @@ def test_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--port", "70000"], "70000 is not in the range 0<=x<=65535."),
+        (["--port", "70000"], "port must be 0 to 65535, not 70000."),
         (["--log-texts"], "--log-texts adds the texts to the line of each request: set --log-requests as well."),
     ],
 )
@@ -58,3 +60,39 @@ def test_settings_that_make_no_sense_are_refused_before_anything_is_done(options
     done = CliRunner().invoke(main, ["serve", "none.onnx", *options])
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"threads": 0}, "threads must be at least 1, not 0."),
+        ({"max_inputs": "x"}, "max_inputs must be a whole number, not 'x'."),
+        ({"request_seconds": -1}, "request_seconds must be a finite number from 0.01, not -1."),
+        ({"request_seconds": float("nan")}, "request_seconds must be a finite number from 0.01, not nan."),
+        ({"api_keys_file": 3}, "api_keys_file must be the name of a file, not 3."),
+        ({"allowed_host": "example.org"}, "allowed_host must be a list, not 'example.org'."),
+        ({"cors_origin": (3,)}, "cors_origin must be a name or a path, not 3."),
+        ({"log_level": "loud"}, "log_level must be one of info, warning, error, not 'loud'."),
+        ({"docs": "yes"}, "docs must be True or False, not 'yes'."),
+        ({"host": ""}, "host must be a name or a path, not ''."),
+    ],
+)
+def test_settings_given_in_python_are_checked_as_those_of_a_command_line(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Settings(**given)
+    assert str(refused.value) == said
+
+
+def test_settings_given_in_python_are_brought_into_their_plain_form() -> None:
+    settings = Settings(api_keys_file="keys.txt", allowed_host=["example.org"], request_seconds=1)  # type: ignore[arg-type]
+    assert (settings.api_keys_file, settings.allowed_host) == (Path("keys.txt"), ("example.org",))
+
+
+def test_what_a_file_switches_on_a_flag_switches_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Settings] = []
+    monkeypatch.setattr("textcls.server.processes.run.serve", lambda models, settings, ready: seen.append(settings))
+    (tmp_path / "textcls.toml").write_text("[serve]\nlog_requests = true\n")
+    for given in ([], ["--no-log-requests"]):
+        done = CliRunner().invoke(main, ["serve", "a.onnx", "--config", str(tmp_path / "textcls.toml"), *given])
+        assert done.exit_code == 0, done.output
+    assert [each.log_requests for each in seen] == [True, False]

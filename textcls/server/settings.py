@@ -2,31 +2,26 @@
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from textcls._util.options import Choice, FileName, Flag, Integer, Name, Number, Several, check_options, option
 from textcls.errors import ConfigError
 
 ENVIRONMENT: Final = "TEXTCLS_SERVE_"
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]|\*")
 
 
-def _setting(
-    default: Any, about: str, *, least: float = 1, most: float | None = None, choices: tuple[str, ...] = ()
-) -> Any:
-    return field(default=default, metadata={"about": about, "least": least, "most": most, "choices": choices})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Bounds of one request. The attributes are described where they are defined."""
 
-    max_inputs: int = _setting(64, "Most texts in a request (413 beyond).")
-    max_characters: int = _setting(100_000, "Most characters in a text (413 beyond).")
-    max_body_bytes: int = _setting(2_000_000, "Most bytes in a request body (413 beyond, while it is read).")
-    max_explained: int = _setting(
-        250_000, "Most tokens x labels in an explained answer, at about 25 bytes each (413 beyond)."
+    max_inputs: int = option(Integer(1), 64, "Most texts in a request (413 beyond).")
+    max_characters: int = option(Integer(1), 100_000, "Most characters in a text (413 beyond).")
+    max_body_bytes: int = option(Integer(1), 2_000_000, "Most bytes in a request body (413 beyond, while it is read).")
+    max_explained: int = option(
+        Integer(1), 250_000, "Most tokens x labels in an explained answer, at about 25 bytes each (413 beyond)."
     )
 
 
@@ -34,140 +29,151 @@ class Limits:
 class Settings(Limits):
     """All settings of `textcls serve`. The attributes are described where they are defined."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 means all of them, and needs keys.")
-    port: int = _setting(8000, "Port to listen on; 0 picks a free one.", least=0, most=65535)
-    probe_port: int = _setting(
+    host: str = option(Name(), "127.0.0.1", "Address to listen on; 0.0.0.0 means all of them, and needs keys.")
+    port: int = option(Integer(0, 65535), 8000, "Port to listen on; 0 picks a free one.")
+    probe_port: int = option(
+        Integer(0, 65535),
         0,
         "Second port for /livez, /readyz and /metrics, without keys, which answers however busy the first is. "
         "For monitoring: let nothing else reach it. 0: none.",
-        least=0,
-        most=65535,
     )
-    workers: int = _setting(1, "Worker processes; with 2 or more, one that dies is replaced.")
-    threads: int = _setting(
+    workers: int = option(Integer(1), 1, "Worker processes; with 2 or more, one that dies is replaced.")
+    threads: int = option(
+        Integer(1),
         1,
         "Threads per worker for long requests; those of up to 2 ms (4 ms if alone) stay on the event loop, and "
         "searches for a counterfactual have a thread of their own.",
     )
-    batching: bool = _setting(
+    batching: bool = option(
+        Flag(),
         True,
         "Answer short requests that arrive at the same moment as one batch: faster under load, but scores may "
         "differ in the seventh digit depending on what else arrives.",
     )
-    max_queue: int = _setting(64, "Most long requests waiting or running in a worker (429 beyond).")
-    max_held_bytes: int = _setting(
+    max_queue: int = option(Integer(1), 64, "Most long requests waiting or running in a worker (429 beyond).")
+    max_held_bytes: int = option(
+        Integer(1_000_000),
         128_000_000,
         "Most bytes, roughly, that a worker holds for its requests: bodies, the model's working memory, answers "
         "not yet taken (429 beyond). Half of it is for bodies.",
-        least=1_000_000,
     )
-    max_connections: int = _setting(
+    max_connections: int = option(
+        Integer(1),
         1000,
         "Most open connections per worker; beyond, the connection idle for longest is closed, and if none is "
         "idle, the new one gets 429.",
     )
-    request_seconds: float = _setting(
+    request_seconds: float = option(
+        Number(0.01),
         10.0,
         "Seconds that a long request may wait and run; then 504. What would take longer by itself gets 413.",
-        least=0.01,
     )
-    receive_seconds: float = _setting(
+    receive_seconds: float = option(
+        Number(0.01),
         10.0,
         "Seconds that a request may take to arrive, or an answer to be read; then 408, or the connection is closed.",
-        least=0.01,
     )
-    keep_alive_seconds: int = _setting(30, "Seconds that an idle connection is kept.")
-    drain_seconds: float = _setting(
-        0.0, "Seconds after SIGTERM during which /readyz says 503 while new connections are still served.", least=0
+    keep_alive_seconds: int = option(Integer(1), 30, "Seconds that an idle connection is kept.")
+    drain_seconds: float = option(
+        Number(0), 0.0, "Seconds after SIGTERM during which /readyz says 503 while new connections are still served."
     )
-    load_seconds: float = _setting(
+    load_seconds: float = option(
+        Number(0.01),
         60.0,
         "Seconds that loading and testing the models may take, at start and at a reload; then it fails.",
-        least=0.01,
     )
-    max_model_bytes: int = _setting(
+    max_model_bytes: int = option(
+        Integer(1),
         2_000_000_000,
         "Most bytes in a model file; larger ones are refused before they are read. Models are held in memory.",
     )
-    same_labels: bool = _setting(False, "Refuse a reload that changes a model's set of labels.")
-    stop_seconds: int = _setting(30, "Seconds after drain_seconds during which requests in flight may finish.", least=0)
-    api_keys_file: Path | None = _setting(
+    same_labels: bool = option(Flag(), False, "Refuse a reload that changes a model's set of labels.")
+    stop_seconds: int = option(
+        Integer(0), 30, "Seconds after drain_seconds during which requests in flight may finish."
+    )
+    api_keys_file: Path | None = option(
+        FileName(),
         None,
         "File of API keys, one NAME:KEY or KEY per line; all are valid. Or the variable TEXTCLS_API_KEYS. Logs "
         "and metrics show the name.",
     )
-    admin_key_file: Path | None = _setting(
+    admin_key_file: Path | None = option(
+        FileName(),
         None,
         "File of the key for POST /v1/admin/reload and for teaching. Or the variable TEXTCLS_ADMIN_KEY.",
     )
-    teaching: bool = _setting(
+    teaching: bool = option(
+        Flag(),
         False,
         "Let the admin key teach labels from examples and take them back (/v1/models/NAME/labels), which "
         "rewrites model files.",
     )
-    max_taught_bytes: int = _setting(
+    max_taught_bytes: int = option(
+        Integer(0),
         1_000_000,
         "Most bytes that teaching may add to the model files since they were last loaded (413 beyond).",
-        least=0,
     )
-    key_rate: float = _setting(0.0, "Most requests per second, key and worker (429 beyond). 0: no limit.", least=0)
-    key_burst: int = _setting(
-        0, "Most requests that a key may send at once after a pause; 0: one second's worth.", least=0
+    key_rate: float = option(Number(0), 0.0, "Most requests per second, key and worker (429 beyond). 0: no limit.")
+    key_burst: int = option(
+        Integer(0), 0, "Most requests that a key may send at once after a pause; 0: one second's worth."
     )
-    key_concurrency: int = _setting(
-        0, "Most requests in progress per key and worker (429 beyond). 0: no limit.", least=0
+    key_concurrency: int = option(
+        Integer(0), 0, "Most requests in progress per key and worker (429 beyond). 0: no limit."
     )
-    trusted_proxy: tuple[str, ...] = _setting(
+    trusted_proxy: tuple[str, ...] = option(
+        Several(Name()),
         (),
         "Address or network of a proxy whose X-Forwarded-For names the caller; may be repeated. None: the "
         "caller is whoever is connected.",
     )
-    watch_seconds: float = _setting(
+    watch_seconds: float = option(
+        Number(0),
         0.0,
         "Seconds between checks for replaced model or key files, which are then reloaded: for clusters, where a "
         "signal reaches one process and a volume all. 0: never.",
-        least=0,
     )
-    drift_window: int = _setting(
+    drift_window: int = option(
+        Integer(0),
         1000,
         "Latest texts of a model, at least, whose answers /metrics holds against the held-out rows of its training; "
         "0: none.",
-        least=0,
     )
-    no_auth: bool = _setting(False, "Allow listening beyond this machine without keys.")
-    public_metrics: bool = _setting(False, "Answer /metrics without a key even if keys are set.")
-    allowed_host: tuple[str, ...] = _setting(
+    no_auth: bool = option(Flag(), False, "Allow listening beyond this machine without keys.")
+    public_metrics: bool = option(Flag(), False, "Answer /metrics without a key even if keys are set.")
+    allowed_host: tuple[str, ...] = option(
+        Several(Name()),
         (),
         "Host name, without port, under which the service answers; may be repeated; * is any. None: this "
         "machine's names if it listens only there and has no keys, else any. Others get 421.",
     )
-    cors_origin: tuple[str, ...] = _setting(
-        (), "Origin whose pages may send requests; may be repeated. None: CORS is off."
+    cors_origin: tuple[str, ...] = option(
+        Several(Name()), (), "Origin whose pages may send requests; may be repeated. None: CORS is off."
     )
-    page: bool = _setting(True, "Serve a page at / to try texts on.")
-    docs: bool = _setting(False, "Serve /docs, a page that loads its scripts from a public network.")
-    log_level: str = _setting(
-        "warning", "Lowest level to log, as JSON lines on standard error.", choices=("info", "warning", "error")
+    page: bool = option(Flag(), True, "Serve a page at / to try texts on.")
+    docs: bool = option(Flag(), False, "Serve /docs, a page that loads its scripts from a public network.")
+    log_level: str = option(
+        Choice(("info", "warning", "error")), "warning", "Lowest level to log, as JSON lines on standard error."
     )
-    log_requests: bool = _setting(False, "Log a line per request, without its texts.")
-    log_addresses: bool = _setting(
-        True, "Log the caller's address with requests and in the audit trail: personal data in many countries."
+    log_requests: bool = option(Flag(), False, "Log a line per request, without its texts.")
+    log_addresses: bool = option(
+        Flag(), True, "Log the caller's address with requests and in the audit trail: personal data in many countries."
     )
-    log_texts: bool = _setting(False, "Log the texts as well: personal data, for debugging only.")
-    tracing: bool = _setting(
-        False, "Send OpenTelemetry spans, configured by OTEL_* variables (pip install 'textcls[otel]')."
+    log_texts: bool = option(Flag(), False, "Log the texts as well: personal data, for debugging only.")
+    tracing: bool = option(
+        Flag(), False, "Send OpenTelemetry spans, configured by OTEL_* variables (pip install 'textcls[otel]')."
     )
-    runtime_dir: Path | None = _setting(
-        None, "Writable folder for files that workers share; by default /dev/shm, or the temporary folder."
+    runtime_dir: Path | None = option(
+        FileName(), None, "Writable folder for files that workers share; by default /dev/shm, or the temporary folder."
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that do not go together.
+        """Refuse settings that are none, or do not go together.
 
         Raises:
-            ConfigError: texts are to be logged with lines that are not, a burst has no rate, a proxy no address, or a
-                host no name.
+            ConfigError: a setting has no such value, texts are to be logged with lines that are not, a burst has no
+                rate, a proxy no address, or a host no name.
         """
+        check_options(self)
         if self.log_texts and not self.log_requests:
             raise ConfigError("--log-texts adds the texts to the line of each request: set --log-requests as well.")
         if self.key_burst and not self.key_rate:

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from textcls._util.options import Choice
 from textcls.cli import main
 from textcls.errors import ConfigError
 from textcls_torch.models.mixing import MIXERS
 from textcls_training.cli import train as cli
-from textcls_training.config.options import Choice
 from textcls_training.config.settings import (
     MIXINGS,
     OPTIONS,

@@ -1,9 +1,10 @@
 """Answer where processes share no socket and hear no signals, as on Windows: one process, by uvicorn alone.
 
-What stands below the application is then uvicorn's: heads, connections and requests that never end are not bounded.
+What stands below the application is then uvicorn's: requests that never end are not bounded.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import uvicorn
 
@@ -15,6 +16,9 @@ from textcls.server.monitoring import logs
 from textcls.server.settings import Settings, check_exposure
 from textcls.server.system.signals import stopped_by_signals
 
+# What needs several processes, signals, or the connections of our own.
+_WITHOUT_EFFECT: Final = ("workers", "probe_port", "drain_seconds", "receive_seconds")
+
 
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
     """Load the models, listen, and answer until Ctrl-C; then finish what was begun, and return.
@@ -25,13 +29,15 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         ready: called with the address of the service once it accepts connections.
 
     Raises:
-        ConfigError: several workers or a port of probes are asked for; otherwise as `run.serve` says.
+        ConfigError: something is asked for that has no effect here; otherwise as `run.serve` says.
     """
-    if settings.workers > 1 or settings.probe_port:
-        raise ConfigError(
-            "On this system one process answers, and its probes on the same port: leave --workers and --probe-port "
-            "out, or use the Docker image."
-        )
+    usual = Settings()
+    for name in _WITHOUT_EFFECT:
+        if getattr(settings, name) != getattr(usual, name):
+            raise ConfigError(
+                "On this system one process answers, by uvicorn alone: leave "
+                f"--{name.replace('_', '-')} out, or use the Docker image."
+            )
     logs.configure(settings.log_level)
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
@@ -40,6 +46,8 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         server = uvicorn.Server(
             uvicorn.Config(
                 assembled(models, settings, follows=True),
+                # The other parser takes the body behind an offer of another protocol for that protocol.
+                http="h11",
                 log_config=None,
                 access_log=False,
                 server_header=False,

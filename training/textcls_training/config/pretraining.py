@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from textcls._util.options import Choice, FileName, Integer, Name, Number, Option, check_options, option, options_of
 from textcls.errors import ConfigError
 from textcls.model.artifact import MOST_TOKENS
 from textcls.model.features import MAX_TOKENS
-from textcls_training.config.options import Choice, FileName, Integer, Name, Number, Option, option
-from textcls_training.config.settings import MIXINGS, SEEDS, Device, options_of
+from textcls_training.config.settings import MIXINGS, SEEDS, Device
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
 Objective = Literal["cooccurrence", "masked", "mutual-information", "label-names"]
@@ -43,6 +43,7 @@ class PretrainConfig:
         None,
         "Teacher that knows what the names mean: the folder or name of a sentence-transformers model.",
         unset="vectors of words",
+        metavar="MODEL",
     )
     clusters: int = option(Integer(2, 1000), 20, "Number of clusters.")
     vectors: Path | Literal["none", "english"] | None = option(
@@ -76,8 +77,7 @@ class PretrainConfig:
     device: Device = option(Choice(get_args(Device)), "auto", "Where to train.")
 
     def __post_init__(self) -> None:
-        for name, one in PRETRAIN_OPTIONS.items():
-            object.__setattr__(self, name, one.checked(name, getattr(self, name)))
+        check_options(self)
         for name, objectives in OBJECTIVES_OF_OPTION.items():
             if self.objective not in objectives and getattr(self, name) != PRETRAIN_OPTIONS[name].default:
                 raise ConfigError(

@@ -2,30 +2,28 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from textcls._util.gone import gone
-from textcls.errors import ConfigError
-from textcls.model.artifact import MOST_TOKENS
-from textcls.model.features import MAX_TOKENS
-from textcls_training.config.options import (
-    METADATA,
-    Bytes,
+from textcls._util.options import (
     Choice,
-    ClassWeights,
-    ExampleText,
     FileName,
     Flag,
     Integer,
     Name,
-    NgramSizes,
     Number,
     Option,
+    check_options,
     option,
+    options_of,
 )
+from textcls.errors import ConfigError
+from textcls.model.artifact import MOST_TOKENS
+from textcls.model.features import MAX_TOKENS
+from textcls_training.config.options import Bytes, ClassWeights, ExampleText, NgramSizes
 
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
 ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
@@ -90,6 +88,7 @@ class TrainConfig:
         None,
         "Sizes of character n-grams, such as 3,5; none is faster and less accurate.",
         unset="auto",
+        metavar="SIZES",
     )
     bigrams: bool = option(Flag(), True, "Use pairs of neighbouring words.")
     dim: int | None = option(
@@ -113,6 +112,7 @@ class TrainConfig:
         "none",
         "Weight of each label: none weighs all rows the same, balanced raises rare labels; or a JSON file of "
         'weights such as {"billing": 2}.',
+        metavar="none|balanced|FILE",
     )
     target_precision: float | None = option(
         Number(0, above=True, most=1),
@@ -157,6 +157,7 @@ class TrainConfig:
         None,
         "Teacher that labels the unlabelled texts: the folder or name of a sentence-transformers model.",
         unset="the model itself",
+        metavar="MODEL",
     )
     unlabelled_rows: int = option(Integer(1), 20_000, "Most unlabelled texts to use.")
     unlabelled_weight: float | None = option(
@@ -194,13 +195,13 @@ class TrainConfig:
         "About how much memory training may take: rows that need more lie in files beside the output, or where TMPDIR "
         "says. The model is the same.",
         unset="half of what there is",
+        metavar="SIZE",
     )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None
 
     def __post_init__(self) -> None:
-        for name, one in options_of(type(self)).items():
-            object.__setattr__(self, name, one.checked(name, getattr(self, name)))
+        check_options(self)
         told = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
         if self.model is not None and told:
             raise ConfigError(f"Both a whole model and {told[0]} are given; leave one of them out.")
@@ -234,11 +235,6 @@ class TrainConfig:
         """Return what prototypes cannot stand beside: the vectors of a text are sums of rows, one a view."""
         beside = self.beside_vectors()
         return "several seeds" if beside is None and self.model is not None and self.model.seeds > 1 else beside
-
-
-def options_of(settings: type[Any]) -> dict[str, Option]:
-    """Return the options among the fields of a dataclass, by name."""
-    return {field.name: field.metadata[METADATA] for field in fields(settings) if METADATA in field.metadata}
 
 
 OPTIONS: Final[Mapping[str, Option]] = options_of(TrainConfig)

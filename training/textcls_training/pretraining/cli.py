@@ -8,13 +8,13 @@ import click
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
+from textcls.cli.checked_options import config_options
 from textcls.cli.options import PATH, data_argument, new_text_column_option, once, reading_options
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls_training.config.pretraining import PRETRAIN_OPTIONS, PretrainConfig
-from textcls_training.config.shared_options import config_options
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.texts import read_texts
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, cast
 
+from textcls._util.options import Choice
 from textcls.errors import ConfigError
 from textcls_torch.studies.runner import State
-from textcls_training.config.options import Choice
 from textcls_training.config.settings import OPTIONS, Attention, EmbeddingKind, TrainConfig, Values
 
 FIELDS: Final = ("mixing", "attention", "embedding", "values")

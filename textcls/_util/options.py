@@ -1,0 +1,219 @@
+"""What an option is: its kind, its default, its help, and the one check of its values.
+
+Python, scikit-learn and the command line accept the same values, and refuse the others in the same sentence. None is
+the default everywhere.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from textcls.errors import ConfigError
+
+METADATA: Final = "option"
+
+
+class Kind(Protocol):
+    """What values an option may have."""
+
+    def checked(self, name: str, value: object) -> Any:
+        """Return `value` in its plain form.
+
+        Raises:
+            ConfigError: the option called `name` may not have it.
+        """
+
+    def parsed(self, text: str) -> object:
+        """Return the value that `text` stands for on a command line; `text` itself if it stands for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few names."""
+
+    names: tuple[str, ...]
+
+    def checked(self, name: str, value: object) -> str:
+        """Return one of the names."""
+        if not isinstance(value, str) or value not in self.names:
+            raise ConfigError(f"{name} must be one of {', '.join(self.names)}, not {value!r}.")
+        return str(value)
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number from `least` to `most`, which both count; None is no bound."""
+
+    least: int
+    most: int | None = None
+
+    def checked(self, name: str, value: object) -> int:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ConfigError(f"{name} must be a whole number, not {value!r}.")
+        number = int(value)
+        if number < self.least or (self.most is not None and number > self.most):
+            bounds = f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+            raise ConfigError(f"{name} must be {bounds}, not {number}.")
+        return number
+
+    def parsed(self, text: str) -> object:
+        """Return the number."""
+        try:
+            return int(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A finite number from `least`, up to `most` if that is one; `above` says that `least` itself is none of them."""
+
+    least: float
+    above: bool = False
+    most: float = math.inf
+
+    def checked(self, name: str, value: object) -> float:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ConfigError(f"{name} must be a number, not {value!r}.")
+        number = float(value)
+        inside = self.least < number if self.above else self.least <= number
+        if not (inside and number < math.inf and number <= self.most):
+            bounds = f"{'above' if self.above else 'from'} {self.least:g}"
+            bounds += "" if self.most == math.inf else f" to {self.most:g}"
+            raise ConfigError(f"{name} must be a finite number {bounds}, not {value}.")
+        return number
+
+    def parsed(self, text: str) -> object:
+        """Return the number."""
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name or a path."""
+
+    def checked(self, name: str, value: object) -> str:
+        """Return it."""
+        given = str(value) if isinstance(value, os.PathLike) else value
+        if not isinstance(given, str) or not given.strip():
+            raise ConfigError(f"{name} must be a name or a path, not {value!r}.")
+        return given
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Yes or no."""
+
+    def checked(self, name: str, value: object) -> bool:
+        """Return it."""
+        if not isinstance(value, bool | np.bool_):
+            raise ConfigError(f"{name} must be True or False, not {value!r}.")
+        return bool(value)
+
+    def parsed(self, text: str) -> object:
+        """Return `text`: a command line has one option for yes and one for no."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The name of a file that is read, or one of a few names; `auto` is None in its plain form."""
+
+    names: tuple[str, ...] = ()
+
+    def checked(self, name: str, value: object) -> Path | str | None:
+        """Return it as a path; one of the names as it is."""
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+            known = f"{', '.join(self.names)}, or " if self.names else ""
+            raise ConfigError(f"{name} must be {known}the name of a file, not {value!r}.")
+        if isinstance(value, str) and value in self.names:
+            return None if value == "auto" else value
+        return Path(os.fsdecode(value))
+
+    def parsed(self, text: str) -> object:
+        """Return the name."""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Any number of values of a kind."""
+
+    kind: Kind
+
+    def checked(self, name: str, value: object) -> tuple[Any, ...]:
+        """Return them."""
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise ConfigError(f"{name} must be a list, not {value!r}.")
+        return tuple(self.kind.checked(name, one) for one in value)
+
+    def parsed(self, text: str) -> object:
+        """Return the value of one: a command line repeats the option."""
+        return self.kind.parsed(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option.
+
+    Attributes:
+        kind: what values it may have.
+        default: the value that it has if it is not given; None where `unset` says what happens then.
+        help: one sentence for people.
+        unset: what None means, for people.
+        metavar: what a value is called on a command line; None for what its kind is called.
+    """
+
+    kind: Kind
+    default: Any
+    help: str
+    unset: str | None = None
+    metavar: str | None = None
+
+    def checked(self, name: str, value: object) -> Any:
+        """Return `value` in its plain form, the default for None.
+
+        Raises:
+            ConfigError: the option, called `name` in the sentence, may not have this value.
+        """
+        return self.default if value is None else self.kind.checked(name, value)
+
+
+def option(kind: Kind, default: Any, help: str, *, unset: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
+    """Return a field of a dataclass that is an option."""
+    told = Option(kind=kind, default=default, help=help, unset=unset, metavar=metavar)
+    return field(default=default, metadata={METADATA: told})
+
+
+def options_of(settings: type[Any]) -> dict[str, Option]:
+    """Return the options among the fields of a dataclass, by name."""
+    return {field.name: field.metadata[METADATA] for field in fields(settings) if METADATA in field.metadata}
+
+
+def check_options(settings: Any) -> None:
+    """Bring the options among the fields of a dataclass, which may be frozen, into their plain form.
+
+    Raises:
+        ConfigError: one has a value that it may not have.
+    """
+    for name, one in options_of(type(settings)).items():
+        object.__setattr__(settings, name, one.checked(name, getattr(settings, name)))
