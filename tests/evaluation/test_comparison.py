@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,3 +201,9 @@ def test_labels_of_rows_that_no_side_knows_are_refused_and_some_are_named(model_
     odd = write_rows(tmp_path / "odd.csv", [("text", "label"), *ROWS, ("hello", "gossip")])
     said = succeed("compare", model_path, model_path, odd)
     assert f"{model_path} does not know 'gossip': rows with such labels count as errors." in said
+
+
+def test_a_row_whose_label_is_none_is_named(classifier: Classifier) -> None:
+    rows: list[Any] = [("my card was charged twice", None)]
+    with pytest.raises(InputError, match="Row 0 has a label that is not a string but NoneType"):
+        textcls.compare(classifier, classifier, rows)

@@ -19,6 +19,7 @@ from tests.service.clients import JSON, ask, message, refusal
         ({"inputs": "a", "threshold": 1.5}, "threshold must be less than or equal to 1."),
         ({"inputs": "a", "threshold": float("nan")}, "threshold must be a finite number."),
         ({"inputs": "a", "explain": None}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
+        ({"inputs": "a", "\ud800": 1}, "The body holds an unpaired surrogate."),
         (
             {"inputs": "a", "topk": 3},
             "topk is not a field of this request; its fields are inputs, model, top_k, explain, threshold.",

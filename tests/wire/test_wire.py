@@ -170,7 +170,7 @@ def test_a_model_of_one_label_has_no_mask_of_assigned_ones(client: httpx.Client)
 @pytest.mark.parametrize(
     ("sent", "length", "said"),
     [
-        (binary(b"card", size=5), None, "binary_data_size is 5, and 8 bytes follow the body's JSON."),
+        (binary(b"card", size=5), None, "binary_data_size must be 8: so many bytes follow the body's JSON."),
         (binary(b"\xff\xfe"), None, "Text 0 of the binary data is not UTF-8."),
         ((binary(b"card")[0], b"\xff\xff\xff\xff\0\0\0\0"), None, "The binary data of the input end within a text."),
         ((binary(b"card")[0], b"\0\0\0\0\1\0\0\0"), None, "The binary data of the input end within a text."),

@@ -108,6 +108,11 @@ def evaluate(
     return _evaluate_labels(classifier, with_one_label(rows), target_precision, threshold)
 
 
+def is_label_set(label: object) -> bool:
+    """Say whether a row has several labels, or may have."""
+    return isinstance(label, list | tuple | set | frozenset | Mapping)
+
+
 def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the rows for a model of one label per text.
 
@@ -115,7 +120,7 @@ def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]
         InputError: one of them is no such pair, or has several labels, or one that is no string.
     """
     for i, (text, label) in enumerate(pairs(rows)):
-        if isinstance(label, list | tuple | set | frozenset | Mapping):
+        if is_label_set(label):
             raise InputError(
                 f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
             )

@@ -15,7 +15,7 @@ from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
 from textcls.evaluation.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
 from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
-from textcls.evaluation.evaluation import with_one_label
+from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present, which_of
@@ -143,7 +143,7 @@ def compare(
         MissingExtraError: SciPy is not installed.
     """
     texts, given = _columns(rows)
-    several = label_separator is not None or not isinstance(given[0], str)
+    several = label_separator is not None or is_label_set(given[0])
     sides = sides_of(first, second, several=several, separator=label_separator)
     right: list[Labels]
     if is_several(sides):

@@ -22,6 +22,7 @@ _PHRASES: Final = {
     "list_type": "must be a text or a list of texts",
     "missing": "is missing",
     "string_type": "must be a text",
+    "string_unicode": "holds an unpaired surrogate",
     "too_short": "must hold at least one text",
 }
 _LONGEST_NAME: Final = 40
@@ -118,13 +119,14 @@ def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> 
     where, problem = first["loc"], first["type"]
     if problem == "too_many_fields":
         said = first["msg"]
-    elif not where:
+    elif not where and problem != "string_unicode":
         said = f"The body must be a JSON object such as {kind.such_as}"
     elif problem == "extra_forbidden":
         fields = ExplainOptions.model_fields if where[0] == "explain" and len(where) > 1 else kind.model_fields
         said = f"{_path(where)} is not a field of this request; its fields are {', '.join(fields)}"
     else:
-        said = f"{_path(where)} {_PHRASES.get(problem) or first['msg'].replace('Input should', 'must', 1)}"
+        phrase = _PHRASES.get(problem) or first["msg"].replace("Input should", "must", 1)
+        said = f"{_path(where) or 'The body'} {phrase}"
     more = len(errors) - 1
     return f"{said} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{said}."
 

@@ -247,7 +247,7 @@ def _flat(data: Any) -> list[str]:
 def _strings(binary: bytes, size: int) -> list[str]:
     """Read Triton's form of texts: the length of each in four bytes, and its UTF-8."""
     if size != len(binary):
-        raise InputError(f"binary_data_size is {size:,}, and {len(binary):,} bytes follow the body's JSON.")
+        raise InputError(f"binary_data_size must be {len(binary):,}: so many bytes follow the body's JSON.")
     found, at = [], 0
     while at < size:
         end = at + 4 + int.from_bytes(binary[at : at + 4], "little")
