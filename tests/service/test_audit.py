@@ -59,7 +59,7 @@ def test_addresses_are_left_out_of_every_line_if_told(classifier: Classifier, tr
     assert not any("client" in line for line in found)
 
 
-@pytest.mark.parametrize("proxy", ["10.0.0.1/8", "proxy.example", "*", ""])
+@pytest.mark.parametrize("proxy", ["10.0.0.1/8", "proxy.example", "*"])
 def test_a_trusted_proxy_that_is_no_address_is_refused(proxy: str) -> None:
     with pytest.raises(ConfigError, match=r"is not an address or network: write 10\.0\.0\.7 or 10\.0\.0\.0/8"):
         Settings(trusted_proxy=(proxy,))

@@ -19,6 +19,13 @@ def test_few_rows_a_label_get_many_epochs(rows: int, labels: int, epochs: int) -
     assert rules.default_epochs(rows, labels) == epochs
 
 
+def test_many_labels_of_many_rows_get_half_the_passes_at_twice_the_rate_of_the_head() -> None:
+    assert [rules.default_epochs(8000, labels) for labels in (255, 256)] == [28, 14]
+    assert [rules.default_epochs(rows, 400) for rows in (7999, 8000)] == [35, 17]
+    rates = [resolve(TrainConfig(), ["text"] * 8000, 8000, labels).optim.rate for labels in (255, 256)]
+    assert rates[1] == 2 * rates[0]
+
+
 def test_many_labels_get_a_wider_model() -> None:
     assert [rules.default_dim(labels) for labels in (2, 32, 33)] == [32, 32, 64]
 

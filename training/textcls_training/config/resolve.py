@@ -35,6 +35,10 @@ MANY_ROWS: Final = 500_000
 # How many buckets there are for features at least, and of few rows.
 LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
+# From so many labels on a training goes through the head a block of texts at a time; with so many rows it takes fewer
+# passes, too.
+MANY_LABELS: Final = 256
+ROWS_OF_MANY_LABELS: Final = 8000
 # Where a text may have several labels.
 SEVERAL_BATCH: Final = 32
 # On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
@@ -140,6 +144,7 @@ def resolve(
         tokens_a_text,
         epochs,
         several=several,
+        many=not several and many_labels(len(texts), labels),
         faster=even and not several,
         batch_size=config.batch_size,
         on_gpu=on_gpu and large_batches(model),
@@ -231,8 +236,17 @@ def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
 
 
 def default_epochs(rows: int, labels: int) -> int:
-    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40."""
-    return min(40, max(1, round(155 * math.sqrt(labels / max(1, rows)))))
+    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40.
+
+    Half of them where labels are many and rows, too: their heads learn at twice the rate.
+    """
+    passes = min(40.0, 155 * math.sqrt(labels / max(1, rows)))
+    return max(1, round(passes / 2 if many_labels(rows, labels) else passes))
+
+
+def many_labels(rows: int, labels: int) -> bool:
+    """Return whether the head, of which there is much, learns fast and in few passes."""
+    return labels >= MANY_LABELS and rows >= ROWS_OF_MANY_LABELS
 
 
 def default_epochs_of_several(label_rows: float) -> int:
@@ -276,6 +290,7 @@ def default_optim(
     epochs: int,
     *,
     several: bool = False,
+    many: bool = False,
     faster: bool = False,
     batch_size: int | None = None,
     on_gpu: bool = False,
@@ -287,13 +302,15 @@ def default_optim(
     Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
     is a question of its own, most answers being no: there batches are larger, too. In larger batches, there and where
     `batch_size` says so, the rates grow with the square root; on a GPU, where batches are larger still, as
-    `with_large_batch` has it. Attention that begins even and has few steps learns `faster`, and the head with it.
+    `with_large_batch` has it. Attention that begins even and has few steps learns `faster`, and the head with it; so do
+    both, a little less fast, where labels are `many`.
     """
+    usual = OptimConfig().rate
     rates = OptimConfig(
         batch_size=default_batch_size(rows),
         table_rate=0.1 * max(0.3, math.sqrt(min(1.0, rows / 4000))),
         table_accumulator=min(1e-2, max(1e-7, 0.1 / max(1.0, tokens_a_text) ** 2)),
-        rate=EVEN_ATTENTION_RATE if faster else OptimConfig().rate,
+        rate=EVEN_ATTENTION_RATE if faster else 2 * usual if many else usual,
     )
     optim = _with_batch(rates, max(rates.batch_size, SEVERAL_BATCH)) if several else rates
     least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS

@@ -25,6 +25,7 @@ from textcls_training.config.resolve import (
     default_epochs,
     default_epochs_of_several,
     default_optim,
+    many_labels,
     told_rates,
 )
 from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, ModelConfig, TrainConfig, from_options
@@ -166,6 +167,7 @@ class Continuation:
             tokens,
             told or usual,
             several=several,
+            many=not several and many_labels(self.rows, len(self.names)),
             faster=facts.even_attention and not several,
             batch_size=self.config.batch_size,
         )

@@ -19,7 +19,7 @@ from textcls_torch.fit.trainer import Trainer
 from textcls_torch.fit.view_learner import ViewLearner
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_torch.models.hashed_embedding import HashedEmbedding
-from textcls_training.config.resolve import ResolvedConfig, chosen_impl
+from textcls_training.config.resolve import MANY_LABELS, ResolvedConfig, chosen_impl
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
@@ -27,6 +27,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.compiled.arrays import Dense
+from textcls_training.fit.compiled.head import TOGETHER
 from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
 from textcls_training.fit.cross_fit import ValidatedFit, cross_fit, make_trainer
@@ -115,11 +116,29 @@ def shuffle_weights(learners: Sequence[Learner]) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_and_updates_of_a_step_are_those_of_the_reference(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, told = CASES[case]
-    config = configuration(data, **told)
     monkeypatch.setattr(CompiledTrainer, "__init__", shuffled(CompiledTrainer.__init__))
-    ours, reference = pair(data, config)
+    assert_same_step(data, configuration(data, **told), np.array([5, 0, 2, 1, 6, 3, 4]), 3)
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one label", "several labels"])
+def test_with_many_labels_texts_that_go_through_the_head_together_learn_as_one_by_one(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{c:03}" for c in range(MANY_LABELS + 1)]
+    rng = np.random.default_rng(3)
+    label_R = rng.integers(0, len(names), 2 * TOGETHER + 3)
+    texts = [f"{TEXTS[i % len(TEXTS)]} {i % 5}" for i in range(len(label_R))]
+    sets = LabelMatrix.of([{names[label]: 1, names[-1]: 0.5} for label in label_R], names) if several else None
+    data = Dataset(Corpus.of(texts, 9), label_R, sets=sets)
+    optim = OptimConfig(batch_size=len(texts), table_std=1.0, table_accumulator=0.1, warmup=0.0)
+    monkeypatch.setattr(CompiledTrainer, "__init__", shuffled(CompiledTrainer.__init__))
+    assert_same_step(data, configuration(data, optim=optim), rng.permutation(len(texts)), len(names))
+
+
+def assert_same_step(data: Dataset, config: ResolvedConfig, text_B: Int64, classes: int) -> None:
+    """Take one step by both trainers, and compare."""
+    ours, reference = pair(data, config, classes)
     start = [learner.table.row_VD.copy() for learner in ours.learners]
-    text_B: Int64 = np.array([5, 0, 2, 1, 6, 3, 4])
     loss = ours._train([text_B])[0]
     wanted = float(reference._step(text_B)) / (reference.views * len(text_B))
     assert loss == pytest.approx(wanted, rel=1e-5)

@@ -2,7 +2,8 @@
 
 What is computed is defined elsewhere, in PyTorch, and tests hold the two together: `models.classifier.ViewClassifier`
 over `models.embedding_table`, the losses of `fit.loss`, the optimizers of `fit.optim`. Here are the same formulas,
-text by text, with gradients written out. Every sum has one order, whatever else the machine does.
+text by text, with gradients written out; head and loss stand in `fit.compiled.head`. Every sum has one order, whatever
+else the machine does.
 
 A view learns by itself, so a step is a step of one view. With scores z_t = s . x_t, probabilities p, squared feature
 norms q and n^2 = sum_t p_t^2 q_t, what is pooled is o = sum_t a_t x_t with a_t = p_t / n. Given g = dL/do and
@@ -19,9 +20,11 @@ import math
 
 import numpy as np
 
+from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.compiling import compiled
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
+from textcls_training.fit.compiled.head import TOGETHER, back_through_head, dot, loss_of, read_out, softmax
 from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
 from textcls_training.models.constants import LEAST_SQUARE
 
@@ -88,21 +91,34 @@ def gradient_of(
     labels = len(weights.bias_C)
     query_SD, grad_query_SD = np.empty((seeds, width), np.float32), np.zeros((seeds, width), np.float32)
     forget_SD, candidate_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
-    pooled_SD, grad_pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
-    divisor_S = np.empty(seeds, np.float32)
-    grad_C, target_C = np.empty(labels, np.float32), np.zeros(labels, np.float32)
+    together = TOGETHER if labels >= MANY_LABELS else 1
+    pooled_BSD = np.empty((together, seeds, width), np.float32)
+    grad_BSD = np.empty_like(pooled_BSD)
+    divisor_S, target_C = np.empty(seeds, np.float32), np.zeros(labels, np.float32)
+    logits_BC = np.empty((together, labels), np.float32)
     _queries(weights, query_SD, forget_SD, candidate_SD)
     gradient.flat[:] = 0
-    loss, distinct = 0.0, 0
-    for i in text_B:
-        length = _read(texts, i, table, scratch)
-        _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
-        _read_out(weights, pooled_SD, grad_C)
-        loss += _loss(targets, i, grad_C, target_C)
-        _back_through_head(grad_C, weights, gradient, pooled_SD, grad_pooled_SD)
-        _back_through_attention(length, query_SD, norm, scratch, pooled_SD, grad_pooled_SD, divisor_S, grad_query_SD)
-        if len(table.sum_V):
-            distinct = _collect(length, table, scratch, distinct)
+    loss, distinct, length = 0.0, 0, 0
+    for at in range(0, len(text_B), together):
+        block = text_B[at : at + together]
+        size = len(block)
+        for b in range(size):
+            length = _read(texts, block[b], table, scratch)
+            _attend(length, query_SD, norm, scratch, pooled_BSD[b], divisor_S)
+        pooled_BX, grad_BX = pooled_BSD[:size].reshape(size, -1), grad_BSD[:size].reshape(size, -1)
+        read_out(weights, pooled_BX, logits_BC[:size])
+        for b in range(size):
+            loss += loss_of(targets, block[b], logits_BC[b], target_C)
+        back_through_head(logits_BC[:size], weights, gradient, pooled_BX, grad_BX)
+        for b in range(size):
+            if size > 1:  # The text is not the last one that was read.
+                length = _read(texts, block[b], table, scratch)
+                _attend(length, query_SD, norm, scratch, pooled_BSD[b], divisor_S)
+            _back_through_attention(
+                length, query_SD, norm, scratch, pooled_BSD[b], grad_BSD[b], divisor_S, grad_query_SD
+            )
+            if len(table.sum_V):
+                distinct = _collect(length, table, scratch, distinct)
     _back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
     return loss, distinct
 
@@ -139,7 +155,7 @@ def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratc
     for i in range(len(logits_NC)):
         length = _read(texts, i, table, scratch)
         _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
-        _read_out(weights, pooled_SD, logits_NC[i])
+        read_out(weights, pooled_SD.reshape(1, -1), logits_NC[i : i + 1])
 
 
 @compiled
@@ -223,7 +239,7 @@ def _attend(
     seeds, width = query_SD.shape
     for s in range(seeds):
         p_T = scratch.probability_ST[s]
-        _softmax(_scores(length, x_TD, query_SD[s], p_T), length, p_T)
+        softmax(_scores(length, x_TD, query_SD[s], p_T), length, p_T)
         divisor_S[s] = _ONE
         if norm:
             square = np.float32(0)
@@ -245,109 +261,12 @@ def _scores(length: int, x_TD: Float32, query_D: Float32, score_T: Float32) -> n
     """Write the scores of a text's tokens; return the highest."""
     highest = np.float32(-np.inf)
     for t in range(length):
-        score_T[t] = _dot(x_TD[t], query_D)
+        score_T[t] = dot(x_TD[t], query_D)
         highest = max(highest, score_T[t])
     return highest
 
 
-@compiled
-def _softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
-    """Turn the first `size` of some scores into probabilities; return the sum that they were divided by."""
-    total = np.float32(0)
-    for x in range(size):
-        score_X[x] = np.exp(score_X[x] - highest)
-        total += score_X[x]
-    for x in range(size):
-        score_X[x] /= total
-    return total
-
-
-@compiled
-def _dot(one_D: Float32, other_D: Float32) -> np.float32:
-    total = np.float32(0)
-    for d in range(len(other_D)):
-        total += one_D[d] * other_D[d]
-    return total
-
-
-@compiled
-def _read_out(weights: Dense, pooled_SD: Float32, logits_C: Float32) -> None:
-    """Write the logits of what was pooled."""
-    pooled_X = pooled_SD.reshape(-1)
-    for c in range(len(logits_C)):
-        logits_C[c] = weights.bias_C[c] + _dot(weights.head_CX[c], pooled_X)
-
-
-# Loss
-
-
-@compiled
-def _loss(targets: Targets, i: int, logits_C: Float32, target_C: Float32) -> float:
-    """Return the loss of a text, and turn its logits into their gradient; `target_C` is zero before and after."""
-    begin, end = targets.start[i], targets.start[i + 1]
-    for j in range(begin, end):
-        target_C[targets.label[j]] = targets.probability[j]
-    if len(targets.absent_C):
-        loss = _sigmoid_loss(targets, logits_C, target_C)
-    else:
-        loss = _softmax_loss(targets, logits_C, target_C)
-    for j in range(begin, end):
-        target_C[targets.label[j]] = 0
-    weight = targets.weight_N[i]
-    for c in range(len(logits_C)):
-        logits_C[c] *= weight
-    return loss * float(weight)
-
-
-@compiled
-def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
-    highest = logits_C.max()
-    loss = 0.0
-    mass = np.float32(0)
-    for c in range(len(logits_C)):
-        counted = targets.present_C[c] * target_C[c]
-        mass += counted
-        loss += float(counted * (highest - logits_C[c]))
-    loss += float(mass) * math.log(_softmax(highest, len(logits_C), logits_C))
-    for c in range(len(logits_C)):
-        logits_C[c] = mass * logits_C[c] - targets.present_C[c] * target_C[c]
-    return loss
-
-
-@compiled
-def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
-    loss = 0.0
-    focus = np.float32(targets.focus)
-    for c in range(len(logits_C)):
-        logit = logits_C[c]
-        # -log q and -log(1 - q), neither of which overflows.
-        tail = np.log1p(np.exp(-abs(logit)))
-        missed, spurious = max(-logit, np.float32(0)) + tail, max(logit, np.float32(0)) + tail
-        q, power = np.exp(-missed), np.exp(-focus * missed)
-        present = targets.present_C[c] * target_C[c]
-        absent = targets.absent_C[c] * (_ONE - target_C[c]) * power
-        loss += float(present * missed + absent * spurious)
-        logits_C[c] = absent * (q + focus * (_ONE - q) * spurious) - present * (_ONE - q)
-    return loss
-
-
 # Backward
-
-
-@compiled
-def _back_through_head(
-    grad_C: Float32, weights: Dense, gradient: Dense, pooled_SD: Float32, grad_pooled_SD: Float32
-) -> None:
-    pooled_X, grad_X = pooled_SD.reshape(-1), grad_pooled_SD.reshape(-1)
-    grad_X[:] = 0
-    for c in range(len(grad_C)):
-        g = grad_C[c]
-        gradient.bias_C[c] += g
-        head_X, grad_head_X = weights.head_CX[c], gradient.head_CX[c]
-        for x in range(len(pooled_X)):
-            grad_X[x] += g * head_X[x]
-        for x in range(len(pooled_X)):
-            grad_head_X[x] += g * pooled_X[x]
 
 
 @compiled
@@ -374,10 +293,10 @@ def _back_through_attention(
         grad_query_D = grad_query_SD[s]
         square = divisor * divisor
         # Where the sum of squares was raised to the least one there is, it has no slope.
-        pull = _dot(pooled_SD[s], grad_D) / square if norm and square > _LEAST_SQUARE else np.float32(0)
+        pull = dot(pooled_SD[s], grad_D) / square if norm and square > _LEAST_SQUARE else np.float32(0)
         mean = np.float32(0)
         for t in range(length):
-            slope_T[t] = _dot(x_TD[t], grad_D) / divisor - pull * p_T[t] * scratch.squared_norm_T[t]
+            slope_T[t] = dot(x_TD[t], grad_D) / divisor - pull * p_T[t] * scratch.squared_norm_T[t]
             mean += p_T[t] * slope_T[t]
         for t in range(length):
             of_score, of_value = p_T[t] * (slope_T[t] - mean), p_T[t] / divisor
