@@ -169,5 +169,7 @@ def test_the_shell_is_given_what_completes_commands_and_options() -> None:
     )
     words = {"_TEXTCLS_COMPLETE": "bash_complete"}
     assert complete(**words, COMP_WORDS="textcls tr", COMP_CWORD="1").split() == ["plain,train", "plain,train-many"]
+    for option in ("serve --api-keys-file", "serve --runtime-dir", "train --vectors"):
+        assert complete(**words, COMP_WORDS=f"textcls {option} ", COMP_CWORD="3").startswith("file,"), option
     found = complete(**words, COMP_WORDS="textcls train --ep", COMP_CWORD="2").split()
     assert found == ["plain,--epochs"]

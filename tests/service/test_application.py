@@ -12,12 +12,14 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import Depends, FastAPI, HTTPException, Request
+from starlette.exceptions import HTTPException as StarletteException
+from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.service.clients import KEYS
+from tests.service.clients import JSON, KEYS, LONG
 from tests.service.processes import free_port, until
-from tests.service.server import TestClient, local, service
+from tests.service.server import SlowClassifier, TestClient, local, service
 from textcls import Classifier
 from textcls.errors import ArtifactError, SurroundingsError
 from textcls.server import Settings, create_app
@@ -365,3 +367,59 @@ def test_below_a_prefix_what_nobody_answers_is_named_with_it(app: FastAPI) -> No
         assert "/texts/openapi.json lists" in refused.json()["error"]["message"]
     assert client.get("/texts/v1/classify").status_code == 405
     assert 'route="other",status="404"' in client.get("/texts/metrics").text
+
+
+class NobodyError(Exception):
+    """Somebody's own."""
+
+
+@pytest.mark.parametrize("error", [StarletteException(401, "no account"), NobodyError()], ids=["Starlette's", "own"])
+def test_what_a_dependency_of_somebody_else_raises_is_handled_as_they_say(
+    classifier: Classifier, error: Exception
+) -> None:
+    app = application(service(classifier))
+
+    async def require_account() -> None:
+        raise error
+
+    @app.exception_handler(NobodyError)
+    async def refuse(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"error": "no account"}, 401)
+
+    app.dependency_overrides[require_key] = require_account
+    client = local(app)
+    assert client.post("/v1/classify", json={"inputs": TEXT}).status_code == 401
+    refused = client.post("/v2/models/tickets/infer", json={"inputs": [one_input([TEXT])]})
+    assert (refused.status_code, refused.json()) == (401, {"error": "no account"})
+
+
+def test_routes_that_are_added_later_leave_the_description_whole(classifier: Classifier) -> None:
+    app = application(service(classifier))
+    client = local(app)
+    before = client.get("/openapi.json").json()["components"]["schemas"]
+
+    @app.get("/later")
+    def later() -> str:
+        return "later"
+
+    after = client.get("/openapi.json").json()
+    assert "/later" in after["paths"]
+    assert before.keys() <= after["components"]["schemas"].keys()
+
+
+def test_what_a_thread_holds_is_given_back_though_the_loop_has_ended(slow: SlowClassifier) -> None:
+    asked = service(slow, Settings(request_seconds=0.2))
+    client = local(application(asked))  # A loop for each request.
+    assert client.post("/v1/classify", content=LONG, headers=JSON).status_code == 504
+    SlowClassifier.gate.set()
+    until(lambda: (asked.budget.held, asked._jobs) == (0, 0))
+
+
+def test_an_application_below_ours_may_leave_out_headers(classifier: Classifier) -> None:
+    async def bare(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"bare"})
+
+    app = application(service(classifier))
+    app.mount("/bare", bare)
+    assert local(app).get("/bare/").text == "bare"

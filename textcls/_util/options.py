@@ -17,6 +17,7 @@ import numpy as np
 from textcls.errors import ConfigError
 
 METADATA: Final = "option"
+_MOST: Final = 2**63 - 1
 
 
 class Kind(Protocol):
@@ -62,6 +63,8 @@ class Integer:
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise ConfigError(f"{name} must be a whole number, not {value!r}.")
         number = int(value)
+        if abs(number) > _MOST:
+            raise ConfigError(f"{name} must be a number of 64 bits.")
         if number < self.least or (self.most is not None and number > self.most):
             bounds = f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
             raise ConfigError(f"{name} must be {bounds}, not {number}.")
@@ -87,7 +90,10 @@ class Number:
         """Return the number."""
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ConfigError(f"{name} must be a number, not {value!r}.")
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         inside = self.least < number if self.above else self.least <= number
         if not (inside and number < math.inf and number <= self.most):
             bounds = f"{'above' if self.above else 'from'} {self.least:g}"

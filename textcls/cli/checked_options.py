@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
+import click.shell_completion
 
 from textcls._util.options import Choice, FileName, Flag, Integer, Number, Option, Several
 from textcls.errors import ConfigError
@@ -79,6 +80,12 @@ class _Words(_Checked):
 
 class _File(_Checked):
     name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Let the shell complete the names of files."""
+        return click.Path().shell_complete(ctx, param, incomplete)
 
 
 def _checked(option: Option, name: str) -> _Checked:

@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exception_handlers import http_exception_handler
+from fastapi.utils import is_body_allowed_for_status_code
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -21,7 +23,6 @@ from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
-from textcls.server import problems
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
 from textcls.server.http.response import Ready
@@ -168,7 +169,7 @@ class _Application(FastAPI):
                 allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
                 expose_headers=["x-model", "x-request-id", "retry-after"],
             )
-        self._answering, self._begin = answering, begin
+        self._answering, self._begin, self._describing = answering, begin, Lock()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer a request."""
@@ -182,13 +183,16 @@ class _Application(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """Return the description, as OpenAPI has it."""
-        if self.openapi_schema is None:
-            schemas = super().openapi()["components"]["schemas"]
-            _, bodies = models_json_schema(
-                [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
-            )
-            schemas.update(bodies["$defs"])
-        return super().openapi()
+        with self._describing:
+            said = super().openapi()
+            schemas = said["components"]["schemas"]
+            # FastAPI describes anew when routes are added.
+            if _BODIES[0].__name__ not in schemas:
+                _, bodies = models_json_schema(
+                    [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
+                )
+                schemas.update(bodies["$defs"])
+            return said
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -205,9 +209,14 @@ async def _refuse(request: Request, error: Exception) -> Response:
             raise absent.refusal(request)
 
         return await answered(asked, refuse)
-    if not isinstance(request.scope.get("route"), Route) or not isinstance(error.detail, str):
+    route = request.scope.get("route")
+    if not (
+        isinstance(route, Route)
+        and isinstance(error.detail, str)
+        and is_body_allowed_for_status_code(error.status_code)
+    ):
         return await http_exception_handler(request, error)
-    status, body = problems.own(error.status_code, error.detail)
+    status, body = route.problem(error.status_code, error.detail)
     headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
     return Ready(body, status, headers=headers)
 

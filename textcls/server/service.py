@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -255,7 +254,7 @@ class Service:
 
         job = pool.submit(timed)
         # Not when the caller stops waiting: until the thread is done with it, it is work, and holds memory.
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(done))
+        job.add_done_callback(lambda _: _call_on(loop, done))
         return job
 
     def _count_jobs(self, change: int) -> None:
@@ -372,11 +371,7 @@ class Service:
         share.use()
         done, loop = loading.in_thread(work), asyncio.get_running_loop()
 
-        def close(_: object) -> None:
-            with suppress(RuntimeError):  # The loop has ended before.
-                loop.call_soon_threadsafe(share.close)
-
-        done.add_done_callback(close)
+        done.add_done_callback(lambda _: _call_on(loop, share.close))
         waiting = asyncio.wrap_future(done)
         await asyncio.wait([waiting], timeout=self.settings.load_seconds)
         if not waiting.done():
@@ -395,3 +390,11 @@ class Service:
                 serving = sum(generation >= number for generation in found)
                 return Workers(serving, len(found) - serving)
             await asyncio.sleep(_POLL_SECONDS / 5)
+
+
+def _call_on(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:
+    """Call `done` on a loop; here if that has ended, as where a test has one for each request."""
+    try:
+        loop.call_soon_threadsafe(done)
+    except RuntimeError:
+        done()

@@ -64,12 +64,12 @@ class Settings(Limits):
         "idle, the new one gets 429.",
     )
     request_seconds: float = option(
-        Number(0.01),
+        Number(0.01, most=1e9),
         10.0,
         "Seconds that a long request may wait and run; then 504. What would take longer by itself gets 413.",
     )
     receive_seconds: float = option(
-        Number(0.01),
+        Number(0.01, most=1e9),
         10.0,
         "Seconds that a request may take to arrive, or an answer to be read; then 408, or the connection is closed.",
     )
@@ -78,7 +78,7 @@ class Settings(Limits):
         Number(0), 0.0, "Seconds after SIGTERM during which /readyz says 503 while new connections are still served."
     )
     load_seconds: float = option(
-        Number(0.01),
+        Number(0.01, most=1e9),
         60.0,
         "Seconds that loading and testing the models may take, at start and at a reload; then it fails.",
     )

@@ -101,7 +101,7 @@ class Gate:
 
         async def tell(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-request-id", exchange.request_id)]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", exchange.request_id)]
                 if self._service.draining:
                     message["headers"].append((b"connection", b"close"))
                 exchange.begin_answer(message["status"])

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -61,11 +62,19 @@ async def answered(
     except RefusalError as error:
         return _refusal(problem, error.status, str(error), error.headers)
     except Exception as error:
+        if _is_awaited(asked, error):
+            raise
         # The last line of defence. The text of the error may hold that of the caller.
         facts = {"request_id": asked.request_id.decode(), "where": logs.places(error)}
         _LOGGER.error("%s while answering a request", type(error).__name__, extra=facts)
         return _refusal(problem, 500, problems.UNEXPECTED)
     return response
+
+
+def _is_awaited(asked: Exchange, error: Exception) -> bool:
+    """Say whether somebody else has registered a handler for an error of this kind."""
+    handlers = getattr(asked.scope.get("app"), "exception_handlers", {})
+    return any(kind in handlers for kind in type(error).__mro__ if kind is not Exception)
 
 
 def _refusal(problem: Problem, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Ready:
