@@ -1,10 +1,10 @@
 """One request, from its first byte to the last of its answer: who asks, what it holds, and what is told of it."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from textcls.server.admission.budget import UNCOUNTED, Share
 from textcls.server.http.response import Ready
@@ -50,7 +50,9 @@ class Exchange:
         self.status = 500
         self.answered = 0.0
         self.counted = False
-        self._scope, self._request = scope, Request(scope, receive)
+        self._given, self._receive = scope, receive
+        self._scope = scope
+        self._request: Request | None = None
         self._begun = perf_counter()
 
     @classmethod
@@ -58,13 +60,14 @@ class Exchange:
         """Return the exchange of a request, which goes on with what middleware has made of that."""
         exchange: Exchange = request.scope[EXCHANGE]
         if request is not exchange._request:
-            exchange._request, exchange.headers = request, dict(request.scope["headers"])
+            exchange._request, exchange._scope = request, request.scope
+            exchange.headers = dict(request.scope["headers"])
         return exchange
 
     @property
     def scope(self) -> "Scope":
         """What the server, and middleware if there is some, say of the request."""
-        return self._request.scope
+        return self._scope
 
     @property
     def route(self) -> str:
@@ -115,14 +118,24 @@ class Exchange:
         """
         most = self.service.settings.max_body_bytes
         parts: list[bytes] = []
-        async for part in self._request.stream():
+        async for part in self._parts() if self._request is None else self._request.stream():
             self.bytes += len(part)
             self._check(self.bytes, most)
-            if part:  # the last one is empty
+            if part:  # the last one may be empty
                 parts.append(part)
             if self.bytes > UNCOUNTED:
                 self.share.hold(self.bytes, body=True)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        """Yield the parts of a body that nobody else may have read, which takes less than a request of Starlette."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
 
     def hold(self, answer: bytes) -> None:
         """Hold an answer until it has been taken.
@@ -139,10 +152,9 @@ class Exchange:
         if self.entered and self.key is not None and self.service.key_limits is not None:
             self.service.key_limits.leave(self.key)
         # Nothing may hold the answer until a collector of garbage comes, which is made rare.
-        for scope in (self._scope, self.scope):
+        for scope in (self._given, self._scope):
             scope.pop(EXCHANGE, None)
-        self.answer = None
-        del self._request  # It sends by what knows this exchange.
+        self.answer = self._request = None  # A request sends by what knows its exchange.
 
     def check_declared(self) -> None:
         """Refuse a body that declares itself too large.
