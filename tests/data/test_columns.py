@@ -114,7 +114,7 @@ def test_a_sheet_without_the_column_points_to_other_sheets_and_to_rows_above_the
         choose("Export.XLSX", ["Exported by CRM"], ["text"], "text", guess=True)
 
 
-def test_lines_above_the_names_of_the_columns_are_thought_of(write: Write) -> None:
+def test_a_title_above_the_names_of_the_columns_is_thought_of(write: Write) -> None:
     path = write("export.csv", "Ticket export 2026,\n,\ntext,label\nmy card,billing\n")
-    with pytest.raises(InputError, match="if lines stand above the names of the columns, remove them"):
+    with pytest.raises(InputError, match="if it is a title, remove it"):
         read_labelled(path)

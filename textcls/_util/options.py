@@ -17,7 +17,6 @@ import numpy as np
 from textcls.errors import ConfigError
 
 METADATA: Final = "option"
-_MOST: Final = 2**63 - 1
 
 
 class Kind(Protocol):
@@ -63,7 +62,7 @@ class Integer:
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise ConfigError(f"{name} must be a whole number, not {value!r}.")
         number = int(value)
-        if abs(number) > _MOST:
+        if number.bit_length() > 64:
             raise ConfigError(f"{name} must be a number of 64 bits.")
         if number < self.least or (self.most is not None and number > self.most):
             bounds = f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"

@@ -59,8 +59,7 @@ def choose(
     # A name of several words, or of signs, is more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
     advice = (
-        "If the first line is already a row, add --no-header, or --format lines if each line is a text; if lines "
-        "stand above the names of the columns, remove them."
+        "If line 1 is a row, add --no-header, or --format lines if each is a text; if it is a title, remove it."
         if row
         else ""
     )
