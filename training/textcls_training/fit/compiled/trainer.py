@@ -156,7 +156,8 @@ class CompiledTrainer(AnyTrainer):
             ConfigError: they are not finite.
         """
         jobs = [partial(one.predict, encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)]
-        logits_VRC = np.stack(list(self._side_by_side(jobs)))
+        with self._one_thread_of_blas():
+            logits_VRC = np.stack(list(self._side_by_side(jobs)))
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC
