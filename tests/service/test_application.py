@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from starlette.exceptions import HTTPException as StarletteException
 from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
@@ -25,7 +25,7 @@ from textcls.errors import ArtifactError, SurroundingsError
 from textcls.server import Settings, create_app
 from textcls.server.admission.auth import Keys
 from textcls.server.application import application
-from textcls.server.routes.dependencies import require_key
+from textcls.server.routes.dependencies import WITH_KEY, require_key
 
 TEXT = "my card was charged twice"
 
@@ -423,3 +423,65 @@ def test_an_application_below_ours_may_leave_out_headers(classifier: Classifier)
     app = application(service(classifier))
     app.mount("/bare", bare)
     assert local(app).get("/bare/").text == "bare"
+
+
+def test_what_is_mounted_refuses_by_itself(classifier: Classifier) -> None:
+    app, router = application(service(classifier)), APIRouter()
+
+    @router.get("/mine")
+    def mine() -> str:
+        return "mine"
+
+    app.mount("/below", router)
+    app.host("other.example", router)
+    client = local(app)
+    for url in ("/below/mine", "http://other.example/mine"):
+        assert client.get(url).json() == "mine"
+        refused = client.post(url)
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+        assert refused.json() == {"detail": "Method Not Allowed"}
+        assert client.get(f"{url}/none").json() == {"detail": "Not Found"}
+
+
+def test_a_route_of_somebody_else_that_answers_only_head_is_asked(classifier: Classifier) -> None:
+    app = application(service(classifier))
+
+    @app.head("/mine")
+    def mine() -> JSONResponse:
+        return JSONResponse(None, 202)
+
+    client = local(app)
+    assert client.head("/mine").status_code == 202
+    refused = client.get("/mine")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "HEAD")
+
+
+def test_an_application_mounted_in_ours_may_depend_on_our_keys(classifier: Classifier) -> None:
+    app, mine = application(service(classifier, keys=Keys([KEYS[0]]))), FastAPI()
+
+    @mine.get("/mine", dependencies=[*WITH_KEY])
+    def answer() -> str:
+        return "mine"
+
+    app.mount("/below", mine)
+    client = local(app)
+    assert client.get("/below/mine", headers={"x-api-key": KEYS[0]}).json() == "mine"
+    refused = client.get("/below/mine")
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+    assert refused.json()["detail"].startswith("A key is needed")
+
+
+def test_a_router_that_is_included_without_its_application_says_what_to_do(app: FastAPI) -> None:
+    mine = FastAPI()
+    mine.include_router(app.router)
+    with pytest.raises(RuntimeError, match=r"/livez needs the whole application .* mount that"):
+        TestClient(mine).get("/livez")
+
+
+def test_an_answer_has_one_id_however_many_services_it_passes(classifier: Classifier) -> None:
+    app = application(service(classifier))
+    app.mount("/again", application(service(classifier)))
+    for headers in ({}, {"x-request-id": "given"}):
+        ids = local(app).get("/again/livez", headers=headers).headers.get_list("x-request-id")
+        assert len(ids) == 1
+        assert not headers or ids == ["given"]

@@ -20,18 +20,18 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
-from textcls.server.http.response import Ready
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.reload import GenerationStore
 from textcls.server.models.watching import follow
 from textcls.server.problems import RefusalError
 from textcls.server.routes import absent, description, native, pages, teaching, wire
-from textcls.server.routes.answering import Route, answered
+from textcls.server.routes.answering import Route, answered, refusal
 from textcls.server.routes.dependencies import check_origin, require_key
 from textcls.server.routes.schemas import TeachRequest
 from textcls.server.service import Service
@@ -157,7 +157,9 @@ class _Application(FastAPI):
     ) -> None:
         super().__init__(**described)
         settings = service.settings
-        answering: ASGIApp = Gate(super().__call__, service, ahead, self._is_plain)
+        answering: ASGIApp = Gate(
+            super().__call__, service, ahead, is_plain=self._is_plain, is_answered=self._is_answered
+        )
         if settings.trusted_proxy:
             # Who asks is then the last of X-Forwarded-For that is none of these proxies.
             answering = ProxyHeadersMiddleware(answering, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment]
@@ -180,6 +182,10 @@ class _Application(FastAPI):
     def _is_plain(self) -> bool:
         """Say whether nobody has exchanged dependencies or added middleware."""
         return not (self.dependency_overrides or self.user_middleware)
+
+    def _is_answered(self, scope: "Scope") -> bool:
+        """Say whether there is a route for a request as it is."""
+        return any(route.matches(scope)[0] == Match.FULL for route in self.router.routes)
 
     def openapi(self) -> dict[str, Any]:
         """Return the description, as OpenAPI has it."""
@@ -216,9 +222,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         and is_body_allowed_for_status_code(error.status_code)
     ):
         return await http_exception_handler(request, error)
-    status, body = route.problem(error.status_code, error.detail)
-    headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
-    return Ready(body, status, headers=headers)
+    return refusal(route.problem, error.status_code, error.detail, error.headers)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

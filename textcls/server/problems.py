@@ -3,6 +3,7 @@
 from typing import Final
 
 import orjson
+from starlette.exceptions import HTTPException
 
 _TYPES: Final = {
     400: "bad_request",
@@ -23,13 +24,15 @@ _TYPES: Final = {
 UNEXPECTED: Final = "Something went wrong inside the server; its log says where."
 
 
-class RefusalError(Exception):
-    """Raised anywhere while a request is handled, to answer it with this status."""
+class RefusalError(HTTPException):
+    """Raised anywhere while a request is handled, to answer it with this status, in any application of FastAPI."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        super().__init__(status, message, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.detail
 
 
 def body(status: int, message: str) -> bytes:

@@ -27,6 +27,7 @@ class Exchange:
         service: that is asked.
         request_id: the caller's, or one of our own.
         headers: of the request; of several with one name the last.
+        root_path: below which the service stands.
         key: the name of the key that was presented.
         entered: whether the limits of this key have let the request in.
         share: of the budget of the worker, for what the request holds.
@@ -50,6 +51,7 @@ class Exchange:
         self.status = 500
         self.answered = 0.0
         self.counted = False
+        self.root_path = str(scope.get("root_path", ""))
         self._given, self._receive = scope, receive
         self._scope = scope
         self._request: Request | None = None
@@ -57,8 +59,17 @@ class Exchange:
 
     @classmethod
     def of(cls, request: Request) -> "Exchange":
-        """Return the exchange of a request, which goes on with what middleware has made of that."""
-        exchange: Exchange = request.scope[EXCHANGE]
+        """Return the exchange of a request, which goes on with what middleware has made of that.
+
+        Raises:
+            RuntimeError: the request has not come through the application of a service.
+        """
+        exchange: Exchange | None = request.scope.get(EXCHANGE)
+        if exchange is None:
+            raise RuntimeError(
+                f"{request.url.path} needs the whole application of textcls.server.create_app: mount that "
+                "(`app.mount(prefix, create_app(...))`) instead of including its router or its dependencies alone."
+            )
         if request is not exchange._request:
             exchange._request, exchange._scope = request, request.scope
             exchange.headers = dict(request.scope["headers"])

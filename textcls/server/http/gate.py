@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_ID_HEADER: Final = b"x-request-id"
 _ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
@@ -45,10 +46,20 @@ class Gate:
         service: answers.
         ahead: is answered from here.
         is_plain: says whether nothing in `app` would have to be asked first.
+        is_answered: says whether `app` has a route for a request.
     """
 
-    def __init__(self, app: "ASGIApp", service: Service, ahead: Ahead | None, is_plain: Callable[[], bool]) -> None:
-        self._app, self._service, self._ahead, self._is_plain = app, service, ahead, is_plain
+    def __init__(
+        self,
+        app: "ASGIApp",
+        service: Service,
+        ahead: Ahead | None,
+        *,
+        is_plain: Callable[[], bool],
+        is_answered: "Callable[[Scope], bool]",
+    ) -> None:
+        self._app, self._service, self._ahead = app, service, ahead
+        self._is_plain, self._is_answered = is_plain, is_answered
         self._prefix = secrets.token_hex(6).encode()
         self._numbers = count(1)
 
@@ -58,14 +69,15 @@ class Gate:
             await self._app(scope, receive, send)
             return
         head = scope["method"] == "HEAD"
-        if head:
+        if head and not self._is_answered(scope):
             # As balancers probe: answered as GET is, without the body.
             scope = {**scope, "method": "GET"}
         for of_mount in ("endpoint", "route"):
             # What stands here is that of the application around this one, until one of our routes answers.
             scope.pop(of_mount, None)
         service = self._service
-        exchange = Exchange(scope, receive, service, self._id_of(scope))
+        outer: Exchange | None = scope.get(EXCHANGE)
+        exchange = Exchange(scope, receive, service, self._id_of(scope) if outer is None else outer.request_id)
         scope[EXCHANGE] = exchange
         service.begin_request()
         try:
@@ -78,6 +90,8 @@ class Gate:
             if service.settings.log_requests:
                 _log(exchange, service.settings.log_texts)
             exchange.close()
+            if outer is not None:
+                scope[EXCHANGE] = outer
 
     async def _answer(self, exchange: Exchange, scope: "Scope", receive: "Receive", send: "Send") -> None:
         ahead = self._ahead
@@ -101,7 +115,8 @@ class Gate:
 
         async def tell(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", exchange.request_id)]
+                others = (header for header in message.get("headers", ()) if header[0].lower() != _ID_HEADER)
+                message["headers"] = [*others, (_ID_HEADER, exchange.request_id)]
                 if self._service.draining:
                     message["headers"].append((b"connection", b"close"))
                 exchange.begin_answer(message["status"])
@@ -121,7 +136,7 @@ class Gate:
     def _id_of(self, scope: "Scope") -> bytes:
         """Return the caller's id of the request if it is one, or one of our own."""
         for name, value in scope["headers"]:
-            if name == b"x-request-id" and _ID.fullmatch(value):
+            if name == _ID_HEADER and _ID.fullmatch(value):
                 given: bytes = value
                 return given
         return b"%b-%x" % (self._prefix, next(self._numbers))

@@ -253,7 +253,7 @@ class Connection(HttpToolsProtocol):
                     self._parse_head(data[:end], len(data) - end)
                 at = end
         except RefusalError as refusal:
-            self._end(refusal.status, str(refusal))
+            self._end(refusal.status_code, refusal.detail)
             return
         except httptools.HttpParserError:
             self._end(400, "This is not a valid HTTP request.")

@@ -52,22 +52,22 @@ async def answered(
         asked.check_declared()
         response = await answer()
         asked.hold(bytes(response.body))
-    except (HTTPException, RequestValidationError):
-        # Of dependencies that somebody else wrote.
-        raise
     except ClientDisconnect:
         return Ready(b"", 499)
     except TextclsError as error:
-        return _refusal(problem, http_status(error), str(error))
+        return refusal(problem, http_status(error), str(error))
     except RefusalError as error:
-        return _refusal(problem, error.status, str(error), error.headers)
+        return refusal(problem, error.status_code, error.detail, error.headers)
+    except (HTTPException, RequestValidationError):
+        # Of dependencies that somebody else wrote.
+        raise
     except Exception as error:
         if _is_awaited(asked, error):
             raise
         # The last line of defence. The text of the error may hold that of the caller.
         facts = {"request_id": asked.request_id.decode(), "where": logs.places(error)}
         _LOGGER.error("%s while answering a request", type(error).__name__, extra=facts)
-        return _refusal(problem, 500, problems.UNEXPECTED)
+        return refusal(problem, 500, problems.UNEXPECTED)
     return response
 
 
@@ -77,9 +77,11 @@ def _is_awaited(asked: Exchange, error: Exception) -> bool:
     return any(kind in handlers for kind in type(error).__mro__ if kind is not Exception)
 
 
-def _refusal(problem: Problem, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Ready:
+def refusal(problem: Problem, status: int, message: str, headers: Mapping[str, str] | None = None) -> Ready:
+    """Return the answer to an error, in the form that `problem` writes."""
     status, body = problem(status, message)
-    return Ready(body, status, headers=headers)
+    said = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    return Ready(body, status, headers=said)
 
 
 class Route(APIRoute):
