@@ -104,6 +104,9 @@ top-k = 3
         ),
         ("[train]\ntext-column = 3.0\nlabel-column = {}", 2, "[train] label-column: a string or a number is needed"),
         ("[train", 3, "textcls.toml is not valid TOML: "),
+        (f"[train]\nepochs = {'9' * 4301}", 3, "textcls.toml is not valid TOML: "),
+        (f"[train]\nepochs = {'[' * 2000}{']' * 2000}", 3, "textcls.toml is not valid TOML: its values are nested"),
+        ("[train]\noutput = 'a\\u0000'".replace("'", '"'), 2, "[train] output: a value with a null character"),
     ],
 )
 def test_a_file_that_is_wrong_is_reported_and_nothing_is_done(
@@ -127,6 +130,8 @@ def test_a_variable_that_is_wrong_is_named(train_call: dict[str, Any]) -> None:
     result = run("train", "rows.csv", TEXTCLS_TRAIN_EPOCHS="many")
     assert result.exit_code == 2
     assert "epochs must be a whole number, not 'many' (from the variable TEXTCLS_TRAIN_EPOCHS)." in result.stderr
+    result = run("train", "rows.csv", TEXTCLS_TRAIN_EPOCHS="00")
+    assert "epochs must be at least 1, not 0 (from the variable TEXTCLS_TRAIN_EPOCHS)." in result.stderr
     assert "variable" not in run("train", "rows.csv", "--epochs", "few", TEXTCLS_TRAIN_EPOCHS="2").stderr
 
 

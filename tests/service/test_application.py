@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -485,3 +486,35 @@ def test_an_answer_has_one_id_however_many_services_it_passes(classifier: Classi
         ids = local(app).get("/again/livez", headers=headers).headers.get_list("x-request-id")
         assert len(ids) == 1
         assert not headers or ids == ["given"]
+
+
+def test_without_its_folder_the_models_that_are_loaded_answer_on(
+    model_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TestClient(create_app(model_path, settings=Settings(runtime_dir=folder))) as client:
+        (shared,) = folder.iterdir()
+        shutil.rmtree(shared)
+        until(lambda: "Models are not exchanged any more" in caplog.text)
+        for path in ("/v1/classify", "/predict"):
+            assert client.post(path, json={"inputs": TEXT}).status_code == 200
+    assert caplog.text.count("Models are not exchanged any more") == 1
+    assert "Traceback" not in caplog.text
+
+
+def test_a_process_whose_model_takes_too_long_to_load_ends_as_others_do(model_path: Path, folder: Path) -> None:
+    code = f"""
+from pathlib import Path
+from textcls import Classifier
+from textcls.errors import SurroundingsError
+from textcls.server import Settings, create_app
+from textcls.server.models import loading
+
+loading.load = lambda request, now: [Classifier.load({str(model_path)!r}) for _ in range(20)]
+try:
+    create_app("m.onnx", settings=Settings(load_seconds=0.01, runtime_dir=Path({str(folder)!r})))
+except SurroundingsError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "could not be read and tested within load_seconds" in done.stdout

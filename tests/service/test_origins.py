@@ -97,6 +97,14 @@ def test_what_is_no_name_of_a_host_is_refused(name: str) -> None:
         Settings(allowed_host=(name,))
 
 
+@pytest.mark.parametrize(
+    "origin", ["page.example", "https://page.example/", "https://", "https://\udcff", "ht tps://a"]
+)
+def test_an_origin_that_no_browser_sends_is_refused(origin: str) -> None:
+    with pytest.raises(ConfigError, match=r"--cors-origin .* is not an origin: write https://www\.example\.org"):
+        Settings(cors_origin=(origin,))
+
+
 def test_pages_of_other_origins_may_ask_only_if_told(classifier: Classifier) -> None:
     origin = "https://desk.example"
     with serving(service(classifier)) as client:

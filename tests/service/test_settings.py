@@ -73,6 +73,7 @@ def test_settings_that_make_no_sense_are_refused_before_anything_is_done(options
         ({"threads": -(10**5000)}, "threads must be a number of 64 bits."),
         ({"api_keys_file": 3}, "api_keys_file must be the name of a file, not 3."),
         ({"allowed_host": "example.org"}, "allowed_host must be a list, not 'example.org'."),
+        ({"runtime_dir": "a\0b"}, r"runtime_dir must be the name of a file, not 'a\x00b'."),
         ({"cors_origin": (3,)}, "cors_origin must be a name or a path, not 3."),
         ({"log_level": "loud"}, "log_level must be one of info, warning, error, not 'loud'."),
         ({"docs": "yes"}, "docs must be True or False, not 'yes'."),

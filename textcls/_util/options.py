@@ -147,7 +147,7 @@ class FileName:
 
     def checked(self, name: str, value: object) -> Path | str | None:
         """Return it as a path; one of the names as it is."""
-        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in str(value):
             known = f"{', '.join(self.names)}, or " if self.names else ""
             raise ConfigError(f"{name} must be {known}the name of a file, not {value!r}.")
         if isinstance(value, str) and value in self.names:

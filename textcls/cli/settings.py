@@ -5,7 +5,6 @@ its command in `textcls.toml`, `epochs` in `[train]`. The file is that of --conf
 `textcls.toml` in the working folder if there is one.
 """
 
-import os
 import tomllib
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -117,9 +116,9 @@ def _is_settable(parameter: click.Parameter) -> bool:
 def with_origin(error: click.BadParameter) -> str:
     """Return what `error` says, and the variable if the value came from one."""
     message = error.message
-    if isinstance(error.param, click.Option) and isinstance(error.param.envvar, str):
-        value = os.environ.get(error.param.envvar)
-        if value and repr(value) in message:
+    if error.param is not None and error.ctx is not None:
+        source = error.ctx.get_parameter_source(error.param.name or "")
+        if source is click.core.ParameterSource.ENVIRONMENT:
             message = f"{message.removesuffix('.')} (from the variable {error.param.envvar})."
     return message
 
@@ -129,8 +128,10 @@ def _tables(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"There is no settings file {path}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:  # also of numbers with thousands of digits
         raise InputError(f"{path} is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is not valid TOML: its values are nested too deeply.") from error
 
 
 def _value(option: click.Parameter, value: Any, where: str) -> Any:
@@ -145,6 +146,8 @@ def _value(option: click.Parameter, value: Any, where: str) -> Any:
         kinds = "a string, a number or a list of them" if several else "a string or a number"
         raise ConfigError(f"{where}: {kinds} is needed, not {value!r}.")
     words = [str(one) for one in values]
+    if any("\0" in word for word in words):
+        raise ConfigError(f"{where}: a value with a null character stands for nothing.")
     return words if several else words[0]
 
 

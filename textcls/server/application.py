@@ -5,6 +5,7 @@ their supervision, which are those of `processes`.
 """
 
 import asyncio
+import logging
 import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -24,6 +25,7 @@ from starlette.routing import Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
+from textcls.errors import SurroundingsError
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
 from textcls.server.inference.schemas import ClassifyRequest
@@ -41,6 +43,7 @@ from textcls.server.system.shared_folder import shared_folder
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
+_LOGGER: Final = logging.getLogger(__name__)
 # The bodies that handlers read by themselves, and that FastAPI therefore does not see.
 _BODIES: Final = (ClassifyRequest, TeachRequest)
 
@@ -252,6 +255,7 @@ class _Watching:
                 self._task.cancel()
                 with suppress(asyncio.CancelledError):
                     await self._task
+                self._task = None
             if self.service.tracing is not None:
                 self.service.tracing.close()
 
@@ -259,12 +263,16 @@ class _Watching:
         """Begin, unless that has been done."""
         loop = asyncio.get_running_loop()
         # Tests of an application may bring a loop of their own for each request.
-        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
+        if self._task is None or self._task.get_loop() is not loop:
             self._task = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
+        """Take up reloads, as long as there is a folder for them; without it the models that are loaded answer on."""
         seconds = self.service.settings.watch_seconds
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.service.watch())
-            if self._followed is not None and seconds:
-                tasks.create_task(follow(self._followed, seconds, self.service.reload))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.service.watch())
+                if self._followed is not None and seconds:
+                    tasks.create_task(follow(self._followed, seconds, self.service.reload))
+        except* SurroundingsError as gone:
+            _LOGGER.error("Models are not exchanged any more: %s", gone.exceptions[0])

@@ -10,6 +10,7 @@ from textcls._util.options import Choice, FileName, Flag, Integer, Name, Number,
 from textcls.errors import ConfigError
 
 ENVIRONMENT: Final = "TEXTCLS_SERVE_"
+_ORIGIN: Final = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[!-.0-~]+")
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]|\*")
 
 
@@ -180,6 +181,12 @@ class Settings(Limits):
             raise ConfigError("--key-burst is how far a key may run ahead of its rate: set --key-rate as well.")
         for proxy in self.trusted_proxy:
             _check_network(proxy)
+        for origin in self.cors_origin:
+            if not _ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"--cors-origin {origin!r} is not an origin: write https://www.example.org or "
+                    "http://localhost:3000, without a path, or *."
+                )
         for name in self.allowed_host:
             if not _HOST.fullmatch(name):
                 raise ConfigError(

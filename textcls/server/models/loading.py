@@ -6,6 +6,7 @@ end, holds up nobody who answers. What is taken in are copies that have shown th
 workers share.
 """
 
+import atexit
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from hashlib import sha256
@@ -32,7 +33,7 @@ from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
 from textcls.versions.folder import check_content
 
-# What the process may need to start and to end beside its work.
+# What a process may need to start and to end beside its work, and a thread to end.
 _GRACE_SECONDS: Final = 5
 _CODE: Final = "import sys; sys.path[:] = {path!r}; from textcls.server.models import loading; loading.main({lifeline})"
 Result = TypeVar("Result")
@@ -133,9 +134,12 @@ def load_in_thread(request: LoadRequest) -> dict[str, Any]:
         As `load` does, and SurroundingsError: it is not done within `load_seconds`.
     """
     at: list[str] = []
+    loading = in_thread(lambda: load(request, at.append))
     try:
-        return in_thread(lambda: load(request, at.append)).result(request.settings.load_seconds)
+        return loading.result(request.settings.load_seconds)
     except TimeoutError as error:
+        # A thread that comes back from ONNX Runtime while the interpreter ends aborts the process.
+        atexit.register(wait, [loading], _GRACE_SECONDS)
         raise _too_slow(at, request.settings) from error
 
 
