@@ -148,9 +148,14 @@ def test_without_pytorch_models_are_trained_whatever_their_labels(tmp_path: Path
     assert "torch" not in found.info.training["versions"]
 
 
-def test_evaluate_without_scikit_learn_names_the_command_to_type(tmp_path: Path, model_path: Path) -> None:
+def test_models_of_one_label_are_scored_without_scikit_learn_and_others_name_the_command_to_type(
+    tmp_path: Path, model_path: Path, several_labels_path: Path
+) -> None:
     (tmp_path / "data.csv").write_text("text,label\nrefund,returns\n")
-    done = run_without("sklearn", "evaluate", model_path, "data.csv", folder=tmp_path)
+    done = run_without("sklearn,scipy", "evaluate", model_path, "data.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 row ")
+    done = run_without("sklearn", "evaluate", several_labels_path, "data.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith("Error: ")
     assert "'sklearn', which is not installed; run: pip install 'textcls[train]'\n" in done.stderr

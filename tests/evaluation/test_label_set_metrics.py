@@ -112,3 +112,10 @@ def test_a_report_on_no_rows_is_all_zero_and_plain_data() -> None:
     plain = json.loads(json.dumps(found().as_json()))
     assert plain["mixed_up"] == [{"has": "c", "assigned": "a", "rows": 1}]
     assert [label["threshold"] for label in plain["labels"]] == HALF
+
+
+def test_an_unknown_label_fares_as_one_whose_probability_is_always_0() -> None:
+    gold = np.column_stack([GOLD, GOLD[:, 0]])
+    scores = np.column_stack([PROBABILITIES, np.zeros(len(GOLD))])
+    as_known = report(scores, gold, [*HALF, 1.0], [*NAMES, "z"])
+    assert found(gold, unknown=("z",)).labels == as_known.labels

@@ -170,3 +170,10 @@ def test_there_is_no_perplexity_of_no_rows_or_of_a_label_that_the_model_does_not
         report(probabilities, np.array([2]), ["a", "b"], ["c"]),
     ):
         assert (found.cross_entropy, found.perplexity) == (None, None)
+
+
+def test_thousands_of_labels_that_occur_in_few_rows_take_no_matrix() -> None:
+    unknown = [f"unknown{i}" for i in range(50_000)]
+    found = report(one_hot([0, 1, 0], 2), labels(0, 40_000, 40_000), ["a", "b"], unknown)
+    assert found.counts == ((0, 0, 1), (40_000, 0, 1), (40_000, 1, 1))
+    assert found.confusions == (("unknown39998", "a", 1), ("unknown39998", "b", 1))

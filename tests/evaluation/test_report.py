@@ -67,7 +67,9 @@ def test_figures_are_those_of_evaluate_and_lie_in_their_intervals(
     assert found.label_f1[-1].value == 0  # Of the unknown label.
     for estimate in (found.accuracy, found.macro_f1, *found.label_f1):
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
-    assert sum(count for *_, count in found.confusions) == sum(a != b for a, b in zip(answers, right, strict=True))
+    assert sum(count for *_, count in found.scores.confusions) == sum(
+        a != b for a, b in zip(answers, right, strict=True)
+    )
 
 
 def test_the_interval_of_a_share_holds_the_truth_as_often_as_it_says() -> None:

@@ -93,6 +93,7 @@ def evaluate(
     classifier = Classifier.load(model)
     columns = (text_columns, label_column)
     if classifier.info.several:
+        metrics.require()
         goal = Goal.of(target_precision, target_recall)
         _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
         return
@@ -148,7 +149,6 @@ def _check(
     model: Path, target_precision: float | None, target_recall: float | None, threshold: float | None, store: bool
 ) -> None:
     """Refuse what cannot be done before the work, and not after it."""
-    metrics.require()
     targets = {"--target-precision": target_precision, "--target-recall": target_recall}
     given = [name for name, target in targets.items() if target is not None]
     if given and threshold is not None:

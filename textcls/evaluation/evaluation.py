@@ -90,17 +90,17 @@ def evaluate(
             several labels: assign each from this probability on; by default from its own threshold on.
 
     Raises:
-        MissingExtraError: scikit-learn, or with a threshold SciPy, is not installed.
+        MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
         ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
             text; or a target, and no rows.
         InputError: rows have several labels, and the model gives one; or the reverse; or it knows no label of the rows.
     """
-    metrics.require()
     if threshold is not None and (target_precision is not None or target_recall is not None):
         measure = "recall" if target_precision is None else "precision"
         raise ConfigError(f"A target {measure} chooses the threshold; give one of them, not both.")
     threshold = None if threshold is None else checked_threshold(threshold)
     if classifier.info.several:
+        metrics.require()
         goal = Goal.of(target_precision, target_recall)
         return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
     if target_recall is not None:

@@ -115,11 +115,12 @@ def report(
     answered = probabilities >= np.array(thresholds, probabilities.dtype) if assigned is None else assigned
     assigned = np.zeros(gold.shape, np.bool_)
     assigned[:, :known] = answered
-    labels = []
-    for i, name in enumerate(every):
-        scores = probabilities[:, i] if i < known else np.zeros(len(gold))
-        threshold = float(thresholds[i]) if i < known else 1.0
-        labels.append(_label_report(name, threshold, scores, gold[:, i], assigned[:, i]))
+    labels = [
+        _label_report(name, float(thresholds[i]), probabilities[:, i], gold[:, i], assigned[:, i])
+        for i, name in enumerate(names)
+    ]
+    of_unknown = gold[:, known:].sum(0).tolist()
+    labels += [_unknown_report(name, has, len(gold)) for name, has in zip(unknown, of_unknown, strict=True)]
     present = [label for label in labels if label.rows]
     with_both = gold.any(1) & ~gold.all(1)
     precisions = [label.average_precision for label in present if label.average_precision is not None]
@@ -154,6 +155,15 @@ def _label_report(name: str, threshold: float, scores: Float, gold: Bools, assig
         rows=has,
         assigned=given,
     )
+
+
+def _unknown_report(name: str, has: int, rows: int) -> LabelSetLabelReport:
+    """Return the report of a label that is never assigned and always has a probability of 0, as `_label_report` would.
+
+    Files may hold thousands of labels that are a mistake.
+    """
+    share = has / max(1, rows)
+    return LabelSetLabelReport(name, 1.0, 0.0, 0.0, 0.0, share if has else None, share, has, 0)
 
 
 def label_calibration_error(scores: Float, gold: Bools) -> float:

@@ -1,7 +1,4 @@
-"""How good the answers are. Accuracy and F1 are scikit-learn's; calibration is Guo et al. 2017 (arXiv 1706.04599).
-
-scikit-learn comes with the extra `textcls[train]`; it is imported on use.
-"""
+"""How good the answers are: accuracy and F1 as scikit-learn has them, calibration by Guo et al. 2017 (1706.04599)."""
 
 import math
 from collections.abc import Sequence
@@ -66,7 +63,7 @@ class ClassificationReport:
         cross_entropy: see `cross_entropy`; None of no rows, and where a label is unknown, whose logarithm is infinite.
         perplexity: its exponential: among how many labels, all alike, a guess would be as good.
         labels: each label that the model or the data knows.
-        confusion: rows by true label (first axis) and answered label, in the order of `labels`.
+        counts: rows by true and answered label, which are places in `labels`; of pairs that occur.
         top_k_accuracy: see `top_k_accuracy`, for each k of `TOP` that is fewer than the model's labels.
     """
 
@@ -77,12 +74,29 @@ class ClassificationReport:
     cross_entropy: float | None
     perplexity: float | None
     labels: tuple[LabelReport, ...]
-    confusion: tuple[tuple[int, ...], ...]
+    counts: tuple[tuple[int, int, int], ...]
     top_k_accuracy: dict[int, float]
+
+    @property
+    def confusion(self) -> tuple[tuple[int, ...], ...]:
+        """Rows by true label (first axis) and answered label, in the order of `labels`."""
+        found = np.zeros((len(self.labels), len(self.labels)), np.int64)
+        for right, answered, rows in self.counts:
+            found[right, answered] = rows
+        return tuple(map(tuple, found.tolist()))
+
+    @property
+    def confusions(self) -> tuple[tuple[str, str, int], ...]:
+        """The right label, the answer, and how many rows, of all that are mixed up; the most frequent first."""
+        wrong = sorted((pair for pair in self.counts if pair[0] != pair[1]), key=lambda pair: -pair[2])
+        names = [label.label for label in self.labels]
+        return tuple((names[right], names[answered], rows) for right, answered, rows in wrong)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
-        return asdict(self)
+        found = asdict(self)
+        # In the place of the counts of pairs.
+        return {("confusion" if key == "counts" else key): found[key] for key in found} | {"confusion": self.confusion}
 
 
 def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
@@ -186,13 +200,13 @@ def _places(probabilities: Float, labels: Int64) -> Int64:
 
 
 def require() -> None:
-    """Find out before the work, and not after it, whether `report` can be made.
+    """Find out before the work, and not after it, whether intervals and the figures of several labels can be had.
 
     Raises:
-        MissingExtraError: scikit-learn is not installed.
+        MissingExtraError: scikit-learn or SciPy is not installed.
     """
     with optional_dependencies.needed_by("Scoring a model"):
-        import sklearn.metrics  # noqa: F401
+        optional_dependencies.look_for("scipy", "sklearn")
 
 
 def report(
@@ -208,11 +222,12 @@ def report(
     """
     if not len(labels):
         zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
-        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, tuple((0,) * len(zero) for _ in zero), {})
+        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, (), {})
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
-    confusion = np.bincount(labels * len(every) + guess, minlength=len(every) ** 2).reshape(len(every), -1)
-    right, rows, answered = np.diag(confusion), confusion.sum(1), confusion.sum(0)
+    rows, answered = (np.bincount(of, minlength=len(every)) for of in (labels, guess))
+    right = np.bincount(labels[labels == guess], minlength=len(every))
+    pairs, times = np.unique(labels * len(every) + guess, return_counts=True)
     precision, recall = right / np.maximum(answered, 1), right / np.maximum(rows, 1)
     f1 = 2 * right / np.maximum(rows + answered, 1)
     present = rows + answered > 0
@@ -226,6 +241,6 @@ def report(
         cross_entropy=loss,
         perplexity=None if loss is None else math.exp(loss),
         labels=tuple(LabelReport(*row) for row in per_label),
-        confusion=tuple(map(tuple, confusion.tolist())),
+        counts=tuple(zip(*(of.tolist() for of in (*np.divmod(pairs, len(every)), times)), strict=True)),
         top_k_accuracy=top_k_accuracy(probabilities, labels),
     )

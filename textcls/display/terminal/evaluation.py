@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
@@ -90,7 +89,7 @@ def confusion_table(report: ClassificationReport, width: int) -> Table | None:
     names = [one_line(label.label) for label in report.labels]
     heads = ["right \\ answered", *names]
     if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
-        return _worst_confusions(report, names)
+        return _worst_confusions(report)
     table = Table(heads[0], box=None, pad_edge=False)
     for name in names:
         table.add_column(Text(name), justify="right")
@@ -99,16 +98,13 @@ def confusion_table(report: ClassificationReport, width: int) -> Table | None:
     return table
 
 
-def _worst_confusions(report: ClassificationReport, names: list[str]) -> Table | None:
-    wrong = np.array(report.confusion)
-    np.fill_diagonal(wrong, 0)
-    if not wrong.any():
+def _worst_confusions(report: ClassificationReport) -> Table | None:
+    worst = report.confusions[:WORST_CONFUSIONS]
+    if not worst:
         return None
     table = Table(
         "right", "answered", "rows", box=None, pad_edge=False, title="most frequent confusions", title_justify="left"
     )
-    for index in np.argsort(-wrong, axis=None, kind="stable")[:WORST_CONFUSIONS]:
-        right, answered = divmod(int(index), len(names))
-        if wrong[right, answered]:
-            table.add_row(Text(names[right]), Text(names[answered]), f"{wrong[right, answered]:,}")
+    for right, answered, rows in worst:
+        table.add_row(Text(one_line(right)), Text(one_line(answered)), f"{rows:,}")
     return table

@@ -35,12 +35,7 @@ class OneLabelModelReport(ModelReport):
     @property
     def confusions(self) -> tuple[tuple[str, str, int], ...]:
         """The right label, the answer, and how many rows, of all that are mixed up; the most frequent first."""
-        names = [label.label for label in self.scores.labels]
-        wrong = np.array(self.scores.confusion)
-        np.fill_diagonal(wrong, 0)
-        order = np.argsort(-wrong, axis=None, kind="stable")[: int((wrong > 0).sum())]
-        pairs = (divmod(int(index), len(names)) for index in order)
-        return tuple((names[right], names[answer], int(wrong[right, answer])) for right, answer in pairs)
+        return self.scores.confusions
 
     def figures(self) -> dict[str, float]:
         """Return the figures that runs are held against each other by, by their names."""
