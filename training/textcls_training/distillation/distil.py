@@ -158,7 +158,7 @@ def fit_student(
         valid = Dataset(pool.corpus.select(fold.valid), pool.labels[fold.valid])
         splits.append(Split(pool.lesson(fold.train, answer_UC, weight), valid))
     learned = pool.lesson(pool.labelled, answers.of_all, weight)
-    with reproducible(config.seed, config.impl):
+    with reproducible(config.seed, config.impl, pool.classes):
         selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop, checkpoints)
     return Fitted(selected, model, learned, config, len(splits))
 

@@ -83,7 +83,7 @@ class SelfTeacher:
         splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], label_T)]
         self._asked += 1
         kept_in = self._checkpoints.within(f"teacher {self._asked}")
-        with reproducible(self._config.seed, self._config.impl):
+        with reproducible(self._config.seed, self._config.impl, self._classes):
             selected, trainer = CrossFit(rows, splits, self._classes, self._config, self._stop, kept_in).run(NOBODY)
             if self._stop.requested:
                 return None

@@ -1,25 +1,37 @@
-"""How many threads a training has, and why its bytes do not hang on them.
+"""How many threads a training has, and why its bytes do not depend on them.
 
 Sums over many elements and the gradient of a layer norm depend on how many threads share them, so each training keeps
-to one thread of PyTorch. Two trainings that share nothing may run side by side.
+to one thread of PyTorch, or of the products of matrices that compiled loops have of many labels. Two trainings that
+share nothing may run side by side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from textcls_training.config.resolve import Trainers
+from threadpoolctl import threadpool_limits
+
+from textcls_training.config.resolve import MANY_LABELS, Trainers
 from textcls_training.torch_parts import torch_part
 
 
 @contextmanager
-def reproducible(seed: int, impl: Trainers = "reference") -> Iterator[None]:
+def reproducible(seed: int, impl: Trainers = "reference", labels: int = 0) -> Iterator[None]:
     """One thread of PyTorch and its seeded generators inside; everything as before outside.
 
     The compiled trainer has no threads of its own, draws from NumPy's generators, and leaves PyTorch alone.
     """
-    with nullcontext() if impl == "compiled" else torch_part("fit.threads").one_thread(seed):
+    with _one_thread_of_blas(labels) if impl == "compiled" else torch_part("fit.threads").one_thread(seed):
         yield
+
+
+def _one_thread_of_blas(labels: int) -> AbstractContextManager[object]:
+    if labels < MANY_LABELS:
+        return nullcontext()
+    import scipy.linalg.cython_blas  # noqa: F401  # what Numba calls, which would else be loaded within
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, "blas")
+    return limits
 
 
 @contextmanager

@@ -170,7 +170,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
 def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
     """Cross-fit the model of the labelled rows."""
     names, dataset, splits, _, resolved = prepared
-    with reproducible(resolved.seed, resolved.impl):
+    with reproducible(resolved.seed, resolved.impl, len(names)):
         selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
     vectors = resolved.vectors if model.vector_view is not None else None
     resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted

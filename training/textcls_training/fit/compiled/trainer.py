@@ -6,16 +6,14 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from textcls_training.config.resolve import MANY_LABELS, ResolvedConfig
+from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64, starts
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
@@ -76,26 +74,13 @@ class CompiledTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
-        with self._one_thread_of_blas():
-            for batches in _some(self.batches(number)):
-                if self.stop.requested:
-                    return
-                for text_B, loss in zip(batches, self._train(batches), strict=True):
-                    callback.step(len(text_B), loss)
-                self.keep()
+        for batches in _some(self.batches(number)):
+            if self.stop.requested:
+                return
+            for text_B, loss in zip(batches, self._train(batches), strict=True):
+                callback.step(len(text_B), loss)
+            self.keep()
         self.epochs = number
-
-    def _one_thread_of_blas(self) -> AbstractContextManager[object]:
-        """Return what keeps products of matrices, of which there are some with many labels, to one thread a view.
-
-        Sums may depend on how many threads share them.
-        """
-        if self.classes < MANY_LABELS:
-            return nullcontext()
-        import scipy.linalg.cython_blas  # noqa: F401  # what Numba calls, which would else be loaded within
-
-        limits: AbstractContextManager[object] = threadpool_limits(1, "blas")
-        return limits
 
     def _train(self, batches: Sequence[Int64]) -> list[float]:
         """Take a step for each batch; return the mean loss of a text and a view of each."""
@@ -156,8 +141,7 @@ class CompiledTrainer(AnyTrainer):
             ConfigError: they are not finite.
         """
         jobs = [partial(one.predict, encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)]
-        with self._one_thread_of_blas():
-            logits_VRC = np.stack(list(self._side_by_side(jobs)))
+        logits_VRC = np.stack(list(self._side_by_side(jobs)))
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
         return logits_VRC

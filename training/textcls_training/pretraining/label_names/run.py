@@ -76,7 +76,7 @@ def run(
     learned = surest(named.cosine_RC[: len(texts.train)], SHARE)
     dataset = Dataset(corpus.select(learned), named.cosine_RC[learned].argmax(1).astype(np.int64))
     resolved = _resolved(config, [texts.train[i] for i in learned], dataset, labels, words)
-    with reproducible(config.seed, resolved.impl):
+    with reproducible(config.seed, resolved.impl, len(labels)):
         trainer = _trained(dataset, len(labels), resolved, callback, stop)
         answer_R = trainer.predict(trainer.encode(corpus)).mean(0).argmax(1)
         held_out = slice(len(texts.train), None)
