@@ -1,6 +1,6 @@
 """One request, from its first byte to the last of its answer: who asks, what it holds, and what is told of it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +46,7 @@ class Exchange:
         self.entered = False
         self.share = Share(service.budget)
         self.bytes = 0
+        self._parts: list[bytes] = []
         self.texts: Sequence[str] = ()
         self.answer: Answer | None = None
         self.status = 500
@@ -127,26 +128,29 @@ class Exchange:
             ClientDisconnect: there is nobody to answer.
             RefusalError: it is too large, or too much is held already.
         """
-        most = self.service.settings.max_body_bytes
-        parts: list[bytes] = []
-        async for part in self._parts() if self._request is None else self._request.stream():
-            self.bytes += len(part)
-            self._check(self.bytes, most)
-            if part:  # the last one may be empty
-                parts.append(part)
-            if self.bytes > UNCOUNTED:
-                self.share.hold(self.bytes, body=True)
+        if self._request is not None:
+            async for part in self._request.stream():
+                self._take(part)
+        else:
+            # Nobody else may have read it: that takes less than a request of Starlette.
+            more = True
+            while more:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                self._take(message.get("body", b""))
+                more = message.get("more_body", False)
+        parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def _parts(self) -> AsyncIterator[bytes]:
-        """Yield the parts of a body that nobody else may have read, which takes less than a request of Starlette."""
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            more = message.get("more_body", False)
-            yield message.get("body", b"")
+    def _take(self, part: bytes) -> None:
+        """Take a part of the body, within its bounds."""
+        self.bytes += len(part)
+        self._check(self.bytes, self.service.settings.max_body_bytes)
+        if part:  # the last one may be empty
+            self._parts.append(part)
+        if self.bytes > UNCOUNTED:
+            self.share.hold(self.bytes, body=True)
 
     def hold(self, answer: bytes) -> None:
         """Hold an answer until it has been taken.

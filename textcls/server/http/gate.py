@@ -115,10 +115,12 @@ class Gate:
 
         async def tell(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                others = (header for header in message.get("headers", ()) if header[0].lower() != _ID_HEADER)
-                message["headers"] = [*others, (_ID_HEADER, exchange.request_id)]
+                # A service around this one names the request as we do.
+                headers = [header for header in message.get("headers", ()) if header[0] != _ID_HEADER]
+                headers.append((_ID_HEADER, exchange.request_id))
+                message["headers"] = headers
                 if self._service.draining:
-                    message["headers"].append((b"connection", b"close"))
+                    headers.append((b"connection", b"close"))
                 exchange.begin_answer(message["status"])
             elif message["type"] == "http.response.body":
                 if head:
