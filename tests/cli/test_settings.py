@@ -121,6 +121,18 @@ def test_a_file_that_is_wrong_is_reported_and_nothing_is_done(
     assert train_call == {}
 
 
+def test_a_file_as_windows_writes_it_is_read(train_call: dict[str, Any]) -> None:
+    Path("textcls.toml").write_text("[train]\nepochs = 3\n", encoding="utf-8-sig")
+    run("train", "rows.csv")
+    assert train_call["config"].epochs == 3
+
+
+def test_an_empty_name_of_the_file_is_refused(train_call: dict[str, Any]) -> None:
+    result = run("train", "rows.csv", "--config", "")
+    assert (result.exit_code, train_call) == (2, {})
+    assert result.stderr.startswith("Error: The name of the settings file is empty")
+
+
 def test_a_file_that_is_not_there_is_reported(train_call: dict[str, Any]) -> None:
     result = run("train", "rows.csv", "--config", "no.toml")
     assert (result.exit_code, result.stderr) == (3, "Error: There is no settings file no.toml.\n")

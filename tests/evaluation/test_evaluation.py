@@ -83,6 +83,8 @@ def test_no_rows_score_nothing(classifier: Classifier) -> None:
         (("a", None), "Row 1 has a label that is not a string but NoneType."),
         (("a", 3), "Row 1 has a label that is not a string but int."),
         (("a", "billing", 1.0), "Row 1 is not a pair of a text and what it should get."),
+        (5, "Row 1 is not a pair of a text and what it should get."),
+        ((None, "billing"), "Row 1 has a text that is not a string but NoneType."),
         ("ab", "Row 1 is not a pair of a text and what it should get."),
     ],
 )

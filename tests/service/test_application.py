@@ -1,7 +1,10 @@
 """The service as a FastAPI application: mounted, tested and served by others, it answers as `textcls serve` does."""
 
+import asyncio
+import contextlib
 import gc
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +18,7 @@ import pytest
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from starlette.exceptions import HTTPException as StarletteException
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -518,3 +522,49 @@ except SurroundingsError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "could not be read and tested within load_seconds" in done.stdout
+
+
+def test_a_route_that_is_put_before_ours_or_taken_away_counts_for_the_short_cut_too(classifier: Classifier) -> None:
+    app = application(service(classifier))
+    app.router.routes.insert(0, Route("/v1/classify", lambda request: JSONResponse("mine"), methods=["POST"]))
+    assert local(app).post("/v1/classify", json={"inputs": TEXT}).json() == "mine"
+    app = application(service(classifier))
+    app.router.routes.clear()
+    assert local(app).post("/v1/classify", json={"inputs": TEXT}).status_code == 404
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+def test_a_forked_process_that_ends_leaves_the_folder_of_its_parent(model_path: Path, folder: Path) -> None:
+    code = f"""
+import os
+from pathlib import Path
+from textcls.server import Settings, create_app
+
+app = create_app({str(model_path)!r}, settings=Settings(runtime_dir=Path({str(folder)!r})))
+if not (child := os.fork()):
+    raise SystemExit(0)
+os.waitpid(child, 0)
+print(len(list(Path({str(folder)!r}).glob("*/generation.json"))))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
+
+
+def test_each_loop_has_one_task_in_the_background_however_loops_take_turns(model_path: Path) -> None:
+    app = create_app(model_path)
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+            await client.get("/livez")
+        return len(asyncio.all_tasks())
+
+    # The one that asks, the one in the background, and what that has begun once its turn has come.
+    assert [loop.run_until_complete(ask()) for _ in range(5) for loop in loops][2:] == [3] * 8
+    for loop in loops:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
+        loop.close()

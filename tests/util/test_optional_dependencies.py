@@ -12,7 +12,7 @@ import pytest
 from textcls import MissingExtraError
 from textcls._util import optional_dependencies
 from textcls.data import parquet
-from textcls.evaluation import metrics, selective_prediction
+from textcls.evaluation import label_set_metrics, metrics, selective_prediction
 from textcls.jobs import cluster
 from textcls_training.vectors import sentence_encoder
 
@@ -23,8 +23,12 @@ def bound() -> None:
     selective_prediction.at(0.5, np.array([0.9]), np.array([True])).lower_bound()
 
 
+def scored() -> None:
+    label_set_metrics.report(np.array([[0.9]]), np.array([[True]]), [0.5], ["a"])
+
+
 ASK: dict[str, Callable[[], object]] = {
-    "sklearn": metrics.require,
+    "sklearn": scored,
     "scipy": bound,
     "pyarrow": parquet.require,
     "ray": cluster.require,

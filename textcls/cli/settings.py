@@ -36,8 +36,10 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         return
     _add_variables(command, command.name)
 
-    def read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
-        found = path if path is not None else Path(NAME) if Path(NAME).is_file() else None
+    def read(context: click.Context, _: click.Parameter, path: str | None) -> None:
+        if path == "":
+            raise ConfigError("The name of the settings file is empty; is a variable of the shell not set?")
+        found = Path(path) if path is not None else Path(NAME) if Path(NAME).is_file() else None
         # Completion must not fail for what the file holds.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
@@ -45,7 +47,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     command.params.append(
         click.Option(
             ["--config"],
-            type=click.Path(path_type=Path),
+            type=click.Path(),
             metavar="FILE",
             envvar=f"{PREFIX}_CONFIG",
             is_eager=True,
@@ -125,7 +127,7 @@ def with_origin(error: click.BadParameter) -> str:
 
 def _tables(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise InputError(f"There is no settings file {path}.") from error
     except ValueError as error:  # also of numbers with thousands of digits

@@ -1,6 +1,6 @@
 """The answers to rows, a chunk at a time, beside what the rows should get."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,9 +25,13 @@ def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
         InputError: one of them is something else.
     """
     for i, row in enumerate(rows):
-        if isinstance(row, str) or len(row) != 2:
-            raise InputError(f"Row {i} is not a pair of a text and what it should get.")
-        yield row
+        try:
+            text, target = (None,) if isinstance(row, str) else row
+        except (TypeError, ValueError):
+            raise InputError(f"Row {i} is not a pair of a text and what it should get.") from None
+        if not isinstance(text, str | Mapping):
+            raise InputError(f"Row {i} has a text that is not a string but {type(text).__name__}.")
+        yield text, target
 
 
 def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDArray[np.float32], list[T]]:

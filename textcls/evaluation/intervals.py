@@ -4,7 +4,7 @@ Shapes: N rows, C labels, K kinds of rows (of the same right label and the same 
 """
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def _wilson(found: float, rows: float) -> Estimate:
     return Estimate(found, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def f1_of_draws(count_BK: Any, right_K: Int64, answer_K: Int64, labels: int) -> tuple[Float64, Float64]:
+def f1_of_draws(count_BK: Int64, right_K: Int64, answer_K: Int64, labels: int) -> tuple[Float64, Float64]:
     """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does.
 
     Args:
@@ -97,11 +97,14 @@ def f1_of_draws(count_BK: Any, right_K: Int64, answer_K: Int64, labels: int) -> 
         answer_K: that of its answer.
         labels: how many labels there are.
     """
-    each_C = np.arange(labels)
-    is_right_KC, is_answer_KC = right_K[:, None] == each_C, answer_K[:, None] == each_C
-    hits_BC = count_BK @ (is_right_KC & is_answer_KC)
-    either_BC = count_BK @ (is_right_KC.astype(np.int64) + is_answer_KC)
-    return 2 * hits_BC / np.maximum(either_BC, 1), (either_BC > 0).astype(np.float64)
+    # Not by a product of matrices: a kind touches two labels, of which there may be thousands.
+    hits_CB, either_CB = (np.zeros((labels, len(count_BK)), np.int64) for _ in range(2))
+    for count_B, right, answer in zip(count_BK.T, right_K.tolist(), answer_K.tolist(), strict=True):
+        either_CB[right] += count_B
+        either_CB[answer] += count_B
+        if right == answer:
+            hits_CB[right] += count_B
+    return (2 * hits_CB / np.maximum(either_CB, 1)).T, (either_CB > 0).astype(np.float64).T
 
 
 def f1_intervals(right_N: Int64, answer_N: Int64, labels: int, seed: int = 0) -> tuple[Estimate, list[Estimate]]:

@@ -113,7 +113,7 @@ def application(
             exchanged or there is other middleware.
     """
     settings = service.settings
-    app = _Application(
+    return _Application(
         service,
         begin,
         native.CLASSIFY_AHEAD if short_cut else None,
@@ -129,9 +129,6 @@ def application(
         lifespan=lifespan,
         exception_handlers={HTTPException: _refuse, RefusalError: _refused},
     )
-    for router in routers(settings):
-        app.include_router(router)
-    return app
 
 
 def routers(settings: Settings) -> list[APIRouter]:
@@ -160,6 +157,9 @@ class _Application(FastAPI):
     ) -> None:
         super().__init__(**described)
         settings = service.settings
+        for router in routers(settings):
+            self.include_router(router)
+        self._own_routes = [*self.router.routes]
         answering: ASGIApp = Gate(
             super().__call__, service, ahead, is_plain=self._is_plain, is_answered=self._is_answered
         )
@@ -183,8 +183,9 @@ class _Application(FastAPI):
         await self._answering(scope, receive, send)
 
     def _is_plain(self) -> bool:
-        """Say whether nobody has exchanged dependencies or added middleware."""
-        return not (self.dependency_overrides or self.user_middleware)
+        """Say whether nobody has exchanged dependencies, added middleware, or put routes before ours."""
+        own = self._own_routes
+        return not (self.dependency_overrides or self.user_middleware) and self.router.routes[: len(own)] == own
 
     def _is_answered(self, scope: "Scope") -> bool:
         """Say whether there is a route for a request as it is."""
@@ -242,7 +243,7 @@ class _Watching:
 
     def __init__(self, service: Service, followed: GenerationStore | None) -> None:
         self.service, self._followed = service, followed
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -251,20 +252,20 @@ class _Watching:
         try:
             yield
         finally:
-            if self._task is not None:
-                self._task.cancel()
+            if (task := self._tasks.pop(asyncio.get_running_loop(), None)) is not None:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await self._task
-                self._task = None
+                    await task
             if self.service.tracing is not None:
                 self.service.tracing.close()
 
     def begin(self) -> None:
         """Begin, unless that has been done."""
         loop = asyncio.get_running_loop()
-        # Tests of an application may bring a loop of their own for each request.
-        if self._task is None or self._task.get_loop() is not loop:
-            self._task = loop.create_task(self._watch())
+        if loop not in self._tasks:
+            # Tests of an application may bring a loop of their own for each request.
+            self._tasks = {other: task for other, task in self._tasks.items() if not other.is_closed()}
+            self._tasks[loop] = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
         """Take up reloads, as long as there is a folder for them; without it the models that are loaded answer on."""

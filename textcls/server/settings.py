@@ -79,7 +79,7 @@ class Settings(Limits):
         Number(0), 0.0, "Seconds after SIGTERM during which /readyz says 503 while new connections are still served."
     )
     load_seconds: float = option(
-        Number(0.01, most=1e9),
+        Number(0.01, most=1e6),
         60.0,
         "Seconds that loading and testing the models may take, at start and at a reload; then it fails.",
     )

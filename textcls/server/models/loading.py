@@ -188,7 +188,7 @@ def _start(lifeline: int) -> "subprocess.Popen[bytes]":
     try:
         with signals.pending_in_children():
             return subprocess.Popen(
-                [sys.executable, "-c", _CODE.format(path=sys.path, lifeline=lifeline)],
+                [sys.executable, "-c", _CODE.format(path=[*map(str, sys.path)], lifeline=lifeline)],
                 pass_fds=[lifeline],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -37,10 +37,13 @@ def shared_folder(wanted: Path | None) -> Iterator[Path]:
         # Held as long as this process lives, however it ends; workers do not inherit it.
         with (folder / _OWNER).open("w") as owner:
             try_lock(owner.fileno())
+            process = os.getpid()
             try:
                 yield folder
             finally:
-                shutil.rmtree(folder, ignore_errors=True)
+                # A child that was forked ends what it has inherited, too.
+                if os.getpid() == process:
+                    shutil.rmtree(folder, ignore_errors=True)
         return
     raise SurroundingsError(
         f"No file can be made in {wanted or '/dev/shm or the temporary folder'}: "

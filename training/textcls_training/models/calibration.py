@@ -25,7 +25,8 @@ def softmax(logits_RC: NDArray[np.floating]) -> Float64:
 
 def sigmoid(logits: NDArray[np.floating]) -> Float64:
     """Return the probability of each logit, of any shape."""
-    return np.asarray(np.exp(-np.logaddexp(0, -logits, dtype=np.float64)))
+    power = np.exp(-np.abs(logits), dtype=np.float64)
+    return np.asarray(np.where(logits >= 0, 1, power) / (1 + power))
 
 
 def combine(ensemble_weights: tuple[float, ...], logits_VRC: Float32) -> Float32:

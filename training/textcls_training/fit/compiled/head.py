@@ -15,6 +15,7 @@ from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.arrays import Float32
 from textcls_training.data.compiling import compiled
 from textcls_training.fit.compiled.arrays import Dense, Targets
+from textcls_training.fit.compiled.exponential import exponential
 
 # Texts of a block where labels are many.
 TOGETHER: Final = 32
@@ -95,7 +96,10 @@ def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
         counted = targets.present_C[c] * target_C[c]
         mass += counted
         loss += float(counted * (highest - logits_C[c]))
-    loss += float(mass) * math.log(softmax(highest, len(logits_C), logits_C))
+    labels = len(logits_C)
+    many = labels >= MANY_LABELS
+    total = _softmax_of_many(highest, logits_C) if many else softmax(highest, labels, logits_C)
+    loss += float(mass) * math.log(total)
     for c in range(len(logits_C)):
         logits_C[c] = mass * logits_C[c] - targets.present_C[c] * target_C[c]
     return loss
@@ -103,19 +107,45 @@ def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
 
 @compiled
 def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
-    loss = 0.0
+    loss, labels = 0.0, len(logits_C)
     focus = np.float32(targets.focus)
-    for c in range(len(logits_C)):
+    odds_C, tail_C, power_C = np.empty(labels, np.float32), np.empty(labels, np.float32), np.empty(labels, np.float32)
+    for c in range(labels):
+        odds_C[c] = -abs(logits_C[c])
+    exponential(odds_C)
+    for c in range(labels):
+        tail_C[c] = _log1p(odds_C[c])
+        power_C[c] = -focus * (_positive(-logits_C[c]) + tail_C[c])
+    exponential(power_C)
+    for c in range(labels):
         logit = logits_C[c]
         # -log q and -log(1 - q), neither of which overflows.
-        tail = np.log1p(np.exp(-abs(logit)))
-        missed, spurious = max(-logit, np.float32(0)) + tail, max(logit, np.float32(0)) + tail
-        q, power = np.exp(-missed), np.exp(-focus * missed)
+        missed, spurious = _positive(-logit) + tail_C[c], _positive(logit) + tail_C[c]
+        likely = _ONE / (_ONE + odds_C[c])
+        unlikely = odds_C[c] * likely
+        q, rest = (likely, unlikely) if logit >= 0 else (unlikely, likely)
         present = targets.present_C[c] * target_C[c]
-        absent = targets.absent_C[c] * (_ONE - target_C[c]) * power
+        absent = targets.absent_C[c] * (_ONE - target_C[c]) * power_C[c]
         loss += float(present * missed + absent * spurious)
-        logits_C[c] = absent * (q + focus * (_ONE - q) * spurious) - present * (_ONE - q)
+        logits_C[c] = absent * (q + focus * rest * spurious) - present * rest
     return loss
+
+
+@compiled
+def _positive(x: np.float32) -> np.float32:
+    """Return the number if it is above 0, else 0; unlike `max` what is no number stays none."""
+    return np.float32(0.5) * (x + abs(x))
+
+
+@compiled
+def _log1p(x: np.float32) -> np.float32:
+    """Return log(1 + x) of a number from 0 to 1, by the series of 2 artanh(x / (2 + x)); relative error: 1e-7."""
+    y = x / (np.float32(2) + x)
+    square = y * y
+    total = np.float32(2 / 13)
+    for k in (11, 9, 7, 5, 3, 1):
+        total = total * square + np.float32(2 / k)
+    return y * total
 
 
 @compiled
@@ -126,6 +156,20 @@ def softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
         score_X[x] = np.exp(score_X[x] - highest)
         total += score_X[x]
     for x in range(size):
+        score_X[x] /= total
+    return total
+
+
+@compiled
+def _softmax_of_many(highest: np.float32, score_X: Float32) -> np.float32:
+    """Do as `softmax` does, of all scores and by vector instructions."""
+    for x in range(len(score_X)):
+        score_X[x] -= highest
+    exponential(score_X)
+    total = np.float32(0)
+    for x in range(len(score_X)):
+        total += score_X[x]
+    for x in range(len(score_X)):
         score_X[x] /= total
     return total
 
