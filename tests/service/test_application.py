@@ -258,6 +258,14 @@ def test_a_model_that_cannot_be_used_is_told_at_once_and_leaves_nothing(tmp_path
         create_app(tmp_path / "none.onnx", settings=settings)
 
 
+def test_a_link_to_itself_is_no_model_whoever_teaches(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "loop.onnx").symlink_to("loop.onnx")
+    (tmp_path / "admin").write_text(KEYS[1])
+    settings = Settings(runtime_dir=folder, teaching=True, admin_key_file=tmp_path / "admin")
+    with pytest.raises(ArtifactError, match=r"loop\.onnx"):
+        create_app(tmp_path / "loop.onnx", settings=settings)
+
+
 def test_plain_uvicorn_serves_it(model_path: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         f"from textcls.server import create_app\napp = create_app({str(model_path)!r})\n", encoding="utf-8"

@@ -88,9 +88,9 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
     models = []
     for source in sources:
         now(str(source.path))
+        models.append(_copy(source, request))
         if request.settings.teaching:
             rewriting.sweep(source.path)
-        models.append(_copy(source, request))
     return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
 
 
