@@ -1,6 +1,6 @@
 """The answers to rows, a chunk at a time, beside what the rows should get."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,10 +25,9 @@ def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
         InputError: one of them is something else.
     """
     for i, row in enumerate(rows):
-        try:
-            text, target = (None,) if isinstance(row, str) else row
-        except (TypeError, ValueError):
-            raise InputError(f"Row {i} is not a pair of a text and what it should get.") from None
+        if isinstance(row, str) or not isinstance(row, Sized) or len(row) != 2:
+            raise InputError(f"Row {i} is not a pair of a text and what it should get.")
+        text, target = row
         if not isinstance(text, str | Mapping):
             raise InputError(f"Row {i} has a text that is not a string but {type(text).__name__}.")
         yield text, target

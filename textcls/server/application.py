@@ -21,7 +21,6 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.routing import Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
@@ -189,7 +188,7 @@ class _Application(FastAPI):
 
     def _is_answered(self, scope: "Scope") -> bool:
         """Say whether there is a route for a request as it is."""
-        return any(route.matches(scope)[0] == Match.FULL for route in self.router.routes)
+        return absent.is_answered(self.router.routes, scope)
 
     def openapi(self) -> dict[str, Any]:
         """Return the description, as OpenAPI has it."""
