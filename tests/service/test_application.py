@@ -513,6 +513,19 @@ def test_without_its_folder_the_models_that_are_loaded_answer_on(
     assert "Traceback" not in caplog.text
 
 
+def test_models_are_not_exchanged_by_way_of_a_folder_that_was_cleared(model_path: Path, tmp_path: Path) -> None:
+    (folder := tmp_path / "shared").mkdir()
+    (key := tmp_path / "admin").write_text("a" * 32)
+    settings = Settings(runtime_dir=folder, admin_key_file=key)
+    with TestClient(create_app(model_path, settings=settings)) as client:
+        (shared,) = folder.iterdir()
+        shutil.rmtree(shared)
+        shared.mkdir()
+        answer = client.post("/v1/admin/reload", headers={"authorization": f"Bearer {'a' * 32}"})
+    assert answer.status_code == 409
+    assert "generation.json, which the workers share, cannot be used" in answer.text
+
+
 def test_a_process_whose_model_takes_too_long_to_load_ends_as_others_do(model_path: Path, folder: Path) -> None:
     code = f"""
 from pathlib import Path

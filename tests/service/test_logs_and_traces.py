@@ -53,7 +53,7 @@ def test_an_unexpected_error_shows_neither_traceback_nor_text(
     assert message == "Something went wrong inside the server; its log says where."
     (record,) = [record for record in caplog.records if record.name == "textcls.server.routes.answering"]
     line = JsonLines().format(record)
-    assert "RuntimeError while answering a request" in line
+    assert re.search(r"RuntimeError while answering a request, at .*\.py:\d+ predict$", record.getMessage())
     assert " predict" in json.loads(line)["where"][-1]
     assert "secret" not in caplog.text + line
 

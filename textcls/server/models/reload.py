@@ -89,6 +89,7 @@ class GenerationStore:
         self._settings = settings
         self._manifest = folder / _MANIFEST
         self._begun = folder / _BEGUN
+        self._has_manifest = False
 
     def publish(self) -> ReloadResult:
         """Read the operator's models and keys anew, test them, and let them be served.
@@ -115,6 +116,7 @@ class GenerationStore:
                     )
                 manifest = {"number": before["number"] + 1, "before": _copies(before), **found}
                 shared_folder.write(self._manifest, json.dumps(manifest).encode())
+                self._has_manifest = True
             finally:
                 self._forget()
         for change in changes:
@@ -253,6 +255,7 @@ class GenerationStore:
         with shared_folder.in_use(self.folder):
             while True:
                 manifest = json.loads(self._manifest.read_bytes())
+                self._has_manifest = True
                 try:
                     models = [self._load(entry, known) for entry in manifest["models"]]
                     break
@@ -284,6 +287,8 @@ class GenerationStore:
         try:
             found: dict[str, Any] = json.loads(self._manifest.read_bytes())
         except FileNotFoundError:
+            if self._has_manifest:  # and somebody has cleared the folder
+                raise
             return {"number": 0, "models": [], "before": []}
         return found
 

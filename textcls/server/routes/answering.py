@@ -65,8 +65,10 @@ async def answered(
         if _is_awaited(asked, error):
             raise
         # The last line of defence. The text of the error may hold that of the caller.
-        facts = {"request_id": asked.request_id.decode(), "where": logs.places(error)}
-        _LOGGER.error("%s while answering a request", type(error).__name__, extra=facts)
+        where = logs.places(error)
+        facts = {"request_id": asked.request_id.decode(), "where": where}
+        # An application's own log may show nothing but the message.
+        _LOGGER.error("%s while answering a request, at %s", type(error).__name__, where[-1], extra=facts)
         return refusal(problem, 500, problems.UNEXPECTED)
     return response
 
