@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, read
 
+from common import FOLDERS, ROOT, about, data_sets, headline, read
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.labelling.choice import doubt

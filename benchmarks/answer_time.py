@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
 from common import load_ours, read, train_ours
 from measure import microseconds
 from peers import PEERS
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 TEXT = (
     "The quick brown fox, jumps over the lazy dog's back and then (as always) my card was charged twice by the shop in "

@@ -18,6 +18,7 @@ from tempfile import gettempdir
 from typing import Any, Final
 
 import click
+
 from attacking import elsewhere, files, many_labels, models, report, search, stopping, strangers, work  # noqa: F401 - what they define is listed
 from attacking.bench import ATTACKS, LIMIT_MIB, Attack, Bench
 from attacking.limits import limited

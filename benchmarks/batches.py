@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
-from common import ROOT, about, headline
-from scale_rows import held_out_rows, made_rows
 from sklearn.metrics import average_precision_score
 
+from common import ROOT, about, headline
+from scale_rows import held_out_rows, made_rows
 from textcls.data import read_labelled
 from textcls_training.config.resolve import (
     LARGE_TABLE_POWER,

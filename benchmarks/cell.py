@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
 from common import Cost, load_ours, peak_mb, read, subset, train_ours, write
 from measure import Figures, Trained, figures
 from peers import PEERS, prepare
+from runner import CommandError, figures_of
 from state import Cell
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
 from textcls.data import Labelled
-from textcls_torch.studies.runner import CommandError, figures_of
 
 
 def measure(folder: Path, cell: Cell) -> Figures:

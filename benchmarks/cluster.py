@@ -22,8 +22,8 @@ from statistics import mean, stdev
 from typing import Any, Final
 
 import click
-from common import MAXRSS_BYTES, ROOT, about, headline
 
+from common import MAXRSS_BYTES, ROOT, about, headline
 from textcls.jobs import engine
 from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls.jobs.batch.folder import MANIFEST, Answering, FileAnswered, FileJob, answer_folder

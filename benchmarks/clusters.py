@@ -19,19 +19,19 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read, subset, write
-from measure import Figures
 from sklearn.cluster import KMeans
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
-from state import RESTART, Cell, State, resume
 
+from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read, subset, write
+from measure import Figures
+from runner import CommandError, last_words, markdown_table, mean_and_spread
+from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.explain.clusters.agreement import agreement
-from textcls_torch.studies.runner import CommandError, last_words, markdown_table, mean_and_spread
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
 KMEANS, LSA, LDA, ENCODER = "TF-IDF + k-means", "TF-IDF + LSA + k-means", "LDA", "sentence vectors + k-means"

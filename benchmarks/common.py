@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
-from measure import Float, Trained
 
+from measure import Float, Trained
+from runner import CommandError, last_words
 from textcls import Classifier
 from textcls.data import Labelled, open_table, read_labelled
-from textcls_torch.studies.runner import CommandError, last_words
 
 ROOT: Final = Path(__file__).parent.parent
 OURS: Final = "textcls"

@@ -15,13 +15,13 @@ from pathlib import Path
 from statistics import mean
 
 import click
+
 from cell import measure
 from common import FOLDERS, OURS, ROOT, about, count_rows, data_sets, headline
 from measure import Figures
 from peers import PEERS
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 
 # From here on one seed: a training takes minutes, and the test set is large enough to tell.
 MANY_ROWS = 20_000

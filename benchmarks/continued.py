@@ -17,13 +17,13 @@ from typing import Final
 
 import click
 import numpy as np
+
 from common import FOLDERS, ROOT, about, data_sets, headline, read
 from measure import Figures
+from runner import markdown_table
 from state import RESTART, Cell, State, resume
-
 from textcls import Classifier
 from textcls.data import Labelled
-from textcls_torch.studies.runner import markdown_table
 from textcls_training.config.settings import OPTIONS, TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import training as pipeline

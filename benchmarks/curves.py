@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import mean
 
 import click
+
 from cell import measure
 from common import FOLDERS, OURS, ROOT, about, count_rows, data_sets, headline
 from measure import Figures
 from peers import PEERS
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 
 SIZES = (100, 300, 1_000, 3_000)
 SUBSETS = 3

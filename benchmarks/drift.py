@@ -23,9 +23,9 @@ from typing import Any
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, read
 from numpy.typing import NDArray
 
+from common import FOLDERS, ROOT, about, data_sets, headline, read
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.evaluation.drift.drift import measure_drift

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, read
 
 import textcls
+from common import FOLDERS, ROOT, about, data_sets, headline, read
 from textcls import Classifier
 from textcls.evaluation.drift.drift import measure_drift
 

@@ -1,34 +1,34 @@
-"""How well explanations hold up: `textcls explain-benchmark` on test sets, and attention taught by people's marks.
+"""How well explanations hold up on test sets, beside those of other methods, and attention taught by people's marks.
 
-    pip install -r benchmarks/requirements.txt '.[explain]'
+    pip install -r benchmarks/requirements.txt '.[torch]'
     python benchmarks/explanations.py DATA/sst2 DATA/imdb DATA/ag_news DATA/hatexplain
 
 A set is a folder with train.csv and test.csv. The default model is trained on train.csv and explained on rows of
 test.csv; where there is a file of rationales of the test rows (`RATIONALES`), agreement with people is measured, too.
 With valid.csv and rationales_valid.jsonl, attention is also taught: by all rows of train.csv, which have no marks, and
-those of valid.csv, which have; beside it, the same rows without marks. Written are .json, .md and a page for each set.
+those of valid.csv, which have; beside it, the same rows without marks. Written are .json and .md.
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
 
+from common import FOLDERS, ROOT, about, data_sets, headline, read, train_ours
+from faithfulness import plausibility
+from faithfulness.benchmark import explain_benchmark
+from faithfulness.plausibility import Rationale
+from faithfulness.rationales import read_rationales
+from runner import markdown_table, mean_and_spread
 from textcls import Classifier
 from textcls.evaluation import metrics
 from textcls.model import tokenizer
-from textcls_torch.studies.explanations import plausibility
-from textcls_torch.studies.explanations.plausibility import Rationale
-from textcls_torch.studies.explanations.rationales import read_rationales
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.rationales import Spans
@@ -67,20 +67,24 @@ def enough(texts: Sequence[str]) -> int:
     return min(MOST_TEXTS, int(MOST_TOKENS / tokens))
 
 
-def explain(folder: Path, model: Path, other: Path, page: Path) -> dict[str, Any]:
-    """Run `textcls explain-benchmark` on the test set in `folder`."""
-    texts = enough(read(folder / "test.csv").texts)
+def explain(folder: Path, model: Path, other: Path) -> dict[str, Any]:
+    """Measure the explanations of `model` on the test set in `folder`."""
+    test = read(folder / "test.csv")
+    chosen = sorted(np.random.default_rng(0).permutation(len(test.texts))[: enough(test.texts)].tolist())
     found = next((folder / name for name in RATIONALES if (folder / name).is_file()), None)
-    given = ["--rationales", str(found), "--rationale-class", "right"] if found else []
-    with tempfile.TemporaryDirectory() as place:
-        figures = Path(place) / "figures.json"
-        tool = Path(sys.executable).parent / "textcls"
-        options = ["--texts", str(texts), "--removal", "both", "--other", str(other), *given]
-        command = [tool, "explain-benchmark", model, folder / "test.csv", "--json", figures, "--output", page, *options]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        result: dict[str, Any] = json.loads(figures.read_text(encoding="utf-8"))
-    del result["examples"]  # texts of the data set
-    return result
+    marks = None
+    if found is not None:
+        rows = read_rationales(found)
+        # What names no class is for the label of the row.
+        of_label = {row: replace(mark, label=mark.label or test.labels[row]) for row, mark in rows.items()}
+        marks = [of_label.get(row) for row in chosen]
+    return explain_benchmark(
+        Classifier.load(model),
+        [test.texts[row] for row in chosen],
+        removals=("delete", "mask"),
+        rationales=marks,
+        other=Classifier.load(other),
+    ).to_json()
 
 
 def cells(result: dict[str, Any], figures: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
@@ -202,8 +206,7 @@ def main(data: tuple[Path, ...], output: Path) -> None:
             model, other = Path(place) / f"{name}.onnx", Path(place) / "other.onnx"
             train_ours(folder / "train.csv", model)
             train_ours(folder / "train.csv", other, ["--seed", "1"])
-            page = output.parent / f"{output.name}_{name}.html"
-            results[name] = {"explained": explain(folder, model, other, page)}
+            results[name] = {"explained": explain(folder, model, other)}
         if (folder / "rationales_valid.jsonl").is_file():
             results[name]["taught"] = taught(folder)
     lines = ["# How well explanations hold up", "", headline(facts), "", *NOTES.splitlines()]

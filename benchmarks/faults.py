@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+
 from cluster import NICENESS
 from common import ROOT, about, headline
-
 from textcls.jobs.batch.folder import MANIFEST
 
 OUTPUT: Final = ROOT / "benchmarks" / "faults.md"

@@ -23,14 +23,14 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
+from rich.console import Console
+
 from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read
 from measure import Figures
-from rich.console import Console
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
 from textcls import Classifier
 from textcls.display.terminal.progress import progress_on
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.cli.vectors import DIMS
 from textcls_training.config.settings import from_options
 from textcls_training.data.english import english

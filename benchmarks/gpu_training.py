@@ -32,9 +32,10 @@ from typing import Any, Final, NamedTuple
 import click
 import numpy as np
 import torch
-from common import ROOT, about, headline, load_ours, read, train_ours, write
-from scale_rows import held_out_rows, made_rows, write_rows
 
+from common import ROOT, about, headline, load_ours, read, train_ours, write
+from runner import CommandError, markdown_table
+from scale_rows import held_out_rows, made_rows, write_rows
 from textcls.data import Labelled
 from textcls_kernels.impl import Impl
 from textcls_torch.fit.device import on_gpu
@@ -42,7 +43,6 @@ from textcls_torch.fit.recorded import MOST
 from textcls_torch.fit.trainer import Trainer
 from textcls_torch.models.device_table import DeviceTable
 from textcls_torch.models.hashed_embedding import HashedEmbedding
-from textcls_torch.studies.runner import CommandError, markdown_table
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import Device, TrainConfig
 from textcls_training.data.corpus import Corpus

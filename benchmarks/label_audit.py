@@ -19,9 +19,9 @@ from typing import Any
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline, read
 from numpy.typing import NDArray
 
+from common import FOLDERS, ROOT, about, data_sets, headline, read
 from textcls_training.audit import suspects
 from textcls_training.audit.run import answered_twice
 from textcls_training.config.settings import TrainConfig

@@ -16,12 +16,12 @@ from typing import Final
 
 import click
 import numpy as np
+
 from common import FOLDERS, ROOT, about, data_sets, headline, read, subset
 from measure import Figures
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
 from textcls import Classifier
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, ROOT, about, data_sets, headline
 
+from common import FOLDERS, ROOT, about, data_sets, headline
+from runner import markdown_table
 from textcls import Classifier
 from textcls.data import TargetOptions, read_label_sets
 from textcls.evaluation.label_thresholds import SharedThreshold, drawn
-from textcls_torch.studies.runner import markdown_table
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import labelled_texts_of
 from textcls_training.fit.label_set_calibration import best_thresholds

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from runner import microseconds
 from textcls.evaluation.metrics import expected_calibration_error
-from textcls_torch.studies.runner import microseconds
 
 Float = NDArray[np.floating[Any]]
 Bool = NDArray[np.bool_]

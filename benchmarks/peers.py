@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import Float, Trained
 
+from measure import Float, Trained
 from textcls.model.tokenizer import tokenize
 
 Fit = Callable[[Sequence[str], Sequence[str]], Trained]

@@ -6,10 +6,11 @@ from statistics import mean
 from typing import Any, Final
 
 import matplotlib as mpl
-from common import OURS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
+
+from common import OURS
 from peers import PEERS
 
 # Okabe and Ito's palette, told apart by colour-blind readers; textcls is black.

@@ -18,13 +18,13 @@ from statistics import mean
 from typing import Final
 
 import click
+
 from common import FOLDERS, ROOT, about, data_sets, headline
 from few_labels import ALONE, DEFAULT, ITSELF, draw
 from measure import Figures
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
 from textcls import Classifier
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.settings import from_options
 from textcls_training.pipeline.training import train

@@ -22,16 +22,16 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
+
 from common import FOLDERS, ROOT, about, data_sets, headline, read
 from measure import Figures
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
 from textcls import Classifier
 from textcls.model.teaching import teach
 from textcls.model.teaching.scores import padded, scores
 from textcls.model.teaching.support import Support
 from textcls.model.teaching.teach import embed
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train

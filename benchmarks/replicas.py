@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import click
 import numpy as np
+
 from common import about, headline
 from running import HERE, ROOT, Server, serving
 

@@ -28,12 +28,12 @@ from typing import Any, Final
 
 import click
 import numpy as np
+
 from common import OURS, ROOT, about, headline, load_ours, read
 from measure import Figures
+from runner import CommandError, last_words, markdown_table
 from scale_rows import held_out_rows, made_rows, write_rows
 from state import RESTART, Cell, State, resume
-
-from textcls_torch.studies.runner import CommandError, last_words, markdown_table
 
 DEFAULTS, FAST = "fastText, 2-grams", "fastText, 2-grams, dim 50, lr 0.5"
 LINEAR: Final = "hashing + SGD"

@@ -21,8 +21,8 @@ from typing import Any
 
 import click
 import numpy as np
-from running import ROOT, command, environment
 
+from running import ROOT, command, environment
 from textcls import Classifier
 
 HERE = Path(__file__).parent

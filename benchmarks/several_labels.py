@@ -19,8 +19,6 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
-from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read
-from measure import Bool, Figures, Float
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -28,12 +26,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from state import RESTART, Cell, resume
 
+from common import FOLDERS, OURS, ROOT, about, data_sets, headline, read
+from measure import Bool, Figures, Float
+from runner import markdown_table
+from state import RESTART, Cell, resume
 from textcls import Classifier
 from textcls.evaluation.label_set_metrics import label_calibration_error, report
 from textcls.model.tokenizer import tokenize
-from textcls_torch.studies.runner import markdown_table
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts

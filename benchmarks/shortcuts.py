@@ -20,11 +20,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
-from common import FOLDERS, about, data_sets, headline, read
 
+from common import FOLDERS, about, data_sets, headline, read
+from runner import markdown_table
 from textcls import Classifier, explain_globally
 from textcls.data import Labelled
-from textcls_torch.studies.runner import markdown_table
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
 

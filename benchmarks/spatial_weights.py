@@ -1,6 +1,6 @@
 """What the spatial weights of a gMLP learn from masked words, and whether it needs a position embedding.
 
-    pip install 'textcls[ablate]'
+    pip install 'textcls[torch]' matplotlib
     python benchmarks/spatial_weights.py DATA/sst2
 
 Three models of masked words learn from the texts of train.csv: with a full matrix over the first 128 tokens, with the
@@ -18,11 +18,11 @@ import click
 import matplotlib as mpl
 import numpy as np
 import torch
-from common import FOLDERS, ROOT, about, headline
 from matplotlib.figure import Figure
-from plots import STYLE
 from torch import Tensor, nn
 
+from common import FOLDERS, ROOT, about, headline
+from plots import STYLE
 from textcls_torch.fit.optim import AdamWGroup
 from textcls_torch.models import ops
 from textcls_torch.models.mixing.gmlp import FullGate, GatedMLP, ToeplitzGate

@@ -1,15 +1,15 @@
-"""The cells and the state of a run of the benchmarks, which `textcls_torch.studies.runner` keeps."""
+"""The cells and the state of a run of the benchmarks, which `runner` keeps."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+
+import runner
 from common import OURS
 from measure import Figures
-
 from textcls.errors import ConfigError
-from textcls_torch.studies import runner
 
 RESTART = click.option("--restart", is_flag=True, help="Forget what an earlier run has measured.")
 

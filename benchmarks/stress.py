@@ -28,6 +28,7 @@ from typing import Any
 
 import click
 import httpx
+
 from running import BEARER, HERE, KEY, Server, children, resident, serving
 
 KEPT = HERE / "stress.json"

@@ -20,12 +20,12 @@ from typing import Final, NamedTuple
 
 import click
 import numpy as np
+
 from common import FOLDERS, ROOT, about, data_sets, headline, read
 from few_labels import PACKAGES
 from measure import Figures
+from runner import markdown_table, mean_and_spread
 from state import RESTART, Cell, State, resume
-
-from textcls_torch.studies.runner import markdown_table, mean_and_spread
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import from_options
 from textcls_training.data.arrays import Float32, Int64

@@ -25,6 +25,7 @@ from typing import Any, Final
 import click
 import httpx
 import numpy as np
+
 from common import about, headline
 from running import BEARER, HERE, KEY, Server, children
 

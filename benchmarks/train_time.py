@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 import click
+
 from common import FOLDERS, OURS, ROOT, about, count_rows, data_sets, headline, train_ours
 
 RESULTS = ROOT / "benchmarks" / "results.json"

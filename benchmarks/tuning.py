@@ -23,13 +23,13 @@ from typing import Any
 
 import click
 import numpy as np
+
 from common import FOLDERS, ROOT, about, data_sets, headline, read, subset, train_ours, write
 from peers import PEERS
-
+from runner import CommandError, last_words, markdown_table
 from textcls import Classifier
 from textcls.data import Labelled
 from textcls.model.tokenizer import tokenize
-from textcls_torch.studies.runner import CommandError, last_words, markdown_table
 
 PACKAGES = ("textcls", "optuna", "fasttext-numpy2-wheel", "numpy")
 VALIDATION = 10

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 import click
 import numpy as np
-from common import FOLDERS, about, data_sets, headline, read, train_ours
 
+from common import FOLDERS, about, data_sets, headline, read, train_ours
+from faithfulness.benchmark import explain_benchmark
+from faithfulness.plausibility import Rationale
+from faithfulness.rationales import read_rationales
+from runner import markdown_table
 from textcls import Classifier
-from textcls_torch.studies.explanations.benchmark import explain_benchmark
-from textcls_torch.studies.explanations.plausibility import Rationale
-from textcls_torch.studies.explanations.rationales import read_rationales
-from textcls_torch.studies.runner import markdown_table
 
 Document = tuple[str, Rationale]
 METHODS: Final = ("contributions", "attention", "leave_one_out", "lime", "shap", "random")

@@ -7,7 +7,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train torch all explain ablate tune umap teacher ray mlflow}
+extras=${EXTRAS:-base serve otel parquet tables train torch all tune umap teacher ray mlflow}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -31,8 +31,6 @@ try() {
     train | all) textcls train support_tickets_test.csv --epochs 1 --output new.onnx --quiet &&
         textcls evaluate new.onnx support_tickets_test.csv ;;
     torch) textcls train support_tickets_test.csv --mixing lambda --epochs 1 --output new.onnx --quiet ;;
-    explain) python -c "import captum, lime, shap, matplotlib" && textcls explain-benchmark --help ;;
-    ablate) python -c "import matplotlib" && textcls ablate --help ;;
     mlflow) python -c "import mlflow" ;;
     tune) # In a folder of its own: it leaves settings and a journal, from which the next Python would go on.
         rm -rf tune && mkdir tune && cd tune &&

@@ -99,7 +99,6 @@ def test_an_error_comes_back_from_another_process_as_it_was(kind: type[TextclsEr
         ("onnx", "train new.csv", "train"),
         ("numba", "train --help", "train"),
         ("scipy", "train new.csv --mixing none -o x.onnx", "train"),
-        ("torch", "ablate new.csv", "ablate"),
         ("fastapi", "serve model.onnx --port 0", "serve"),
         ("uvicorn", "serve model.onnx --port 0", "serve"),
     ],

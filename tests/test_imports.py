@@ -260,7 +260,7 @@ LAYERS_OF_TRAINING = (
 LAYERS_BEHIND_THE_WALL = (
     ("__init__", "models"),
     ("export", "fit"),
-    ("pretraining", "studies"),
+    ("pretraining",),
 )
 LAYERS = {
     RUN_TIME: LAYERS_OF_TEXTCLS,

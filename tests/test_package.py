@@ -28,7 +28,6 @@ PACKAGES = (
     ROOT / "training" / "textcls_torch",
     ROOT / "kernels" / "textcls_kernels",
 )
-EXPLAIN = {"captum", "lime", "matplotlib", "shap", "threadpoolctl"}
 SERVE = {"fastapi", "httptools", "orjson", "prometheus-client", "uvicorn", "uvloop"}
 TRAIN = {"onnx", "numba", "safetensors", "scikit-learn", "scipy"}
 TORCH = {"torch"}
@@ -141,8 +140,6 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "ray",
         "mlflow",
         "kernels",
-        "explain",
-        "ablate",
         "tune",
         "otel",
         "all",
@@ -160,8 +157,6 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["train"]) == TRAIN
     assert set(requirements["torch"]) - {"textcls", *requirements["train"]} == TORCH
     assert set(requirements["teacher"]) - {"textcls", *TRAIN, *TORCH} == {"sentence-transformers"}
-    assert set(requirements["explain"]) - {"textcls", *TRAIN, *TORCH} == EXPLAIN
-    assert set(requirements["ablate"]) - {"textcls", *TRAIN, *TORCH} == {"matplotlib"}
     assert set(requirements["tune"]) - {"textcls", *requirements["train"]} == {"optuna"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from running import KEY, Server, environment
-
 from attacking import models, wire
 from attacking.limits import Limit, limited
 from attacking.watching import PATHS, Figures, head, watching
 from attacking.wire import Seen
+from running import KEY, Server, environment
 
 # The memory limit of the shipped manifests.
 LIMIT_MIB: Final = 384

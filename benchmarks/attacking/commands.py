@@ -7,12 +7,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from running import command, environment
-
 from attacking import bench as benches
 from attacking.limits import limited
 from attacking.watching import Figures, Memory
 from attacking.wire import Seen, last_words, within
+from running import command, environment
 
 # Of commands, which are no service: training takes more.
 LIMIT_MIB: Final = 2 * benches.LIMIT_MIB

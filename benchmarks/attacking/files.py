@@ -12,13 +12,12 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
 
-from running import GONE, Server
-
 from attacking import commands, models
 from attacking.bench import SPARE_MB, Bench, Result, Target, attack
 from attacking.models import Change
 from attacking.watching import Figures, Memory, watching
 from attacking.wire import SECONDS, Seen, last_words, within
+from running import GONE, Server
 
 _SECTION: Final = "3. files and reloads"
 _RELOAD: Final = "/v1/admin/reload"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnx
+
 from running import command, environment
 
 # Models of more labels than that are made of fewer rows, for they are to be large and not good.

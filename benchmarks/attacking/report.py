@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from common import headline
-
-from textcls_torch.studies.runner import markdown_table
+from runner import markdown_table
 
 COLUMNS: Final = ("before", "after")
 _HEADER: Final = ("attack", "memory MB", "/livez ms", "/readyz ms", "/metrics ms", "broken before", "broken after")

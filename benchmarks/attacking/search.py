@@ -16,12 +16,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from running import GONE
-
 from attacking import models
 from attacking.bench import SPARE_MB, Bench, Result, Target, attack, tally, watched
 from attacking.watching import family
 from attacking.wire import Seen, ask, post
+from running import GONE
 from textcls import Classifier
 
 _SECTION: Final = "5. a search for the worst request"

@@ -5,10 +5,9 @@ import json
 from collections import Counter
 from contextlib import AsyncExitStack
 
-from running import KEY
-
 from attacking.bench import Target, on_a_server
 from attacking.wire import MOST_BYTES, SECONDS, Connection, Seen, ask, pour
+from running import KEY
 
 _SECTION = "1. before a key is asked for"
 _IDLE = 1000

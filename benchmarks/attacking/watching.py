@@ -14,9 +14,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
 
-from running import GONE, Server, resident
-
 from attacking.limits import Limit
+from running import GONE, Server, resident
 
 _PROBE: Final = (sys.executable, str(Path(__file__).with_name("probe.py")))
 PATHS: Final = ("livez", "readyz", "metrics")

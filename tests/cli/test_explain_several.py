@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cli.several import several_rows
-from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.command_line import read_rows, succeed, write_rows
 from textcls import Classifier, explain_globally
 from textcls.display.html.global_explanation import global_explanation_fragment
 
@@ -143,12 +143,3 @@ def test_a_word_decides_a_label_that_would_not_be_assigned_without_it(several_la
     page = global_explanation_fragment("What it goes by", found)
     assert "without what it contributed, it would not have been assigned." in page
     assert "against all others" not in page
-
-
-def test_the_measurement_of_explanations_refuses_such_a_model(several_labels_path: Path, tmp_path: Path) -> None:
-    pytest.importorskip("threadpoolctl")
-    data = write_rows(tmp_path / "rows.csv", [("text", "label"), ("refund", "returns")])
-    assert fail(2, "explain-benchmark", several_labels_path, data) == (
-        f"Error: {several_labels_path} may give a text several labels, and explain-benchmark measures models that "
-        "give one.\n"
-    )

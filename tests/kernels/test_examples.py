@@ -229,7 +229,7 @@ def test_characters_run_and_write_figures_curves_and_samples(tmp_path: Path) -> 
 
 
 def assert_picture(path: Path, *texts: str) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'textcls[ablate]'")
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     picture = path.read_text()
     assert all(text in picture for text in texts)
     assert len(picture) < 100_000

@@ -28,6 +28,13 @@ def test_an_option_that_is_gone_is_refused_with_the_reason(
     assert f"There is no option {option} any more: {why}" in result.output
 
 
+@pytest.mark.parametrize("command", ["ablate", "explain-benchmark"])
+def test_a_command_that_is_gone_is_refused_with_the_place_where_it_is_now(command: str) -> None:
+    result = run(command, "tickets.csv")
+    assert result.exit_code == 2
+    assert f"There is no command '{command}' any more: it is a study" in result.output
+
+
 def test_a_settings_file_that_has_one_is_refused_with_the_reason(sample_path: Path, tmp_path: Path) -> None:
     (tmp_path / "textcls.toml").write_text("[train]\nshards = 8\n")
     result = run("train", sample_path, "--config", tmp_path / "textcls.toml")

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from faithfulness.benchmark import require_one_label
 from tests.training.fit.test_interrupt import StopsAfter
 from tests.training.helpers import SMALL
 from textcls import Classifier, ConfigError
@@ -15,7 +16,6 @@ from textcls.model.teaching import teach
 from textcls.model.teaching.scores import padded, scores
 from textcls.model.teaching.support import Support
 from textcls.model.teaching.teach import embed
-from textcls_torch.studies.explanations.benchmark import require_one_label
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
@@ -139,5 +139,5 @@ def test_a_file_of_prototypes_says_the_number_of_its_labels_only_when_it_is_load
 
 
 def test_the_benchmark_of_explanations_refuses_prototypes(prototypes: Classifier) -> None:
-    with pytest.raises(ConfigError, match="are prototypes, and explain-benchmark measures"):
+    with pytest.raises(ConfigError, match="are prototypes, and explanations are measured of"):
         require_one_label(prototypes)

@@ -1,4 +1,4 @@
-"""Options that there once were: who still gives one is told why it is gone, and what to do."""
+"""Options and commands that there once were: who still gives one is told why it is gone, and what to do."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,6 +15,12 @@ _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
     "tune": {"shards": _STEPS},
     "pretrain": {"shards": _STEPS},
     "versions": {"shadow": _SHADOW, "no-shadow": _SHADOW},
+}
+
+_STUDY: Final = "it is a study and no longer a command; a checkout of the project has it as"
+COMMANDS: Final[Mapping[str, str]] = {
+    "ablate": f"{_STUDY} benchmarks/ablate.py.",
+    "explain-benchmark": f"{_STUDY} benchmarks/explanations.py.",
 }
 
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import click
 
 from textcls import __version__
-from textcls._util import optional_dependencies
-from textcls._util.gone import gone
+from textcls._util import gone, optional_dependencies
 from textcls.cli import settings
 from textcls.display.text import visible
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
@@ -45,8 +44,6 @@ SECTIONS: Final = {
     "Look closer": {
         "inspect": "textcls.cli.inspect:inspect",
         "lexicon": "textcls.cli.lexicon:lexicon",
-        "explain-benchmark": "textcls_torch.studies.explanations.cli:explain_benchmark_command",
-        "ablate": "textcls_torch.studies.ablation.cli:ablate",
     },
     "With few labels, or none": {
         "vectors": "textcls_training.cli.vectors:vectors",
@@ -57,7 +54,7 @@ SECTIONS: Final = {
 }
 COMMANDS: Final = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
 # Of these commands another extra has all that they need.
-EXTRA_OF_COMMAND: Final = {"ablate": "ablate", "explain-benchmark": "explain", "tune": "tune"}
+EXTRA_OF_COMMAND: Final = {"tune": "tune"}
 
 
 # Characters of a first sentence, which is shown as a whole.
@@ -102,6 +99,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            if why := gone.COMMANDS.get(args[0]):
+                raise click.UsageError(f"There is no command {args[0]!r} any more: {why}", ctx) from error
             close = get_close_matches(args[0], COMMANDS, 1)
             if not close:
                 raise
@@ -112,7 +111,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            if why := gone(error.ctx.info_name or "" if error.ctx else "", error.option_name):
+            if why := gone.gone(error.ctx.info_name or "" if error.ctx else "", error.option_name):
                 raise click.UsageError(f"There is no option {error.option_name} any more: {why}", error.ctx) from error
             raise
         except click.MissingParameter:

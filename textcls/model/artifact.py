@@ -87,13 +87,13 @@ class ModelInfo:
         max_tokens: tokens of a text that are read.
         features: which hashed rows a token has.
         model: the configuration of the network. The graph is what counts, but `attention` is a promise, since sub-token
-            attributions are computed otherwise where it is `norm`; `explain-benchmark` rebuilds the network from all
+            attributions are computed otherwise where it is `norm`; gradients rebuild the network from all
             keys.
         text_columns: the columns that the texts were trained from; several are joined by a line break.
         label_column: the column of the labels.
         training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
             `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
-            weights, which `explain-benchmark` reads. Where word vectors were given, `vectors` tells of them: `source`,
+            weights, which gradients read. Where word vectors were given, `vectors` tells of them: `source`,
             `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
             there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
             `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are

@@ -1,1 +1,1 @@
-"""What needs PyTorch: the reference trainer, mixing layers, objectives without labels, and studies of them."""
+"""What needs PyTorch: the reference trainer, mixing layers, and objectives without labels."""

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faithfulness.benchmark import explain_benchmark
+from faithfulness.results import BenchmarkResult
 from tests.training.distillation.test_distil import (
     FILLER,
     LABELLED,
@@ -19,8 +21,6 @@ from tests.training.distillation.test_distil import (
 )
 from textcls import Classifier
 from textcls.model.tokenizer import tokenize
-from textcls_torch.studies.explanations.benchmark import explain_benchmark
-from textcls_torch.studies.explanations.results import BenchmarkResult
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import ask

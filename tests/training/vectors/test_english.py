@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from faithfulness.benchmark import explain_benchmark
 from textcls import Classifier
 from textcls.data import read_labelled
-from textcls_torch.studies.explanations.benchmark import explain_benchmark
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import LEAST_KNOWN, MOST_ROWS, PATH, english, english_if_few_rows

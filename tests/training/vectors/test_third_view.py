@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faithfulness.gradients import SavedHead
 from tests.training.helpers import LABELS, Trained, fit_all, logits_of, module_of, random_model, resolved
 from tests.training.vectors.conftest import TWINS
 from textcls import Classifier
@@ -13,7 +14,6 @@ from textcls.errors import ConfigError
 from textcls.model import artifact, features
 from textcls.model.features import FeatureConfig
 from textcls_torch.models.vector_embedding import VectorEmbedding, vector_classifier
-from textcls_torch.studies.explanations.gradients import SavedHead
 from textcls_training.config.settings import ModelConfig, TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset

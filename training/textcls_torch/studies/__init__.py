@@ -1,1 +1,0 @@
-"""Many trainings or explanations, measured side by side: `textcls ablate` and `textcls explain-benchmark`."""
