@@ -37,8 +37,11 @@ from textcls.server.system import memory
 INLINE_BYTES: Final = 4096
 # So is a longer one that is alone.
 ALONE_BYTES: Final = 4 * INLINE_BYTES
-# While a body is read it is there once as it came, and twice as text, of which one character can make each take four.
-_READING: Final = 9
+# While a body is read it is there once as it came, and twice as text, of which one character can make each take four:
+# nine times its length, of which 1.25 are held for it already.
+_READING: Final = 7.2
+# What holds more leaves so much behind that it is returned at once.
+_LARGE_BYTES: Final = 32_000_000
 # Lessons of a worker that wait for one another; more are refused.
 _LESSONS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
@@ -214,14 +217,17 @@ class Service:
         """
 
         def begin() -> Answer | Request:
-            share.hold(_READING * share.held)
+            share.hold(int(_READING * share.held))
             request = read()
             self._within_deadline(request)
             share.hold(request.bytes)
             return request if request.searches else complete(request)
 
         def complete(request: Request) -> Answer:
+            large = share.held > _LARGE_BYTES
             answer = answers.complete(request)
+            if large:
+                memory.return_holes()
             share.hold(len(answer.body))
             return answer
 

@@ -1,6 +1,7 @@
 """One request, from its first byte to the last of its answer: who asks, what it holds, and what is told of it."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +47,8 @@ class Exchange:
         self.entered = False
         self.share = Share(service.budget)
         self.bytes = 0
-        self._parts: list[bytes] = []
+        # One block that grows: parts of many bodies at once would leave holes that nothing else fits into.
+        self._body = BytesIO()
         self.texts: Sequence[str] = ()
         self.answer: Answer | None = None
         self.status = 500
@@ -140,15 +142,14 @@ class Exchange:
                     raise ClientDisconnect
                 self._take(message.get("body", b""))
                 more = message.get("more_body", False)
-        parts, self._parts = self._parts, []
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        body, self._body = self._body, BytesIO()
+        return body.getvalue()
 
     def _take(self, part: bytes) -> None:
         """Take a part of the body, within its bounds."""
         self.bytes += len(part)
         self._check(self.bytes, self.service.settings.max_body_bytes)
-        if part:  # the last one may be empty
-            self._parts.append(part)
+        self._body.write(part)
         if self.bytes > UNCOUNTED:
             self.share.hold(self.bytes, body=True)
 

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import orjson
@@ -222,15 +223,19 @@ def predict(
 
 def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predictions: Iterable[Prediction]) -> Answer:
     """Write the body of a `ClassifyAnswer`."""
-    # Result by result, so that the objects of one explanation are gone before those of the next are made.
-    parts = [served.head]
+    # Result by result, so that the objects of one explanation are gone before those of the next are made; and into one
+    # block, which a large answer would fill twice if its parts were joined in the end.
+    body = BytesIO()
+    body.write(served.head)
     outcomes: list[Outcome] = []
     for prediction in predictions:
         result = prediction.as_json(top_k)
         if more is not None:
             names = [scored["label"] for scored in result["labels"]]
             result.update(explaining.answer(more, served.classifier, prediction, names))
-        parts += (encode(result), b",")
+        if outcomes:
+            body.write(b",")
+        body.write(encode(result))
         abstains = prediction.decision == "abstain"
         labels = result["assigned"] if prediction.several else (result["label"],)
         outcomes.append(
@@ -243,8 +248,8 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
                 result["label"],
             )
         )
-    parts[-1] = b"]}"
-    return Answer(b"".join(parts), served, outcomes)
+    body.write(b"]}")
+    return Answer(body.getvalue(), served, outcomes)
 
 
 def outcome(prediction: Prediction) -> Outcome:
