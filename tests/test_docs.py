@@ -186,6 +186,11 @@ def test_every_file_that_is_named_to_engineers_exists(name: str) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name.startswith("docs/")])
+def test_a_guide_is_read_in_ten_minutes(name: str) -> None:
+    assert len(DOCUMENTS[name].split()) <= 1500, "split it, or leave something out"
+
+
 def test_the_readme_leads_to_every_guide() -> None:
     assert [name for name in DOCUMENTS if name != "README.md" and f"]({name})" not in README] == []
 

@@ -1,4 +1,4 @@
-"""The guide docs/data.md says what the program does: its commands, names of files, findings, columns and examples."""
+"""The guides docs/data.md and docs/checking.md say what the program does: its commands, names of files, findings, columns and examples."""
 
 import re
 import shlex
@@ -11,7 +11,8 @@ from textcls.data import columns, formats, writing
 from textcls.evaluation.data_quality import findings, label_findings
 from textcls.jobs.batch.answer_columns import AnswerColumns
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("data.md", "checking.md"))
 SHOWN = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ ")]
 TABLED = re.findall(r"`(textcls (?:train|evaluate|predict)[^`]*\.onnx[^`]*)`", GUIDE)
 
