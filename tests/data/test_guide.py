@@ -1,4 +1,4 @@
-"""The guides docs/data.md and docs/checking.md say what the program does: its commands, names of files, findings, columns and examples."""
+"""The guides docs/data.md and docs/checking.md say what the program does: commands, names, findings, columns."""
 
 import re
 import shlex
