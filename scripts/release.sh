@@ -7,7 +7,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train torch all tune umap teacher ray mlflow}
+extras=${EXTRAS:-base serve otel parquet tables train torch all tune annotate umap teacher ray mlflow}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -31,6 +31,7 @@ try() {
     train | all) textcls train support_tickets_test.csv --epochs 1 --output new.onnx --quiet &&
         textcls evaluate new.onnx support_tickets_test.csv ;;
     torch) textcls train support_tickets_test.csv --mixing lambda --epochs 1 --output new.onnx --quiet ;;
+    annotate) python -c "import openai" && textcls annotate --help ;;
     mlflow) python -c "import mlflow" ;;
     tune) # In a folder of its own: it leaves settings and a journal, from which the next Python would go on.
         rm -rf tune && mkdir tune && cd tune &&

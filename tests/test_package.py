@@ -141,6 +141,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "mlflow",
         "kernels",
         "tune",
+        "annotate",
         "otel",
         "all",
         "dev",
@@ -157,6 +158,7 @@ def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str,
     assert set(requirements["train"]) == TRAIN
     assert set(requirements["torch"]) - {"textcls", *requirements["train"]} == TORCH
     assert set(requirements["teacher"]) - {"textcls", *TRAIN, *TORCH} == {"sentence-transformers"}
+    assert set(requirements["annotate"]) == {"openai"}
     assert set(requirements["tune"]) - {"textcls", *requirements["train"]} == {"optuna"}
     assert set(requirements["parquet"]) == {"pyarrow"}
     assert set(requirements["kernels"]) == {"triton"}

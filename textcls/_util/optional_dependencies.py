@@ -36,6 +36,8 @@ EXTRA_OF_PACKAGE: Final = {
     "mlflow": "mlflow",
     "umap": "umap",
     "optuna": "tune",
+    "httpx2": "annotate",
+    "openai": "annotate",
 }
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry", "backports")

@@ -46,6 +46,7 @@ SECTIONS: Final = {
         "lexicon": "textcls.cli.lexicon:lexicon",
     },
     "With few labels, or none": {
+        "annotate": "textcls.cli.annotate:annotate",
         "vectors": "textcls_training.cli.vectors:vectors",
         "pretrain": "textcls_training.pretraining.cli:pretrain",
         "clusters": "textcls.cli.clusters:clusters",

@@ -1,0 +1,307 @@
+"""`textcls annotate` against a server that speaks chat completions: what is asked, paid for, kept, and refused."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.annotation.server import Server, running
+from tests.command_line import run
+
+pytest.importorskip("openai", reason="needs textcls[annotate]")
+from textcls.annotation import endpoint
+
+TEXTS = [f"number {i} says {word}" for i, word in enumerate(["billing", "returns", "shipping"] * 4)]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+    monkeypatch.setattr(endpoint, "_TRIES", 2)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "labels.csv").write_text(
+        "label,description\nbilling,money that is owed\nreturns,\nshipping,where a parcel is\n"
+    )
+    (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(TEXTS)))
+    (tmp_path / "other.csv").write_text("text,label\nmoney back,refunds\n")
+    (tmp_path / "labelled.csv").write_text(
+        "text,label\nthis is about billing,billing\nthat about returns,returns\nmy shipping is late,shipping\n"
+        "again returns,billing\n"
+    )
+    return tmp_path
+
+
+def annotate(files: Path, url: str, *more: str | Path, yes: bool = True) -> Result:
+    options: list[str | Path] = [
+        "--labels",
+        files / "labels.csv",
+        "--model",
+        "small",
+        "--endpoint",
+        url,
+        "-o",
+        files / "out.csv",
+    ]
+    return run("annotate", files / "texts.csv", *options, *(["--yes"] if yes else []), *more)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_text_gets_a_probability_for_each_label_and_who_answered_stands_beside(
+    files: Path, server: Server
+) -> None:
+    result = annotate(files, server.url)
+    assert result.exit_code == 0, result.stderr
+    first, *_, last = rows(files / "out.csv")
+    assert [first[name] for name in ("id", "text", "answer", "answered_by")] == ["0", TEXTS[0], "billing", "small"]
+    assert [float(first[f"p_{name}"]) for name in ("billing", "returns", "shipping")] == [0.75, 0.25, 0]
+    assert (last["answer"], float(last["p_shipping"])) == ("shipping", 0.75)
+    assert int(first["answered_tokens"]) > 0
+    assert first["answered_at"].endswith("+00:00")
+    assert "12 rows of 12" in result.stdout
+
+
+def test_what_is_written_teaches_a_student(files: Path, server: Server, sample_path: Path) -> None:
+    annotate(files, server.url)
+    (files / "learn.csv").write_text(
+        "text,label\n"
+        + "".join(f"about {name} number {i},{name}\n" for i in range(8) for name in ("billing", "returns", "shipping"))
+    )
+    options: list[str | Path] = [
+        "--unlabelled",
+        files / "out.csv",
+        "--probabilities",
+        "p_*",
+        "--epochs",
+        "1",
+        "-o",
+        files / "m.onnx",
+    ]
+    result = run("train", files / "learn.csv", *options)
+    assert result.exit_code == 0, result.stderr
+
+
+def test_nothing_is_asked_twice(files: Path, server: Server) -> None:
+    with (files / "texts.csv").open("a") as file:
+        file.write(f"12,{TEXTS[0]}\n")
+    annotate(files, server.url)
+    annotate(files, server.url)
+    assert set(server.asked.values()) == {1}
+    assert len(rows(files / "out.csv")) == 13
+    other = annotate(files, server.url, "--prompt", _written(files / "prompt.txt", "Choose: {labels}"))
+    assert other.exit_code == 0
+    assert set(server.asked.values()) == {2}
+
+
+def _written(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def test_a_run_that_was_killed_pays_for_no_answer_twice(files: Path) -> None:
+    with running(seconds=0.05) as server:
+        words = ["annotate", "texts.csv", "--labels", "labels.csv", "--model", "small", "--endpoint", server.url]
+        words += ["-o", "out.csv", "--at-once", "1", "--yes", "--quiet"]
+        for _ in range(4):
+            process = subprocess.Popen([sys.executable, "-m", "textcls", *words], cwd=files)
+            before = server.asked.total()
+            while server.asked.total() < min(before + 2, len(TEXTS)) and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+            process.wait()
+        assert subprocess.run([sys.executable, "-m", "textcls", *words], cwd=files, check=False).returncode == 0
+    assert len(rows(files / "out.csv")) == len(TEXTS)
+    # An answer that was under way at a kill may be asked for again; one that was given is not.
+    assert server.asked.total() <= len(TEXTS) + 4
+
+
+def test_labelled_rows_are_asked_first_and_too_little_agreement_sends_no_text(files: Path, server: Server) -> None:
+    result = annotate(files, server.url, "--labelled", files / "labelled.csv", "--least-agreement", "0.9")
+    assert result.exit_code == 3
+    assert "Labelled rows: 3 of 4 answered as labelled, 75.0% (95 % interval" in result.stderr
+    assert "least of 'billing', 1 of 2" in result.stderr
+    assert "The texts were not sent." in result.stderr
+    assert not set(server.asked) & set(TEXTS)
+    assert annotate(files, server.url, "--labelled", files / "labelled.csv").exit_code == 0
+    assert set(server.asked) > set(TEXTS)
+
+
+def test_a_dry_run_shows_the_request_and_the_price_and_sends_nothing(
+    files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    shown: list[str | Path] = [
+        "--labelled",
+        files / "labelled.csv",
+        "--examples",
+        "1",
+        "--price",
+        "1000",
+        "2000",
+        "--dry-run",
+    ]
+    result = annotate(files, server.url, *shown)
+    assert result.exit_code == 0
+    assert "- billing: money that is owed\n- returns\n- shipping: where a parcel is" in result.stdout
+    assert '[assistant]\n{"label": "billing"}\n\n' in result.stdout
+    assert result.stdout.endswith(f"[user]\n{TEXTS[0]}\n\n")
+    assert "13 texts to ask about, 0 answered already: about" in result.stderr
+    assert "some $" in result.stderr
+    assert not server.asked
+    assert not list(files.glob("out.csv*"))
+
+
+def test_the_price_that_is_told_after_some_texts_is_that_which_is_paid(files: Path, server: Server) -> None:
+    many = [f"text {i} of billing{' and so on' * (i % 7)}" for i in range(300)]
+    (files / "texts.csv").write_text("text\n" + "".join(f"{text}\n" for text in many))
+    result = annotate(files, server.url)
+    told = [line for line in result.stderr.splitlines() if "280 texts to ask about" in line]
+    read = int(told[0].split(": about ")[1].split(" tokens")[0].replace(",", ""))
+    paid = sum(int(row["answered_tokens"]) - 6 for row in rows(files / "out.csv")[20:])
+    assert read == pytest.approx(paid, rel=0.1)
+
+
+def test_before_texts_leave_this_machine_a_person_says_yes(files: Path, server: Server) -> None:
+    result = annotate(files, server.url, yes=False)
+    assert result.exit_code == 1
+    assert f"The texts are sent to {server.url}. Go on?" in result.stderr
+    assert not server.asked
+
+
+def test_a_limit_of_tokens_holds_and_the_same_command_goes_on(files: Path, server: Server) -> None:
+    result = annotate(files, server.url, "--max-tokens-total", "100", "--at-once", "1")
+    assert result.exit_code == 0
+    done = len(rows(files / "out.csv"))
+    assert 0 < done < len(TEXTS)
+    assert f"{len(TEXTS) - done} rows not asked about, since --max-tokens-total was spent" in result.stderr
+    assert annotate(files, server.url).exit_code == 0
+    assert set(server.asked.values()) == {1}
+
+
+def test_a_server_that_is_busy_is_asked_again(files: Path) -> None:
+    with running(fails=2) as server:
+        assert annotate(files, server.url).exit_code == 0
+    assert set(server.asked.values()) == {1}
+
+
+def test_so_many_texts_are_asked_about_at_once(files: Path) -> None:
+    with running(seconds=0.1) as server:
+        assert annotate(files, server.url, "--at-once", "3").exit_code == 0
+    assert server.at_once == 3
+
+
+def test_without_probabilities_of_tokens_answers_count_as_certain_and_that_is_said(files: Path) -> None:
+    with running(logprobs=False) as server:
+        result = annotate(files, server.url)
+    assert result.exit_code == 0
+    assert "tells no probabilities of tokens" in result.stderr
+    assert {row["p_billing"] for row in rows(files / "out.csv")} == {"0.0", "1.0"}
+
+
+def test_an_answer_that_is_none_of_the_labels_is_left_out_and_counted(files: Path, server: Server) -> None:
+    with (files / "texts.csv").open("a") as file:
+        file.write("12,quite another matter\n")
+    result = annotate(files, server.url)
+    assert result.exit_code == 0
+    assert "1 answer named none of the labels: left out." in result.stderr
+    assert len(rows(files / "out.csv")) == 12
+
+
+@pytest.mark.parametrize("bad", ["html", "large", "other"])
+def test_what_is_no_answer_ends_in_one_sentence_and_what_was_answered_is_kept(
+    files: Path, server: Server, bad: str
+) -> None:
+    annotate(files, server.url, "--max-tokens-total", "60", "--at-once", "1")
+    server.bad = bad
+    result = annotate(files, server.url)
+    assert result.exit_code == 6
+    assert "gave no answer that can be read" in result.stderr
+    assert "the same command goes on from there" in result.stderr
+    assert "Traceback" not in result.stderr
+    server.bad = ""
+    assert annotate(files, server.url).exit_code == 0
+    assert server.asked[TEXTS[0]] == 1
+
+
+def test_an_answer_without_a_choice_is_none(files: Path) -> None:
+    with running(bad="empty") as server:
+        result = annotate(files, server.url)
+    assert result.exit_code == 0
+    assert "12 answers named none of the labels" in result.stderr
+
+
+def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> None:
+    result = annotate(files, server.url)
+    assert server.keys == {"Bearer sk-secret-of-mine"}
+    assert "secret" not in result.output
+    assert all(b"secret" not in path.read_bytes() for path in files.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (["--model", "other"], 2, "The server has no model 'other'"),
+        (["--examples", "2"], 2, "--examples are taken from --labelled rows"),
+        (["--labelled", "other.csv"], 3, "other.csv has the label 'refunds', which"),
+        (["--prompt", "texts.csv"], 2, "The prompt has no {labels}"),
+        (["--endpoint", "localhost:1"], 2, "localhost:1 is no address of a server"),
+        (["--output", "texts.csv"], 3, "is also the input"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(
+    files: Path, server: Server, more: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    result = annotate(files, server.url, *more)
+    assert said in result.stderr
+    assert result.exit_code == code
+
+
+def test_a_label_that_is_named_twice_or_alone_is_refused(files: Path, server: Server) -> None:
+    (files / "labels.csv").write_text("label\nbilling\nbilling\n")
+    assert "The label 'billing' is named twice." in annotate(files, server.url).stderr
+    (files / "labels.csv").write_text("label\nbilling\n")
+    assert "Name at least two labels." in annotate(files, server.url).stderr
+
+
+def test_a_file_of_something_else_is_not_taken_for_answers(files: Path, server: Server) -> None:
+    (files / "out.csv.answers").write_text("my own notes\n" * 100)
+    result = annotate(files, server.url)
+    assert result.exit_code == 2
+    assert "holds no answers of textcls annotate" in result.stderr
+    assert (files / "out.csv.answers").read_text().startswith("my own notes")
+
+
+def test_without_a_key_the_variable_is_named(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = run(
+        "annotate", files / "texts.csv", "--labels", files / "labels.csv", "--model", "x", "-o", files / "o.csv"
+    )
+    assert result.exit_code == 2
+    assert "Set OPENAI_API_KEY to your key" in result.stderr
+
+
+def test_nobody_listens_and_that_is_said(files: Path) -> None:
+    result = annotate(files, "http://127.0.0.1:1/v1")
+    assert result.exit_code == 6
+    assert os.linesep not in result.stderr.strip().splitlines()[-1]
+    assert "gave no answer that can be read (APIConnectionError)" in result.stderr

@@ -1,0 +1,72 @@
+"""From the tokens of an answer to a probability for each label, worked out by hand."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcls.annotation.probabilities import Token, label_of, of_tokens
+
+LABELS = ("card lost", "card stolen", "refund")
+
+
+def token(text: str, share: float = 1.0, *others: tuple[str, float]) -> Token:
+    return Token(text, math.log(share), [(other, math.log(of)) for other, of in others])
+
+
+def test_what_labels_share_is_shared_and_where_they_part_each_has_its_own() -> None:
+    tokens = [
+        token('{"label":'), token(' "'), token("card", 0.8, ("card", 0.8), ("refund", 0.2)),
+        token(" lost", 0.6, (" lost", 0.6), (" stolen", 0.4)), token('"}'),
+    ]  # fmt: skip
+    assert of_tokens("card lost", tokens, LABELS) == pytest.approx([0.48, 0.32, 0.2])
+
+
+def test_a_beginning_that_several_labels_have_is_theirs_in_equal_parts() -> None:
+    tokens = [token('{"label": "'), token("refund", 0.5, ("refund", 0.5), ("car", 0.3), ("xy", 0.2)), token('"}')]
+    # What begins no label counts for nothing.
+    assert of_tokens("refund", tokens, LABELS) == pytest.approx([0.15 / 0.8, 0.15 / 0.8, 0.5 / 0.8])
+
+
+def test_the_quote_may_stand_in_a_token_with_the_name() -> None:
+    tokens = [token("{"), token('"label": "re', 0.5, ('"label": "re', 0.5), ('"label": "ca', 0.5)), token('fund"}')]
+    assert of_tokens("refund", tokens, LABELS) == pytest.approx([0.25, 0.25, 0.5])
+
+
+def test_labels_that_json_escapes_are_found() -> None:
+    labels = ('say "hi"', "say nothing")
+    tokens = [
+        token('{"label": "'),
+        token("say ", 1.0),
+        token('\\"', 0.9, ('\\"', 0.9), ("noth", 0.1)),
+        token('hi\\""}'),
+    ]
+    assert of_tokens(labels[0], tokens, labels) == pytest.approx([0.9, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("content", "label"),
+    [
+        ('{"label": "refund"}', "refund"),
+        ('{"label": "other"}', None),
+        ('{"label": ["refund"]}', None),
+        ('{"label": "refund", "why": "so"}', None),
+        ("refund", None),
+        ("", None),
+        ('["refund"]', None),
+    ],
+)
+def test_only_an_object_with_one_of_the_labels_is_an_answer(content: str, label: str | None) -> None:
+    assert label_of(content, LABELS) == label
+
+
+@given(st.data())
+def test_probabilities_are_such_whatever_tokens_say(data: st.DataObject) -> None:
+    text = st.text(alphabet='card lostenrfu"{}:\\ ', max_size=8)
+    logprob = st.floats(-30, 1)
+    tokens = data.draw(st.lists(st.builds(Token, text, logprob, st.lists(st.tuples(text, logprob), max_size=3))))
+    label = data.draw(st.sampled_from(LABELS))
+    found = of_tokens(label, [token('{"label":"'), *tokens], LABELS)
+    assert sum(found) == pytest.approx(1)
+    assert all(0 <= one <= 1 for one in found)

@@ -1,0 +1,101 @@
+"""Answers that have been paid for, in a file of SQLite: each is there once it is given, however the process ends."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from textcls.errors import ConfigError, SurroundingsError
+
+# Tells such a file from others of SQLite ("tcls").
+_APPLICATION: Final = 0x74636C73
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+
+
+class Answer(NamedTuple):
+    """What was answered about a text.
+
+    Attributes:
+        probabilities: of each label; None where the answer was none of them.
+        tokens_in: that were read to answer it.
+        tokens_out: that were written.
+        at: when, as ISO 8601 has it.
+    """
+
+    probabilities: Sequence[float] | None
+    tokens_in: int
+    tokens_out: int
+    at: str
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were read and written."""
+        return self.tokens_in + self.tokens_out
+
+
+class Journal:
+    """The answers of one model to one prompt, by text. For one process at a time."""
+
+    def __init__(self, path: Path, model: str, prompt: str) -> None:
+        self._asked = f"{model}\0{prompt}\0"
+        self._file = _opened(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def get(self, text: str) -> Answer | None:
+        """Return what was answered about a text; None if that has not been asked."""
+        found = self._file.execute("SELECT answer FROM answers WHERE key = ?", [self._key(text)]).fetchone()
+        return None if found is None else Answer(*json.loads(found[0]))
+
+    def put(self, text: str, answer: Answer) -> None:
+        """Keep an answer, on disk when this returns.
+
+        Raises:
+            SurroundingsError: there is no room for it.
+        """
+        try:
+            with self._file:
+                self._file.execute("INSERT INTO answers VALUES (?, ?)", [self._key(text), json.dumps(answer)])
+        except sqlite3.OperationalError as error:
+            raise SurroundingsError(f"An answer cannot be kept: {error}; free some space, and go on.") from error
+
+    def _key(self, text: str) -> str:
+        return sha256((self._asked + text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open the file, which is made if there is none, for this process alone.
+
+    Raises:
+        ConfigError: it is another file.
+        SurroundingsError: another process has it, or it cannot be opened.
+    """
+    try:
+        file = sqlite3.connect(path, timeout=0, isolation_level="IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        raise SurroundingsError(f"{path} cannot be opened: {error}.") from error
+    try:
+        file.execute("PRAGMA locking_mode = EXCLUSIVE")
+        found = file.execute("PRAGMA application_id").fetchone()[0]
+        if found != _APPLICATION:
+            if file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise sqlite3.DatabaseError("it has other tables")
+            file.execute(f"PRAGMA application_id = {_APPLICATION}")
+        with file:
+            file.execute("BEGIN IMMEDIATE")
+            file.execute(_TABLE)
+    except sqlite3.OperationalError as error:
+        file.close()
+        raise SurroundingsError(f"{path} cannot be used ({error}): does another process annotate into it?") from error
+    except sqlite3.DatabaseError as error:
+        file.close()
+        raise ConfigError(
+            f"{path} holds no answers of textcls annotate ({error}); move it, or name another output."
+        ) from error
+    return file
