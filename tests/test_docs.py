@@ -191,6 +191,10 @@ def test_a_guide_is_read_in_ten_minutes(name: str) -> None:
     assert len(DOCUMENTS[name].split()) <= 1500, "split it, or leave something out"
 
 
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len([word for word in README.split() if re.search(r"\w", word)]) <= 900
+
+
 def test_the_readme_leads_to_every_guide() -> None:
     assert [name for name in DOCUMENTS if name != "README.md" and f"]({name})" not in README] == []
 
