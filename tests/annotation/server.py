@@ -25,6 +25,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, *, bad: str = "", fails: int = 0, seconds: float = 0.0, logprobs: bool = True) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.bad, self.fails, self.seconds, self.logprobs = bad, fails, seconds, logprobs
+        # A text that is refused, and one at which the server breaks.
+        self.refuses = self.breaks = ""
         self.asked: Counter[str] = Counter()
         self.keys: set[str] = set()
         self.under_way = self.at_once = 0
@@ -61,9 +63,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"{}")
         else:
             text = asked["messages"][-1]["content"]
+            if text in (server.refuses, server.breaks):
+                self._send(400 if text == server.refuses else 501, b"{}")
+                return
             with server.guard:
                 server.asked[text] += 1
-            self._send(200, self._bad(text) or json.dumps(_completion(text, asked)).encode())
+            self._send(200, self._bad(text) or json.dumps(_completion(text, asked, server.bad)).encode())
 
     def _bad(self, text: str) -> bytes:
         kinds = {
@@ -86,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _completion(text: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _completion(text: str, asked: dict[str, Any], bad: str) -> dict[str, Any]:
     labels = asked["response_format"]["json_schema"]["schema"]["properties"]["label"]["enum"]
     label = next((name for name in labels if name in text), labels[0])
     if "another" in text:
@@ -105,7 +110,11 @@ def _completion(text: str, asked: dict[str, Any]) -> dict[str, Any]:
     if asked.get("logprobs"):
         choice["logprobs"] = {"content": content, "refusal": None}
     words = sum(len(message["content"].split()) for message in asked["messages"])
-    usage = {"prompt_tokens": words, "completion_tokens": 6, "total_tokens": words + 6}
+    if bad == "thinking":
+        choice |= {"finish_reason": "length", "message": said | {"content": ""}}
+    usage: dict[str, Any] = {"prompt_tokens": words, "completion_tokens": 6, "total_tokens": words + 6}
+    if bad == "uncounted":
+        usage = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
     return {"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice], "usage": usage}
 
 

@@ -1,7 +1,6 @@
 """`textcls annotate` against a server that speaks chat completions: what is asked, paid for, kept, and refused."""
 
 import csv
-import os
 import signal
 import subprocess
 import sys
@@ -180,10 +179,16 @@ def test_the_price_that_is_told_after_some_texts_is_that_which_is_paid(files: Pa
     assert read == pytest.approx(paid, rel=0.1)
 
 
-def test_before_texts_leave_this_machine_a_person_says_yes(files: Path, server: Server) -> None:
+def test_before_texts_leave_this_machine_a_person_says_yes(
+    files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = annotate(files, server.url, yes=False)
+    assert result.exit_code == 2
+    assert f"The texts would be sent to {server.url}/, and there is nobody to ask: add --yes" in result.stderr
+    monkeypatch.setattr("textcls.cli.annotate._is_asked", lambda: True)
     result = annotate(files, server.url, yes=False)
     assert result.exit_code == 1
-    assert f"The texts are sent to {server.url}. Go on?" in result.stderr
+    assert f"The texts are sent to {server.url}/. Go on?" in result.stderr
     assert not server.asked
 
 
@@ -226,11 +231,11 @@ def test_an_answer_that_is_none_of_the_labels_is_left_out_and_counted(files: Pat
     assert len(rows(files / "out.csv")) == 12
 
 
-@pytest.mark.parametrize("bad", ["html", "large", "other"])
+@pytest.mark.parametrize("bad", ["html", "large", "other", "empty"])
 def test_what_is_no_answer_ends_in_one_sentence_and_what_was_answered_is_kept(
     files: Path, server: Server, bad: str
 ) -> None:
-    annotate(files, server.url, "--max-tokens-total", "60", "--at-once", "1")
+    annotate(files, server.url, "--max-tokens-total", "200", "--at-once", "1")
     server.bad = bad
     result = annotate(files, server.url)
     assert result.exit_code == 6
@@ -242,11 +247,77 @@ def test_what_is_no_answer_ends_in_one_sentence_and_what_was_answered_is_kept(
     assert server.asked[TEXTS[0]] == 1
 
 
-def test_an_answer_without_a_choice_is_none(files: Path) -> None:
-    with running(bad="empty") as server:
-        result = annotate(files, server.url)
+def test_a_text_that_the_server_refuses_stops_no_other_and_is_asked_about_again(files: Path, server: Server) -> None:
+    server.refuses = TEXTS[3]
+    result = annotate(files, server.url)
     assert result.exit_code == 0
-    assert "12 answers named none of the labels" in result.stderr
+    assert "1 row refused by the server, or not answered to the end" in result.stderr
+    assert len(rows(files / "out.csv")) == 11
+    server.refuses = ""
+    assert annotate(files, server.url).exit_code == 0
+    assert len(rows(files / "out.csv")) == 12
+    assert server.asked[TEXTS[0]] == 1
+
+
+def test_a_server_that_refuses_every_text_is_not_asked_about_all(files: Path) -> None:
+    with running(bad="thinking") as server:
+        result = annotate(files, server.url, "--at-once", "1")
+    assert result.exit_code == 6
+    assert "None of 10 texts was answered: the model did not come to an end" in result.stderr
+
+
+def test_where_something_fails_what_is_under_way_is_waited_for_and_kept(files: Path, server: Server) -> None:
+    server.breaks, server.seconds = TEXTS[0], 0.2
+    assert annotate(files, server.url, "--at-once", "4").exit_code == 6
+    server.breaks, server.seconds = "", 0
+    assert annotate(files, server.url).exit_code == 0
+    assert set(server.asked.values()) == {1}
+
+
+def test_texts_keep_their_columns_or_are_refused_before_anything_is_sent(files: Path, server: Server) -> None:
+    for name in ("answer", "p_value"):
+        (files / "texts.csv").write_text(f"text,{name}\none,1\n")
+        result = annotate(files, server.url)
+        assert result.exit_code == 3
+        assert f"has a column '{name}'" in result.stderr
+    assert not server.asked
+
+
+def test_an_agreement_that_cannot_be_measured_is_not_asked_for(files: Path, server: Server) -> None:
+    known: list[str | Path] = ["--labelled", files / "labelled.csv", "--examples", "9"]
+    for more in ([], known):
+        result = annotate(files, server.url, "--least-agreement", "0.9", *more)
+        assert result.exit_code == 2
+        assert "--least-agreement needs --labelled rows" in result.stderr
+    assert not server.asked
+
+
+def test_labels_of_numbers_and_with_spaces_around_them_are_what_they_are_in_labelled_rows(
+    files: Path, server: Server
+) -> None:
+    (files / "labels.jsonl").write_text('{"label": 0}\n{"label": " 1 "}\n{"label": ""}\n')
+    (files / "known.csv").write_text("text,label\nsome 0,0\nother 1, 1\n")
+    result = annotate(files, server.url, "--labels", files / "labels.jsonl", "--labelled", files / "known.csv")
+    assert result.exit_code == 0, result.stderr
+    assert {"p_0", "p_1"} <= set(rows(files / "out.csv")[0])
+
+
+def test_where_the_address_is_of_the_environment_it_is_named(
+    files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    words: list[str | Path] = ["--labels", files / "labels.csv", "--model", "small", "-o", files / "o.csv"]
+    assert f"sent to {server.url}/" in run("annotate", files / "texts.csv", *words).stderr
+    # Another address is another model: nothing is taken from its answers.
+    assert run("annotate", files / "texts.csv", *words, "--yes").exit_code == 0
+    assert server.asked.total() == 12
+
+
+def test_tokens_that_a_server_does_not_count_are_guessed(files: Path) -> None:
+    with running(bad="uncounted") as server:
+        result = annotate(files, server.url, "--max-tokens-total", "100", "--at-once", "1")
+    assert result.exit_code == 0
+    assert 0 < server.asked.total() < 4
 
 
 def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> None:
@@ -259,10 +330,12 @@ def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> No
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (["--model", "other"], 2, "The server has no model 'other'"),
+        (["--model", "other"], 2, "has no model 'other'"),
         (["--examples", "2"], 2, "--examples are taken from --labelled rows"),
         (["--labelled", "other.csv"], 3, "other.csv has the label 'refunds', which"),
         (["--prompt", "texts.csv"], 2, "The prompt has no {labels}"),
+        (["--output", "-"], 2, "name a file, and not standard output"),
+        (["--endpoint", "http://[::1"], 2, "http://[::1 is no address of a server"),
         (["--endpoint", "localhost:1"], 2, "localhost:1 is no address of a server"),
         (["--output", "texts.csv"], 3, "is also the input"),
     ],
@@ -303,5 +376,5 @@ def test_without_a_key_the_variable_is_named(files: Path, monkeypatch: pytest.Mo
 def test_nobody_listens_and_that_is_said(files: Path) -> None:
     result = annotate(files, "http://127.0.0.1:1/v1")
     assert result.exit_code == 6
-    assert os.linesep not in result.stderr.strip().splitlines()[-1]
-    assert "gave no answer that can be read (APIConnectionError)" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "http://127.0.0.1:1/v1/ cannot be reached" in result.stderr

@@ -11,8 +11,11 @@ from textcls.annotation.probabilities import Token, label_of, of_tokens
 LABELS = ("card lost", "card stolen", "refund")
 
 
-def token(text: str, share: float = 1.0, *others: tuple[str, float]) -> Token:
-    return Token(text, math.log(share), [(other, math.log(of)) for other, of in others])
+def token(text: str | bytes, share: float = 1.0, *others: tuple[str | bytes, float]) -> Token:
+    def data(of: str | bytes) -> bytes:
+        return of.encode() if isinstance(of, str) else of
+
+    return Token(data(text), math.log(share), [(data(other), math.log(of)) for other, of in others])
 
 
 def test_what_labels_share_is_shared_and_where_they_part_each_has_its_own() -> None:
@@ -45,26 +48,55 @@ def test_labels_that_json_escapes_are_found() -> None:
     assert of_tokens(labels[0], tokens, labels) == pytest.approx([0.9, 0.1])
 
 
+def test_tokens_may_be_parts_of_a_character() -> None:
+    one, other = "\u4e2d".encode(), "\u82f1".encode()
+    tokens = [token('{"label":"'), token(one[:1], 0.6, (one[:1], 0.6), (other[:1], 0.4)), token(one[1:]), token('"}')]
+    assert of_tokens("\u4e2d", tokens, ("\u4e2d", "\u82f1")) == pytest.approx([0.6, 0.4])
+
+
+def test_json_may_write_a_letter_as_an_escape() -> None:
+    tokens = [token('{"label":"'), token("h", 0.6, ("h", 0.6), ("\\u", 0.4)), token('iver"}')]
+    assert of_tokens("hiver", tokens, ("\u00e9t\u00e9", "hiver")) == pytest.approx([0.4, 0.6])
+
+
+def test_the_other_token_may_hold_the_quote_and_more() -> None:
+    tokens = [token('{"label":'), token('"', 0.3, ('"', 0.3), ('"refund', 0.7)), token("card lost"), token('"}')]
+    assert of_tokens("card lost", tokens, LABELS) == pytest.approx([0.3, 0, 0.7])
+
+
+def test_what_is_said_before_the_answer_does_not_count() -> None:
+    thought = [token('the "label": "card'), token(" stolen", 0.5), token('" perhaps; ')]
+    tokens = [*thought, token('{"label":\t\r\n"'), token("card", 0.6, ("card", 0.6), ("refund", 0.4)), token(' lost"}')]
+    assert of_tokens("card lost", tokens, LABELS) == pytest.approx([0.6, 0, 0.4])
+
+
+def test_a_label_that_another_begins_with_is_meant_where_its_whole_name_is_a_token() -> None:
+    tokens = [token('{"label":"'), token("billing", 0.6, ("billing", 0.6), ("bill", 0.4)), token('"}')]
+    assert of_tokens("billing", tokens, ("bill", "billing")) == pytest.approx([0.4, 0.6])
+
+
 @pytest.mark.parametrize(
     ("content", "label"),
     [
         ('{"label": "refund"}', "refund"),
         ('{"label": "other"}', None),
         ('{"label": ["refund"]}', None),
-        ('{"label": "refund", "why": "so"}', None),
+        ('{"label": "refund", "why": "so"}', "refund"),
+        ('```json\n{"label": "refund"}\n```', "refund"),
+        ("[" * 200_000, None),
         ("refund", None),
         ("", None),
         ('["refund"]', None),
     ],
 )
-def test_only_an_object_with_one_of_the_labels_is_an_answer(content: str, label: str | None) -> None:
+def test_only_an_object_that_has_one_of_the_labels_is_an_answer(content: str, label: str | None) -> None:
     assert label_of(content, LABELS) == label
 
 
 @given(st.data())
 def test_probabilities_are_such_whatever_tokens_say(data: st.DataObject) -> None:
-    text = st.text(alphabet='card lostenrfu"{}:\\ ', max_size=8)
-    logprob = st.floats(-30, 1)
+    text = st.text(alphabet='card lostenrfu"{}:\\ ', max_size=8).map(str.encode)
+    logprob = st.floats(-30, 1000)
     tokens = data.draw(st.lists(st.builds(Token, text, logprob, st.lists(st.tuples(text, logprob), max_size=3))))
     label = data.draw(st.sampled_from(LABELS))
     found = of_tokens(label, [token('{"label":"'), *tokens], LABELS)

@@ -2,39 +2,19 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from textcls.annotation.endpoint import Endpoint
+from textcls.annotation.endpoint import Endpoint, RefusedError
 from textcls.annotation.journal import Answer, Journal
-from textcls.annotation.prompt import Prompt
-from textcls.errors import TextclsError
+from textcls.annotation.price import estimate
+from textcls.errors import SurroundingsError, TextclsError
 from textcls.model import tokenizer
 
 # Of a text so many characters are sent: as many as hold the tokens that a model of ours reads.
 MOST_CHARACTERS: Final = 10_000
-# So many characters of ASCII are a token in the mean; of other scripts each is about one.
-_CHARACTERS_A_TOKEN: Final = 4
-# What an answer has: an object with the name of a label.
-_WRITTEN: Final = 12
-
-
-class Price(NamedTuple):
-    """What a million tokens cost, in dollars: read, and written."""
-
-    read: float
-    written: float
-
-
-class Estimate(NamedTuple):
-    """What answers will take: tokens read and written."""
-
-    read: int
-    written: int
-
-    def dollars(self, price: Price) -> float:
-        """Return what that costs."""
-        return (self.read * price.read + self.written * price.written) / 1e6
+# If so many texts are refused before one is answered, it is not for the texts.
+_MOST_REFUSED: Final = 10
 
 
 class Agreement(NamedTuple):
@@ -50,80 +30,57 @@ def sent(text: str) -> str:
     return tokenizer.clean(text[:MOST_CHARACTERS])
 
 
-def estimate(prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, Answer]] = ()) -> Estimate:
-    """Return about how many tokens the answers to some texts take.
+class Asking:
+    """Many texts, asked about some at a time. What is under way when something fails is waited for: it is paid for.
 
-    Args:
-        prompt: what is asked.
-        texts: about which.
-        known: texts that have been answered by the same model: what these took says how its tokens count.
+    Attributes:
+        left: tokens that may still be spent.
+        refused: texts that the server would not answer, and that are not asked about again in this run.
     """
-    beside = sum(_tokens(message["content"]) for message in prompt.messages(""))
-    read = [beside + _tokens(text) for text in texts]
-    if not known:
-        return Estimate(sum(read), _WRITTEN * len(read))
-    guessed = sum(beside + _tokens(text) for text, _ in known)
-    took = sum(answer.tokens_in for _, answer in known)
-    written = sum(answer.tokens_out for _, answer in known) / len(known)
-    return Estimate(round(sum(read) * took / guessed), round(written * len(read)))
 
+    def __init__(self, endpoint: Endpoint, journal: Journal, *, at_once: int, most_tokens: float) -> None:
+        self.left, self.refused = most_tokens, set[str]()
+        self._endpoint, self._journal, self._at_once = endpoint, journal, at_once
+        self._answered = 0
+        self._error: TextclsError | None = None
 
-def _tokens(text: str) -> int:
-    others = sum(not character.isascii() for character in text)
-    return (len(text) - others) // _CHARACTERS_A_TOKEN + others + 1
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """Return which texts are still to be asked about, each once."""
+        return [text for text in dict.fromkeys(texts) if text not in self.refused and self._journal.get(text) is None]
 
+    async def ask(self, texts: Iterable[str], step: Callable[[], None]) -> None:
+        """Have those texts answered that are not yet, as far as tokens last.
 
-async def ask_all(
-    texts: Iterable[str],
-    endpoint: Endpoint,
-    journal: Journal,
-    *,
-    at_once: int,
-    most_tokens: float,
-    step: Callable[[], None],
-) -> int:
-    """Have texts answered that are not yet; return how many tokens that took.
+        Args:
+            texts: as they are sent.
+            step: called after each.
 
-    Args:
-        texts: as they are sent.
-        endpoint: who is asked.
-        journal: keeps each answer once it is given.
-        at_once: how many are asked about at the same time.
-        most_tokens: once so many have been read and written, no other text is asked about.
-        step: called after each answer.
+        Raises:
+            TextclsError: as `Endpoint.ask` and `Journal.put` do; what has been answered is kept.
+        """
+        waiting = iter(self.missing(texts))
+        await asyncio.gather(*(self._work(waiting, step) for _ in range(self._at_once)))
+        if self._error is not None:
+            raise self._error
 
-    Raises:
-        TextclsError: as `Endpoint.ask` and `Journal.put` do; what has been answered is kept.
-    """
-    missing = (text for text in dict.fromkeys(texts) if journal.get(text) is None)
-    spent = 0
-
-    async def work() -> None:
-        nonlocal spent
-        for text in missing:
-            answer = await endpoint.ask(text)
-            journal.put(text, answer)
-            spent += answer.tokens
-            step()
-            if spent >= most_tokens:
+    async def _work(self, waiting: Iterator[str], step: Callable[[], None]) -> None:
+        for text in waiting:
+            expected = sum(estimate(self._endpoint.prompt, [text]))
+            if self._error is not None or self.left < expected:
                 return
-
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(at_once):
-                tasks.create_task(work())
-    except* TextclsError as failed:
-        raise _first(failed) from None
-    return spent
-
-
-def _first(failed: BaseExceptionGroup[TextclsError]) -> TextclsError:
-    error: BaseException = failed
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if not isinstance(error, TextclsError):
-        raise TypeError("a group of errors holds another kind")
-    return error
+            self.left -= expected
+            try:
+                answer = await self._endpoint.ask(text)
+                self._journal.put(text, answer)
+                self.left += expected - answer.tokens
+                self._answered += 1
+            except RefusedError as refusal:
+                self.refused.add(text)
+                if not self._answered and len(self.refused) >= _MOST_REFUSED:
+                    self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {refusal}")
+            except TextclsError as error:
+                self._error = error
+            step()
 
 
 def agreement(rows: Sequence[tuple[str, str]], labels: Sequence[str], journal: Journal) -> Agreement:

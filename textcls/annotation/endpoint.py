@@ -15,39 +15,65 @@ from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
 from textcls.annotation.journal import Answer
+from textcls.annotation.price import estimate
 from textcls.annotation.probabilities import Token, certain, label_of, of_tokens
 from textcls.annotation.prompt import Prompt
 from textcls.errors import ConfigError, SurroundingsError
 
 KEY: Final = "OPENAI_API_KEY"
 _MOST_BYTES: Final = 4_000_000
-# A label's name, with room for the object around it; a character may be several tokens.
-_TOKENS_BESIDE, _TOKENS_A_CHARACTER = 32, 2
+# An answer ends by itself after a few; models that think before they answer need more, and none may go on for ever.
+_MOST_TOKENS: Final = 4096
 _TRIES: Final = 6
 _ALTERNATIVES: Final = 20
+_GOES_ON: Final = "What was answered is kept: the same command goes on from there."
+_UNCERTAIN: Final = "The server tells no probabilities of tokens: each answer counts as certain."
+
+
+def address(url: str | None) -> str:
+    """Return the address of the server that is meant: without one that of OPENAI_BASE_URL, or OpenAI's.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        found = str(openai.OpenAI(api_key="none", base_url=url).base_url)
+    except (openai.OpenAIError, httpx2.InvalidURL, ValueError) as error:
+        raise ConfigError(f"{url} is no address of a server: {error}.") from error
+    if not found.startswith(("http://", "https://")):
+        raise ConfigError(f"{url} is no address of a server: it begins with http:// or https://.")
+    return found
+
+
+class RefusedError(Exception):
+    """The server will not answer about this text; its message says why."""
 
 
 class Endpoint:
     """Asks about one text at a time.
 
     Attributes:
+        model: as the server calls it.
+        prompt: what is asked.
+        url: of the server.
         notes: what was found out on the way and is worth a sentence.
+
+    Raises:
+        ConfigError: there is no key, or it or the address cannot be used.
     """
 
     def __init__(self, url: str | None, model: str, prompt: Prompt, *, seconds: float) -> None:
         key = os.environ.get(KEY) or ("none" if url else None)
         if key is None:
             raise ConfigError(f"Set {KEY} to your key, or name a server of your own with --endpoint.")
-        self.model, self.notes = model, list[str]()
-        self._prompt = prompt
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError(f"{KEY} holds what no key does: a space, a line break, or a letter beyond ASCII.")
+        self.model, self.prompt, self.notes = model, prompt, list[str]()
         self._logprobs: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
-        longest = max(len(name) for name in prompt.names)
-        self._most_tokens = _TOKENS_BESIDE + _TOKENS_A_CHARACTER * longest
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise ConfigError(f"{url} is no address of a server: it begins with http:// or https://.")
-        http = openai.DefaultAsyncHttpxClient(transport=_Bounded())
+        self.url = address(url)
+        http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]})
         self._client = openai.AsyncOpenAI(
-            api_key=key, base_url=url, timeout=seconds, max_retries=_TRIES, http_client=http
+            api_key=key, base_url=self.url, timeout=seconds, max_retries=_TRIES, http_client=http
         )
 
     async def __aenter__(self) -> Self:
@@ -60,81 +86,91 @@ class Endpoint:
         """Return what the model says of a text.
 
         Raises:
-            ConfigError: the server knows neither key nor model, or not this way of asking.
+            RefusedError: the server will not answer about this text.
+            ConfigError: the server knows neither key nor model.
             SurroundingsError: it does not answer, however often it is asked.
         """
         try:
-            return self._answer(await self._said(text))
+            return self._answer(text, await self._said(text))
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            raise RefusedError(f"the server refuses the request (status {error.status_code}).") from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise ConfigError(f"The server refuses the key in {KEY} (status {error.status_code}).") from error
         except openai.NotFoundError as error:
-            raise ConfigError(f"The server has no model {self.model!r}, or nothing at this address (404).") from error
+            raise ConfigError(f"{self.url} has no model {self.model!r}, or is another address (404).") from error
         except openai.APIStatusError as error:
-            raise SurroundingsError(
-                f"The server answered with status {error.status_code}, {_TRIES + 1} times where that may help. What "
-                "was answered is kept: the same command goes on from there."
-            ) from error
-        except (openai.APIError, _TooLargeError, ValueError, TypeError, AttributeError) as error:
+            raise SurroundingsError(f"The server answered with status {error.status_code}. {_GOES_ON}") from error
+        except openai.APIConnectionError as error:
+            raise SurroundingsError(f"{self.url} cannot be reached, or does not answer in time. {_GOES_ON}") from error
+        except (openai.APIError, _TooLargeError, ValueError, TypeError, AttributeError, RecursionError) as error:
             # The client does not look whether what it was sent has the form that its types promise.
             raise SurroundingsError(
-                f"The server gave no answer that can be read ({type(error).__name__}). What was answered is kept: the "
-                "same command goes on from there."
+                f"The server gave no answer that can be read ({type(error).__name__}). {_GOES_ON}"
             ) from error
 
     async def _said(self, text: str) -> ChatCompletion:
-        asked: Any = {
+        asked: dict[str, Any] = {
             "model": self.model,
-            "messages": self._prompt.messages(text),
-            "response_format": self._prompt.response_format,
-            "max_completion_tokens": self._most_tokens,
+            "messages": self.prompt.messages(text),
+            "response_format": self.prompt.response_format,
+            "max_completion_tokens": _MOST_TOKENS,
         }
         logprobs = self._logprobs
         try:
             return await self._create(asked | logprobs)
-        except openai.BadRequestError:
+        except (openai.BadRequestError, openai.UnprocessableEntityError):
             if not logprobs:
                 raise
             # Models that think before they answer have none.
             said = await self._create(asked)
-            if self._logprobs:
-                self._logprobs = {}
-                self.notes.append("The server tells no probabilities of tokens: each answer counts as certain.")
+            self._logprobs = {}
             return said
 
-    async def _create(self, asked: Any) -> ChatCompletion:
+    async def _create(self, asked: dict[str, Any]) -> ChatCompletion:
         found: ChatCompletion = await self._client.chat.completions.create(**asked)
         return found
 
-    def _answer(self, said: ChatCompletion) -> Answer:
-        choice = said.choices[0] if said.choices else None
-        content = (choice.message.content or "") if choice is not None else ""
-        label, names = label_of(content, self._prompt.names), self._prompt.names
-        probabilities = None
-        if label is not None and choice is not None:
+    def _answer(self, text: str, said: ChatCompletion) -> Answer:
+        """Return what was said; an answer that is cut off, or an error in its place, is not for good."""
+        if not said.choices:
+            raise SurroundingsError(f"The server gave no answer that can be read (it has no choices). {_GOES_ON}")
+        choice = said.choices[0]
+        if choice.finish_reason == "length":
+            raise RefusedError(f"the model did not come to an end within {_MOST_TOKENS:,} tokens.")
+        names = self.prompt.names
+        label, probabilities = label_of(choice.message.content or "", names), None
+        if label is not None:
             tokens = _tokens(choice)
             probabilities = of_tokens(label, tokens, names) if tokens else certain(label, names)
-        usage = said.usage
-        read, written = (usage.prompt_tokens, usage.completion_tokens) if usage is not None else (0, 0)
+            if not tokens and _UNCERTAIN not in self.notes:
+                self.notes.append(_UNCERTAIN)
+        usage, guess = said.usage, estimate(self.prompt, [text])
+        read = (usage.prompt_tokens if usage is not None else 0) or guess.read
+        written = (usage.completion_tokens if usage is not None else 0) or guess.written
         return Answer(probabilities, read, written, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _tokens(choice: Choice) -> list[Token]:
     told = (choice.logprobs.content or ()) if choice.logprobs is not None else ()
-    return [Token(one.token, one.logprob, [(other.token, other.logprob) for other in one.top_logprobs]) for one in told]
+    return [
+        Token(_bytes(one), one.logprob, [(_bytes(other), other.logprob) for other in one.top_logprobs or ()])
+        for one in told
+    ]
+
+
+def _bytes(token: Any) -> bytes:
+    """Return the bytes of a token, which may be a part of a character."""
+    return bytes(token.bytes) if token.bytes is not None else str(token.token).encode()
 
 
 class _TooLargeError(Exception):
     """An answer has more bytes than any that was asked for."""
 
 
-class _Bounded(httpx2.AsyncHTTPTransport):
-    """Hands on no more of an answer than it may have."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await super().handle_async_request(request)
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream)
-        return response
+async def _bound(response: httpx2.Response) -> None:
+    """Hand on no more of an answer than it may have."""
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _BoundedStream(response.stream)
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

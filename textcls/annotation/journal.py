@@ -11,6 +11,8 @@ from textcls.errors import ConfigError, SurroundingsError
 
 # Tells such a file from others of SQLite ("tcls").
 _APPLICATION: Final = 0x74636C73
+# How every file of SQLite begins.
+_MAGIC: Final = b"SQLite format 3\0"
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
 
 
@@ -36,10 +38,19 @@ class Answer(NamedTuple):
 
 
 class Journal:
-    """The answers of one model to one prompt, by text. For one process at a time."""
+    """The answers of one model to one prompt, by text. For one process at a time.
 
-    def __init__(self, path: Path, model: str, prompt: str) -> None:
-        self._asked = f"{model}\0{prompt}\0"
+    Args:
+        path: the file; None for answers that are kept nowhere.
+        about: who is asked, and what: another model, address or prompt gives other answers.
+
+    Raises:
+        ConfigError: the file is another one.
+        SurroundingsError: another process has it, or it cannot be opened.
+    """
+
+    def __init__(self, path: Path | None, *about: str) -> None:
+        self._asked, self._path = "\0".join([*about, ""]), path
         self._file = _opened(path)
 
     def __enter__(self) -> Self:
@@ -49,8 +60,15 @@ class Journal:
         self._file.close()
 
     def get(self, text: str) -> Answer | None:
-        """Return what was answered about a text; None if that has not been asked."""
-        found = self._file.execute("SELECT answer FROM answers WHERE key = ?", [self._key(text)]).fetchone()
+        """Return what was answered about a text; None if that has not been asked.
+
+        Raises:
+            ConfigError: the file is damaged.
+        """
+        try:
+            found = self._file.execute("SELECT answer FROM answers WHERE key = ?", [self._key(text)]).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise _foreign(self._path, error) from error
         return None if found is None else Answer(*json.loads(found[0]))
 
     def put(self, text: str, answer: Answer) -> None:
@@ -69,15 +87,18 @@ class Journal:
         return sha256((self._asked + text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file, which is made if there is none, for this process alone.
+def _foreign(path: Path | None, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} holds no answers of textcls annotate ({error}); move it, or name another output.")
 
-    Raises:
-        ConfigError: it is another file.
-        SurroundingsError: another process has it, or it cannot be opened.
-    """
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    """Open the file, which is made if there is none, for this process alone."""
+    if path is not None and path.is_file() and path.stat().st_size:
+        with path.open("rb") as start:
+            if start.read(len(_MAGIC)) != _MAGIC:
+                raise _foreign(path, sqlite3.DatabaseError("it is no database"))
     try:
-        file = sqlite3.connect(path, timeout=0, isolation_level="IMMEDIATE")
+        file = sqlite3.connect(path or ":memory:", timeout=0, isolation_level="IMMEDIATE")
     except sqlite3.OperationalError as error:
         raise SurroundingsError(f"{path} cannot be opened: {error}.") from error
     try:
@@ -95,7 +116,5 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise SurroundingsError(f"{path} cannot be used ({error}): does another process annotate into it?") from error
     except sqlite3.DatabaseError as error:
         file.close()
-        raise ConfigError(
-            f"{path} holds no answers of textcls annotate ({error}); move it, or name another output."
-        ) from error
+        raise _foreign(path, error) from error
     return file

@@ -1,35 +1,42 @@
 """From an answer in JSON to a probability for each label, by the probabilities of its tokens where they are told.
 
 An answer is written token by token. At each token of the label's name the model might have gone on otherwise: each
-such beginning is shared among the labels that go on so, and what was written has the product of its tokens.
+such beginning belongs to the labels that go on so, in equal parts, and what was written has the product of its tokens.
+Tokens are bytes: one may be a part of a character.
 """
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from textcls.annotation.prompt import FIELD
 
-_START: Final = f'"{FIELD}"'
+_VALUE: Final = re.compile(rb'"%b"\s*:\s*"' % FIELD.encode())
 
 
 class Token(NamedTuple):
     """A token of an answer, its log-probability, and those of others that might have stood in its place."""
 
-    text: str
+    data: bytes
     logprob: float
-    others: Sequence[tuple[str, float]] = ()
+    others: Sequence[tuple[bytes, float]] = ()
 
 
 def label_of(content: str, labels: Sequence[str]) -> str | None:
     """Return the label of an answer; None if it is none of these, or no answer at all."""
     try:
-        found = json.loads(content)
-    except ValueError:
+        found = json.loads(content.strip().removeprefix("```json").removesuffix("```"))
+    except (ValueError, RecursionError):
         return None
-    label = found.get(FIELD) if isinstance(found, dict) and len(found) == 1 else None
+    label = found.get(FIELD) if isinstance(found, dict) else None
     return label if isinstance(label, str) and label in labels else None
+
+
+def certain(label: str, labels: Sequence[str]) -> list[float]:
+    """Return 1 for the label and 0 for all others: nothing more is known."""
+    return [float(name == label) for name in labels]
 
 
 def of_tokens(label: str, tokens: Sequence[Token], labels: Sequence[str]) -> list[float]:
@@ -40,47 +47,53 @@ def of_tokens(label: str, tokens: Sequence[Token], labels: Sequence[str]) -> lis
         tokens: of the whole answer.
         labels: that might have been.
     """
-    written = {name: json.dumps(name, ensure_ascii=False)[1:] for name in labels}  # with the quote behind it
-    found = dict.fromkeys(labels, 0.0)
-    reached, so_far = 1.0, ""
-    for token in _of_value(tokens):
-        for text, logprob in token.others:
-            begun = so_far + text
-            meant = [name for name, whole in written.items() if _goes_on(whole, begun)]
-            for name in meant if text != token.text else ():
-                found[name] += reached * math.exp(logprob) / len(meant)
-        reached *= math.exp(min(token.logprob, 0.0))
-        so_far += token.text
-        if so_far.startswith(written[label]):
-            break
+    spellings = {name: _spellings(name) for name in labels}
+    found, reached = dict.fromkeys(labels, 0.0), 1.0
+    for before, token in _of_value(tokens):
+        for data, logprob in token.others:
+            meant = _meant(before + data, spellings) if data and data != token.data else ()
+            for name in meant:
+                found[name] += reached * _probability(logprob) / len(meant)
+        reached *= _probability(token.logprob)
     found[label] += reached
     total = sum(found.values())
     return [found[name] / total for name in labels] if total > 0 else certain(label, labels)
 
 
-def certain(label: str, labels: Sequence[str]) -> list[float]:
-    """Return 1 for the label and 0 for all others: nothing more is known."""
-    return [float(name == label) for name in labels]
+def _probability(logprob: float) -> float:
+    return math.exp(min(logprob, 0.0))
 
 
-def _goes_on(whole: str, begun: str) -> bool:
-    """Say whether one begins with the other, of which a token may hold what stands behind the name, too."""
-    return whole.startswith(begun) or ('"' in begun and begun.startswith(whole))
+def _spellings(name: str) -> tuple[bytes, bytes]:
+    """Return how JSON may write a name, without the quote before it."""
+    return json.dumps(name, ensure_ascii=False)[1:].encode(), json.dumps(name)[1:].encode()
 
 
-def _of_value(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens from the label's first character on."""
-    said = ""
-    for i, token in enumerate(tokens):
-        said += token.text
-        if _START not in said:
-            continue
-        rest = said.split(_START, 1)[1].lstrip(": \n")
-        if rest == '"':
-            return list(tokens[i + 1 :])
-        if rest.startswith('"'):  # The quote stands in one token with the beginning of the name.
-            cut = len(token.text) - len(rest) + 1
-            before = token.text[:cut]
-            others = [(text[cut:], logprob) for text, logprob in token.others if text.startswith(before)]
-            return [token._replace(text=token.text[cut:], others=others), *tokens[i + 1 :]]
-    return []
+def _meant(said: bytes, spellings: dict[str, tuple[bytes, bytes]]) -> Sequence[str]:
+    """Return the labels that may follow what has been said, from the field's name on."""
+    value = _VALUE.match(said)
+    begun = said[value.end() :] if value is not None else b""
+    if not begun:
+        return ()
+    whole = [name for name, forms in spellings.items() if begun in {form[:-1] for form in forms}]
+    # The end of a name may be that of a longer one, whose own token would have been another.
+    return whole or [
+        name for name, forms in spellings.items() if any(f.startswith(begun) or begun.startswith(f) for f in forms)
+    ]
+
+
+def _of_value(tokens: Sequence[Token]) -> Iterator[tuple[bytes, Token]]:
+    """Yield each token that writes the last value of the field, and what stands before it from the field's name on."""
+    content = b"".join(token.data for token in tokens)
+    values = list(_VALUE.finditer(content))
+    if not values:
+        return
+    begin, first = values[-1].span()
+    closed = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL).match(content, first)
+    last = closed.end() if closed is not None else len(content)
+    at = 0
+    for token in tokens:
+        # The quote before the name may be a token by itself, whose others hold it with the beginning of a name.
+        if at + len(token.data) >= first and begin <= at < last:
+            yield content[begin:at], token
+        at += len(token.data)

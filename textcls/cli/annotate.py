@@ -1,11 +1,12 @@
 """`textcls annotate`: texts without labels, answered by a language model, for `textcls train --unlabelled`."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -13,37 +14,37 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
-from textcls.data import open_table, read_labelled
+from textcls.data import ReadOptions, open_table, read_labelled
 from textcls.data.rows import Row
 from textcls.data.writing import NewTable
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
-from textcls.display.text import percent, plural
+from textcls.display.text import listed, percent, plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.intervals import share
+from textcls.model.labels import unpaired_surrogate
 
 if TYPE_CHECKING:
-    from textcls.annotation.annotate import Agreement, Price
+    from textcls.annotation.annotate import Agreement, Asking
     from textcls.annotation.endpoint import Endpoint
     from textcls.annotation.journal import Journal
+    from textcls.annotation.price import Price
     from textcls.annotation.prompt import DescribedLabel, Prompt
 
 optional_dependencies.look_for("openai")
 
 # So many of the texts are asked about before it is said what all of them take.
 _FIRST: Final = 20
+_PROBABILITY: Final = "p_"
 _ADDED: Final = ("answer", "answered_by", "answered_at", "answered_prompt", "answered_tokens")
 
 
-class _Run(NamedTuple):
-    """What is asked, of whom, and within which bounds."""
+class _Rows(NamedTuple):
+    """The rows to answer, with the texts that are sent of them; and rows whose label is known, likewise."""
 
-    prompt: "Prompt"
-    endpoint: "Endpoint"
-    journal: "Journal"
-    at_once: int
-    most_tokens: float
-    quiet: bool
+    rows: Sequence[Row]
+    texts: Sequence[str]
+    known: Sequence[tuple[str, str]]
 
 
 @click.command(
@@ -74,7 +75,12 @@ class _Run(NamedTuple):
     "--examples", type=click.IntRange(0), default=0, show_default=True, help="Labelled rows of each label to show it."
 )
 @click.option("--prompt", type=PATH, metavar="FILE", help="What it is told, with {labels} where they are to stand.")
-@click.option("--price", type=(float, float), metavar="IN OUT", help="Dollars for a million tokens read, and written.")
+@click.option(
+    "--price",
+    type=(click.FloatRange(0), click.FloatRange(0)),
+    metavar="IN OUT",
+    help="Dollars for a million tokens, read and written.",
+)
 @click.option("--max-tokens-total", type=click.IntRange(1), help="Ask no more once so many tokens are spent.")
 @click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Texts asked at a time.")
 @click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds for an answer.")
@@ -106,71 +112,89 @@ def annotate(
     Each answer is kept in OUTPUT.answers once it is given: the same command, interrupted or not, asks nothing twice.
     With --labelled, rows whose label is known are asked about first. The key is read from OPENAI_API_KEY.
     """
-    from textcls.annotation.annotate import Price, sent
-    from textcls.annotation.endpoint import Endpoint
+    from textcls.annotation.annotate import Asking
+    from textcls.annotation.endpoint import Endpoint, address
     from textcls.annotation.journal import Journal
+    from textcls.annotation.price import Price
 
-    inputs = [path for path in (texts, labels, labelled, prompt) if path is not None]
-    check_not_an_input(output, inputs)
+    if str(output) == "-":
+        raise ConfigError("Answers are kept beside the output: name a file, and not standard output.")
+    check_not_an_input(output, [path for path in (texts, labels, labelled, prompt) if path is not None])
     table = NewTable.at(output, escape_formulas=False)
-    known, asking = _prompt(labels, labelled, examples, prompt)
-    with reading.texts(texts, text_columns) as found:
-        rows = list(found)
-    reading.say_skipped()
-    if not rows:
-        raise InputError(f"{texts} has no rows.")
-    every, known = [sent(text) for text, _ in rows], [(sent(text), label) for text, label in known]
+    if price is not None and not all(map(isfinite, price)):
+        raise ConfigError("--price takes two numbers, dollars for a million tokens.")
+    known, asked = _prompt(labels, labelled, examples, prompt, reading)
+    if least_agreement and not known:
+        raise ConfigError("--least-agreement needs --labelled rows, more of each label than are shown as --examples.")
+    given = _given(texts, text_columns, known, reading)
+    announce = partial(_announce, asked, [*(text for text, _ in known), *given.texts], price and Price(*price))
     kept = output.with_name(f"{output.name}.answers")
-    with Journal(Path(":memory:") if dry_run and not kept.exists() else kept, model, asking.digest) as journal:
-        costs = Price(*price) if price is not None else None
-        announce = partial(_announce, asking, journal, costs, [*(text for text, _ in known), *every])
-        if dry_run:
-            _show(asking, every[0])
-            announce()
-            return
-        to = Endpoint(endpoint, model, asking, seconds=timeout)
-        announce()
-        if not yes:
-            where = endpoint or "OpenAI (https://api.openai.com/v1)"
-            click.confirm(f"The texts are sent to {where}. Go on?", abort=True, err=True)
-        run = _Run(asking, to, journal, at_once, max_tokens_total or inf, reading.quiet)
-        asyncio.run(_ask(run, known, every, least_agreement, announce))
-        done = _write(table, run, rows, every)
+    about = (address(endpoint), model, asked.digest)
+    if dry_run:
+        _show(asked, given.texts[0])
+        with Journal(kept if kept.exists() else None, *about) as journal:
+            announce(journal)
+        return
+    to = Endpoint(endpoint, model, asked, seconds=timeout)
+    with Journal(kept, *about) as journal:
+        announce(journal)
+        _confirm(to, yes=yes)
+        asking = Asking(to, journal, at_once=at_once, most_tokens=max_tokens_total or inf)
+        asyncio.run(_ask(asking, to, journal, given, partial(announce, journal), least_agreement, quiet=reading.quiet))
+        try:
+            done = _write(table, to, journal, given)
+        except InputError as error:
+            raise InputError(
+                f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
+            ) from error
+        _say_missing(asking, given.texts, len(given.rows) - done)
     click.echo(
-        f"{plural(done, 'row')} of {len(rows):,} -> {output}. Next: textcls train LABELLED --unlabelled {output} "
-        "--probabilities 'p_*'"
+        f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
+        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities 'p_*'" if done else "")
     )
 
 
 def _prompt(
-    labels: Path, labelled: Path | None, examples: int, prompt: Path | None
+    labels: Path, labelled: Path | None, examples: int, prompt: Path | None, reading: Reading
 ) -> "tuple[list[tuple[str, str]], Prompt]":
     """Return the labelled rows that are asked about, and what is asked, of which some of these rows are a part."""
     from textcls.annotation import prompt as asked
+    from textcls.annotation.annotate import sent
 
-    described = _described(labels)
+    options = ReadOptions(encoding=reading.options.encoding)
+    described = _described(labels, options)
     rows: list[tuple[str, str]] = []
     if labelled is not None:
-        found = read_labelled(labelled)
-        rows = list(zip(found.texts, found.labels, strict=True))
-        names = {label.name for label in described}
+        found = read_labelled(labelled, options=options, bad=reading.bad)
+        rows = [(sent(text), label) for text, label in zip(found.texts, found.labels, strict=True)]
+        names, having = {label.name for label in described}, {label for _, label in rows}
         if other := next((label for _, label in rows if label not in names), None):
             raise InputError(f"{labelled} has the label {other!r}, which {labels} does not name.")
+        if without := [label.name for label in described if label.name not in having]:
+            reading.say([f"No labelled row has the label {listed(without)}, which train needs of each."])
     elif examples:
         raise ConfigError("--examples are taken from --labelled rows: name these.")
-    shown = asked.examples_of(rows, examples)
+    shown = set(asked.examples_of(rows, examples))
     system = asked.SYSTEM if prompt is None else _read(prompt)
-    made = asked.Prompt(tuple(described), tuple(rows[i] for i in shown), system)
-    return [row for i, row in enumerate(rows) if i not in set(shown)], made
+    made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system)
+    return [row for i, row in enumerate(rows) if i not in shown], made
 
 
-def _described(path: Path) -> "list[DescribedLabel]":
+def _described(path: Path, options: ReadOptions) -> "list[DescribedLabel]":
     from textcls.annotation.prompt import DescribedLabel
 
-    with open_table(path) as table:
-        (column,) = table.choose(["label"], "label", guess=True)
-        cells = [(row.fields.get(column), row.fields.get("description")) for row in table.rows]
-    return [DescribedLabel(str(name), "" if what is None else str(what)) for name, what in cells if name]
+    with open_table(path, options) as table:
+        if "label" not in table.columns:
+            raise InputError(f"{path} has no column label; it has {listed(table.columns)}.")
+        cells = [(row.fields.get("label"), row.fields.get("description"), row.where) for row in table.rows]
+    found = []
+    for name, what, where in cells:
+        label = "" if name is None else str(name).strip()
+        if unpaired_surrogate(label):
+            raise InputError(f"{where}: the label holds half a character, which no request can.")
+        if label:
+            found.append(DescribedLabel(label, "" if what is None else str(what).strip()))
+    return found
 
 
 def _read(path: Path) -> str:
@@ -180,15 +204,33 @@ def _read(path: Path) -> str:
         raise InputError(f"The prompt {path} cannot be read: is it a text file in UTF-8?") from error
 
 
+def _given(path: Path, text_columns: Sequence[str], known: Sequence[tuple[str, str]], reading: Reading) -> _Rows:
+    """Return the rows to answer, whose columns must not be those of the answers."""
+    from textcls.annotation.annotate import sent
+
+    with reading.texts(path, text_columns) as found:
+        rows = list(found)
+    reading.say_skipped()
+    if not rows:
+        raise InputError(f"{path} has no rows.")
+    columns = dict.fromkeys(name for _, row in rows for name in row.fields)
+    if taken := next((name for name in columns if name in _ADDED or name.startswith(_PROBABILITY)), None):
+        raise InputError(
+            f"{path} has a column {taken!r}, and {listed(_ADDED)} and all that begin with {_PROBABILITY} are "
+            "columns of the answers: rename it."
+        )
+    return _Rows([row for _, row in rows], [sent(text) for text, _ in rows], known)
+
+
 def _show(prompt: "Prompt", text: str) -> None:
     """Show what is sent to ask about a text."""
     for message in prompt.messages(text):
         click.echo(f"[{message['role']}]\n{message['content']}\n")
 
 
-def _announce(prompt: "Prompt", journal: "Journal", price: "Price | None", texts: Sequence[str]) -> None:
+def _announce(prompt: "Prompt", texts: Sequence[str], price: "Price | None", journal: "Journal") -> None:
     """Say what the answers that are missing take, as far as can be told."""
-    from textcls.annotation.annotate import estimate
+    from textcls.annotation.price import estimate
 
     known = [(text, answer) for text in dict.fromkeys(texts) if (answer := journal.get(text)) is not None]
     missing = list(dict.fromkeys(texts).keys() - dict(known).keys())
@@ -201,32 +243,51 @@ def _announce(prompt: "Prompt", journal: "Journal", price: "Price | None", texts
     )
 
 
+def _confirm(to: "Endpoint", *, yes: bool) -> None:
+    """Let a person say whether texts may leave this machine."""
+    if yes:
+        return
+    if not _is_asked():
+        raise ConfigError(f"The texts would be sent to {to.url}, and there is nobody to ask: add --yes if they may.")
+    click.confirm(f"The texts are sent to {to.url}. Go on?", abort=True, err=True)
+
+
+def _is_asked() -> bool:
+    """Say whether somebody sits before this."""
+    return sys.stdin.isatty()
+
+
 async def _ask(
-    run: _Run, known: list[tuple[str, str]], texts: list[str], least: float, announce: Callable[[], None]
+    asking: "Asking",
+    to: "Endpoint",
+    journal: "Journal",
+    given: _Rows,
+    announce: Callable[[], None],
+    least: float,
+    *,
+    quiet: bool,
 ) -> None:
     """Have the labelled rows answered, then some texts, which tell what all take, then the others."""
-    from textcls.annotation.annotate import agreement, ask_all
+    from textcls.annotation.annotate import agreement
 
-    left = run.most_tokens
-    async with run.endpoint:
-        with progress_on(stderr_console(quiet=run.quiet), "texts") as progress:
+    try:
+        async with to:
+            with progress_on(stderr_console(quiet=quiet), "texts") as progress:
 
-            async def ask(name: str, some: Sequence[str]) -> None:
-                nonlocal left
-                missing = [text for text in dict.fromkeys(some) if run.journal.get(text) is None]
-                if missing and left > 0:
-                    progress.phase(name, len(missing))
-                    bounds: Any = {"at_once": run.at_once, "most_tokens": left, "step": progress.step}
-                    left -= await ask_all(missing, run.endpoint, run.journal, **bounds)
+                async def ask(name: str, texts: Sequence[str]) -> None:
+                    if missing := asking.missing(texts):
+                        progress.phase(name, len(missing))
+                        await asking.ask(missing, progress.step)
 
-            await ask("labelled rows", [text for text, _ in known])
-            _check(agreement(known, run.prompt.names, run.journal), least)
-            await ask("first texts", texts[:_FIRST])
-            if len(texts) > _FIRST:
-                announce()
-            await ask("texts", texts)
-    for note in run.endpoint.notes:
-        click.echo(f"Note: {note}", err=True)
+                await ask("labelled rows", [text for text, _ in given.known])
+                _check(agreement(given.known, to.prompt.names, journal), least)
+                await ask("first texts", given.texts[:_FIRST])
+                if asking.missing(given.texts):
+                    announce()
+                    await ask("texts", given.texts)
+    finally:
+        for note in to.notes:
+            click.echo(f"Note: {note}", err=True)
 
 
 def _check(found: "Agreement", least: float) -> None:
@@ -248,31 +309,42 @@ def _check(found: "Agreement", least: float) -> None:
         )
 
 
-def _write(table: NewTable, run: _Run, rows: Sequence[tuple[str, Row]], texts: Sequence[str]) -> int:
-    """Write the rows that were answered, and say how many were not; return how many were."""
+def _write(table: NewTable, to: "Endpoint", journal: "Journal", given: _Rows) -> int:
+    """Write the rows that were answered; return how many."""
     from textcls.annotation.annotate import best
 
-    names = run.prompt.names
-    added = [*(f"p_{name}" for name in names), *_ADDED]
-    columns = list(dict.fromkeys(name for _, row in rows for name in row.fields if name not in added))
-    done = without = 0
+    names = to.prompt.names
+    added = [*(f"{_PROBABILITY}{name}" for name in names), *_ADDED]
+    columns = list(dict.fromkeys(name for row in given.rows for name in row.fields))
+    done = 0
     with table.open(columns, added) as writer:
-        for (_, row), text in zip(rows, texts, strict=True):
-            answer = run.journal.get(text)
+        for row, text in zip(given.rows, given.texts, strict=True):
+            answer = journal.get(text)
             if answer is None or answer.probabilities is None:
-                without += answer is not None
                 continue
-            about = (best(answer, names), run.endpoint.model, answer.at, run.prompt.digest[:12], answer.tokens)
+            about = (best(answer, names), to.model, answer.at, to.prompt.digest[:12], answer.tokens)
             probabilities = [round(float(one), 6) for one in answer.probabilities]
             kept = row._replace(fields={name: row.fields.get(name) for name in columns})
             writer.write([kept], [dict(zip(added, (*probabilities, *about), strict=True))])
             done += 1
-    if without:
-        click.echo(f"Note: {plural(without, 'answer')} named none of the labels: left out.", err=True)
-    if unasked := len(rows) - done - without:
+    return done
+
+
+def _say_missing(asking: "Asking", texts: Sequence[str], missing: int) -> None:
+    """Say why rows have no answer."""
+    refused = sum(text in asking.refused for text in texts)
+    unasked = sum(text in set(asking.missing(texts)) for text in texts)
+    if none := missing - refused - unasked:
+        click.echo(f"Note: {plural(none, 'answer')} named none of the labels: left out.", err=True)
+    if refused:
+        click.echo(
+            f"Note: {plural(refused, 'row')} refused by the server, or not answered to the end: left out, and asked "
+            "about again next time.",
+            err=True,
+        )
+    if unasked:
         click.echo(
             f"Note: {plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command "
             "goes on with more.",
             err=True,
         )
-    return done

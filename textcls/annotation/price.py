@@ -1,0 +1,53 @@
+"""How many tokens answers take, and what that costs: guessed by length, and by answers once there are some."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from textcls.annotation.journal import Answer
+from textcls.annotation.prompt import Prompt
+
+# So many characters of ASCII are a token in the mean; of other scripts each is about one.
+_CHARACTERS_A_TOKEN: Final = 4
+# What an answer has: an object with the name of a label.
+_WRITTEN: Final = 12
+
+
+class Price(NamedTuple):
+    """What a million tokens cost, in dollars: read, and written."""
+
+    read: float
+    written: float
+
+
+class Tokens(NamedTuple):
+    """How many tokens are read and written."""
+
+    read: int
+    written: int
+
+    def dollars(self, price: Price) -> float:
+        """Return what they cost."""
+        return (self.read * price.read + self.written * price.written) / 1e6
+
+
+def estimate(prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, Answer]] = ()) -> Tokens:
+    """Return about how many tokens the answers to some texts take.
+
+    Args:
+        prompt: what is asked.
+        texts: about which.
+        known: texts that have been answered by the same model: what these took says how its tokens count.
+    """
+    beside = sum(_tokens(message["content"]) for message in prompt.messages(""))
+    read = [beside + _tokens(text) for text in texts]
+    if not known:
+        return Tokens(sum(read), _WRITTEN * len(read))
+    guessed = sum(beside + _tokens(text) for text, _ in known)
+    took = sum(answer.tokens_in for _, answer in known)
+    written = sum(answer.tokens_out for _, answer in known) / len(known)
+    return Tokens(round(sum(read) * took / guessed), round(written * len(read)))
+
+
+def _tokens(text: str) -> int:
+    others = sum(not character.isascii() for character in text)
+    return (len(text) - others) // _CHARACTERS_A_TOKEN + others + 1
