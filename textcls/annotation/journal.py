@@ -72,7 +72,7 @@ class Journal:
         return None if found is None else Answer(*json.loads(found[0]))
 
     def put(self, text: str, answer: Answer) -> None:
-        """Keep an answer, on disk when this returns.
+        """Keep an answer, however this process ends.
 
         Raises:
             SurroundingsError: there is no room for it.
@@ -103,6 +103,10 @@ def _opened(path: Path | None) -> sqlite3.Connection:
         raise SurroundingsError(f"{path} cannot be opened: {error}.") from error
     try:
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # What is committed outlives the process; only a machine that fails may take the last answers with it. Written
+        # through at each answer, the disk would be waited for longer than the model.
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("PRAGMA synchronous = NORMAL")
         found = file.execute("PRAGMA application_id").fetchone()[0]
         if found != _APPLICATION:
             if file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

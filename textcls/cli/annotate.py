@@ -332,8 +332,8 @@ def _write(table: NewTable, to: "Endpoint", journal: "Journal", given: _Rows) ->
 
 def _say_missing(asking: "Asking", texts: Sequence[str], missing: int) -> None:
     """Say why rows have no answer."""
-    refused = sum(text in asking.refused for text in texts)
-    unasked = sum(text in set(asking.missing(texts)) for text in texts)
+    without = set(asking.missing(texts))
+    refused, unasked = (sum(text in some for text in texts) for some in (asking.refused, without))
     if none := missing - refused - unasked:
         click.echo(f"Note: {plural(none, 'answer')} named none of the labels: left out.", err=True)
     if refused:
