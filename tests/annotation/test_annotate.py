@@ -302,6 +302,15 @@ def test_labels_of_numbers_and_with_spaces_around_them_are_what_they_are_in_labe
     assert {"p_0", "p_1"} <= set(rows(files / "out.csv")[0])
 
 
+def test_columns_of_labelled_rows_are_chosen_as_everywhere(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("words,more\none billing,x\n")
+    (files / "known.csv").write_text("queue,words,note\nbilling,about billing,y\nreturns,about returns,z\n")
+    chosen: list[str | Path] = ["--text-column", "words", "--label-column", "queue"]
+    result = annotate(files, server.url, "--labelled", files / "known.csv", *chosen)
+    assert "2 of 2 answered as labelled" in result.stderr
+    assert set(server.asked) == {"one billing", "about billing", "about returns"}
+
+
 def test_where_the_address_is_of_the_environment_it_is_named(
     files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,7 +341,7 @@ def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> No
     [
         (["--model", "other"], 2, "has no model 'other'"),
         (["--examples", "2"], 2, "--examples are taken from --labelled rows"),
-        (["--labelled", "other.csv"], 3, "other.csv has the label 'refunds', which"),
+        (["--labelled", "other.csv"], 3, "other.csv has the label 'refunds', which --labels does not name"),
         (["--prompt", "texts.csv"], 2, "The prompt has no {labels}"),
         (["--output", "-"], 2, "name a file, and not standard output"),
         (["--endpoint", "http://[::1"], 2, "http://[::1 is no address of a server"),

@@ -12,7 +12,7 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
-from textcls.cli.options import PATH, new_text_column_option, reading_options
+from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
 from textcls.data import ReadOptions, open_table, read_labelled
 from textcls.data.rows import Row
@@ -87,6 +87,7 @@ class _Rows(NamedTuple):
 @click.option("--dry-run", is_flag=True, help="Send nothing: show the first request, and what all would take.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether texts may be sent.")
 @new_text_column_option
+@new_label_column_option
 @reading_options
 def annotate(
     texts: Path,
@@ -105,6 +106,7 @@ def annotate(
     dry_run: bool,
     yes: bool,
     text_columns: tuple[str, ...],
+    label_column: str | None,
     reading: Reading,
 ) -> None:
     """Let a language model answer TEXTS, with a probability for each label, for textcls train --unlabelled.
@@ -123,7 +125,13 @@ def annotate(
     table = NewTable.at(output, escape_formulas=False)
     if price is not None and not all(map(isfinite, price)):
         raise ConfigError("--price takes two numbers, dollars for a million tokens.")
-    known, asked = _prompt(labels, labelled, examples, prompt, reading)
+    options = ReadOptions(encoding=reading.options.encoding)
+    described, rows = _described(labels, options), list[tuple[str, str]]()
+    if labelled is not None:
+        rows = _labelled(labelled, text_columns, label_column, options, described, reading)
+    elif examples:
+        raise ConfigError("--examples are taken from --labelled rows: name these.")
+    known, asked = _prompt(described, rows, examples, prompt)
     if least_agreement and not known:
         raise ConfigError("--least-agreement needs --labelled rows, more of each label than are shown as --examples.")
     given = _given(texts, text_columns, known, reading)
@@ -154,26 +162,32 @@ def annotate(
     )
 
 
-def _prompt(
-    labels: Path, labelled: Path | None, examples: int, prompt: Path | None, reading: Reading
-) -> "tuple[list[tuple[str, str]], Prompt]":
-    """Return the labelled rows that are asked about, and what is asked, of which some of these rows are a part."""
-    from textcls.annotation import prompt as asked
+def _labelled(
+    path: Path,
+    text_columns: Sequence[str],
+    label_column: str | None,
+    options: ReadOptions,
+    described: "Sequence[DescribedLabel]",
+    reading: Reading,
+) -> list[tuple[str, str]]:
+    """Return labelled rows, texts as they are sent, all of whose labels are among those that are described."""
     from textcls.annotation.annotate import sent
 
-    options = ReadOptions(encoding=reading.options.encoding)
-    described = _described(labels, options)
-    rows: list[tuple[str, str]] = []
-    if labelled is not None:
-        found = read_labelled(labelled, options=options, bad=reading.bad)
-        rows = [(sent(text), label) for text, label in zip(found.texts, found.labels, strict=True)]
-        names, having = {label.name for label in described}, {label for _, label in rows}
-        if other := next((label for _, label in rows if label not in names), None):
-            raise InputError(f"{labelled} has the label {other!r}, which {labels} does not name.")
-        if without := [label.name for label in described if label.name not in having]:
-            reading.say([f"No labelled row has the label {listed(without)}, which train needs of each."])
-    elif examples:
-        raise ConfigError("--examples are taken from --labelled rows: name these.")
+    found = read_labelled(path, text_columns, label_column, options=options, bad=reading.bad)
+    names, having = [label.name for label in described], set(found.labels)
+    if other := next((label for label in found.labels if label not in names), None):
+        raise InputError(f"{path} has the label {other!r}, which --labels does not name.")
+    if without := [name for name in names if name not in having]:
+        reading.say([f"No labelled row has the label {listed(without)}, which train needs of each."])
+    return [(sent(text), label) for text, label in zip(found.texts, found.labels, strict=True)]
+
+
+def _prompt(
+    described: "Sequence[DescribedLabel]", rows: Sequence[tuple[str, str]], examples: int, prompt: Path | None
+) -> "tuple[list[tuple[str, str]], Prompt]":
+    """Return the labelled rows that are asked about, and what is asked, of which the others are a part."""
+    from textcls.annotation import prompt as asked
+
     shown = set(asked.examples_of(rows, examples))
     system = asked.SYSTEM if prompt is None else _read(prompt)
     made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system)
