@@ -309,13 +309,14 @@ def _check(found: "Agreement", least: float) -> None:
     if not found.rows:
         return
     interval = share(found.right, found.rows)
-    worst = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
-    label, (right, rows) = worst
-    click.echo(
+    said = (
         f"Labelled rows: {found.right:,} of {found.rows:,} answered as labelled, {percent(interval.value)} (95 % "
-        f"interval {percent(interval.low)} to {percent(interval.high)}); least of {label!r}, {right:,} of {rows:,}.",
-        err=True,
+        f"interval {percent(interval.low)} to {percent(interval.high)})"
     )
+    if found.right < found.rows:
+        label, (right, rows) = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
+        said += f"; least of {label!r}, {right:,} of {rows:,}"
+    click.echo(f"{said}.", err=True)
     if interval.value < least:
         raise InputError(
             f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or ask "
