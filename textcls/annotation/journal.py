@@ -103,8 +103,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
         raise SurroundingsError(f"{path} cannot be opened: {error}.") from error
     try:
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
-        # What is committed outlives the process; only a machine that fails may take the last answers with it. Written
-        # through at each answer, the disk would be waited for longer than the model.
+        # What is committed outlives the process, if not a failing machine: the disk is not waited for at each answer.
         file.execute("PRAGMA journal_mode = WAL")
         file.execute("PRAGMA synchronous = NORMAL")
         found = file.execute("PRAGMA application_id").fetchone()[0]
