@@ -20,13 +20,14 @@ import click
 
 from ablation import measure, report, tasks
 from ablation.cells import AblationState, CellSettings, choose, make_cells
+from textcls.cli.checked_options import checked_option
 from textcls.cli.options import PATH, engine_options
 from textcls.data import Labelled, read_labelled
 from textcls.display.terminal.console import stderr_console
 from textcls.errors import ConfigError, TextclsError
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
-from textcls_training.config.shared_options import train_option
+from textcls_training.config.settings import OPTIONS
 
 VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 
@@ -41,10 +42,10 @@ VERSIONS_OF = ("textcls", "torch", "onnxruntime", "numpy")
 @click.option("--embedding", default="rows", show_default=True, metavar="A,B", help="Where token vectors come from.")
 @click.option("--values", default="token", show_default=True, metavar="A,B", help="What attention sums.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Seeds to train each variant with.")
-@train_option("epochs")
-@train_option("mixing_rate")
-@train_option("bigrams")
-@train_option("ngrams")
+@checked_option("epochs", OPTIONS["epochs"])
+@checked_option("mixing_rate", OPTIONS["mixing_rate"])
+@checked_option("bigrams", OPTIONS["bigrams"])
+@checked_option("ngrams", OPTIONS["ngrams"])
 @engine_options()
 @click.option("--restart", is_flag=True, help="Discard the results of an earlier run.")
 def ablate(

@@ -302,6 +302,12 @@ def test_labels_of_numbers_and_with_spaces_around_them_are_what_they_are_in_labe
     assert {"p_0", "p_1"} <= set(rows(files / "out.csv")[0])
 
 
+def test_a_text_that_a_spreadsheet_would_run_is_escaped_if_asked_for(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("text\n=1+1 billing\n")
+    annotate(files, server.url, "--escape-formulas")
+    assert rows(files / "out.csv")[0]["text"] == "'=1+1 billing"
+
+
 def test_columns_of_labelled_rows_are_chosen_as_everywhere(files: Path, server: Server) -> None:
     (files / "texts.csv").write_text("words,more\none billing,x\n")
     (files / "known.csv").write_text("queue,words,note\nbilling,about billing,y\nreturns,about returns,z\n")

@@ -12,7 +12,13 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
-from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
+from textcls.cli.options import (
+    PATH,
+    escape_formulas_option,
+    new_label_column_option,
+    new_text_column_option,
+    reading_options,
+)
 from textcls.cli.reading import Reading
 from textcls.data import ReadOptions, open_table, read_labelled
 from textcls.data.rows import Row
@@ -65,12 +71,7 @@ class _Rows(NamedTuple):
 @click.option("--endpoint", metavar="URL", help="Address of an OpenAI-compatible server.  [default: OpenAI's]")
 @click.option("--output", "-o", type=PATH, required=True, help="Write the answered rows here: .csv, .jsonl, .parquet.")
 @click.option("--labelled", type=PATH, metavar="FILE", help="Labelled rows, asked about first: does the model agree?")
-@click.option(
-    "--least-agreement",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    help="Stop if it agrees with fewer of them: a share.",
-)
+@click.option("--least-agreement", type=click.FloatRange(0, 1), default=0.0, help="Stop below this share of them.")
 @click.option(
     "--examples", type=click.IntRange(0), default=0, show_default=True, help="Labelled rows of each label to show it."
 )
@@ -86,6 +87,7 @@ class _Rows(NamedTuple):
 @click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds for an answer.")
 @click.option("--dry-run", is_flag=True, help="Send nothing: show the first request, and what all would take.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether texts may be sent.")
+@escape_formulas_option
 @new_text_column_option
 @new_label_column_option
 @reading_options
@@ -105,6 +107,7 @@ def annotate(
     timeout: float,
     dry_run: bool,
     yes: bool,
+    escape_formulas: bool,
     text_columns: tuple[str, ...],
     label_column: str | None,
     reading: Reading,
@@ -122,7 +125,7 @@ def annotate(
     if str(output) == "-":
         raise ConfigError("Answers are kept beside the output: name a file, and not standard output.")
     check_not_an_input(output, [path for path in (texts, labels, labelled, prompt) if path is not None])
-    table = NewTable.at(output, escape_formulas=False)
+    table = NewTable.at(output, escape_formulas=escape_formulas)
     if price is not None and not all(map(isfinite, price)):
         raise ConfigError("--price takes two numbers, dollars for a million tokens.")
     options = ReadOptions(encoding=reading.options.encoding)

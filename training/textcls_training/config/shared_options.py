@@ -3,15 +3,10 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from textcls.cli.checked_options import checked_option, config_options
+from textcls.cli.checked_options import config_options
 from textcls_training.config.settings import OPTIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def train_option(name: str) -> Callable[[Command], Command]:
-    """Return the decorator that gives a command the option of training called `name`."""
-    return checked_option(name, OPTIONS[name])
 
 
 def train_options(*left_out: str) -> Callable[[Command], Command]:
