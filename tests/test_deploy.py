@@ -24,7 +24,7 @@ from textcls.cli import main
 from textcls.cli.fetch import fetch as fetch_command
 from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.processes.probes import probes
 from textcls.server.service import Service

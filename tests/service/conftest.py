@@ -11,7 +11,7 @@ import pytest
 from tests.service.server import SlowClassifier, serving
 from textcls import Classifier
 from textcls.server.models import registry
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -12,7 +12,7 @@ from tests.service.processes import PATIENCE, command, until
 from tests.service.server import NAMED, lines, service, serving
 from textcls import Classifier, ConfigError
 from textcls.server.admission.auth import Keys
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import audit
 from textcls.server.service import Service
 from textcls.server.settings import Settings

@@ -21,7 +21,7 @@ from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.evaluation.drift.tally import Bins, bins_of
 from textcls.model.artifact import HELD_OUT
 from textcls.server.inference.answers import Outcome, outcome
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.drift import DriftCounts
 from textcls.server.monitoring.exposition import ShownModel, exposition

@@ -16,7 +16,7 @@ from tests.service.sockets import connect
 from textcls import Classifier, ConfigError
 from textcls.server.admission import auth
 from textcls.server.admission.auth import Keys
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings, check_exposure
 
 

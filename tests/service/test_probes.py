@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.processes import PATIENCE, command, free_port, until, workers
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.processes import probes as module

@@ -15,7 +15,7 @@ from tests.service.server import service, serving
 from textcls import Classifier, SurroundingsError
 from textcls.server.admission.auth import Keys
 from textcls.server.models import loading
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 

@@ -16,7 +16,7 @@ from tests.service.clients import client_of, numbers, post
 from tests.service.processes import PATIENCE, command, until
 from textcls import SurroundingsError
 from textcls.cli import main
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings
 
 

@@ -24,7 +24,7 @@ from textcls import Classifier
 from textcls.model.model_file import onnx_file
 from textcls.server.admission.auth import Keys
 from textcls.server.models import rewriting
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 from textcls.server.system import memory
@@ -174,7 +174,7 @@ import os, sys
 from pathlib import Path
 from textcls import Classifier, SurroundingsError
 from textcls.server.models import teaching
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings
 Classifier.load(sys.argv[1])
 if os.geteuid() == 0:
@@ -336,7 +336,7 @@ import os, sys
 from pathlib import Path
 from textcls._util import atomic_write
 from textcls.server.models import rewriting, teaching
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings
 store = GenerationStore(Path(sys.argv[2]), [sys.argv[1]], Settings(teaching=True))
 served = store.load().generation.get(None)

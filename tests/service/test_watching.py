@@ -16,7 +16,7 @@ from tests.service.processes import PATIENCE, command, until, workers
 from tests.service.server import serving
 from textcls import Classifier
 from textcls.server.models import file_stamps, registry, watching
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import audit
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service

@@ -10,7 +10,7 @@ import uvicorn
 
 from tests.service.clients import Load, client_of, numbers
 from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
 

@@ -11,7 +11,7 @@ from tests.service.clients import ADMIN
 from tests.service.server import listening
 from tests.service.teaching import EXAMPLES, ON, TEXT
 from tests.web.conftest import told
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.service import Service
 
 Open = Callable[..., Any]

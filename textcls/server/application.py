@@ -28,7 +28,7 @@ from textcls.errors import SurroundingsError
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
 from textcls.server.inference.schemas import ClassifyRequest
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.models.watching import follow
 from textcls.server.problems import RefusalError
 from textcls.server.routes import absent, description, native, pages, teaching, wire

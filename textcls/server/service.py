@@ -21,7 +21,8 @@ from textcls.server.inference.answers import Answer, Request, RequestReader
 from textcls.server.inference.micro_batching import MicroBatcher
 from textcls.server.models import loading, teaching
 from textcls.server.models.registry import Generation, Served
-from textcls.server.models.reload import GenerationStore, ReloadResult, counted
+from textcls.server.models.reload import counted
+from textcls.server.models.store import GenerationStore, ReloadResult
 from textcls.server.models.teaching import Learnt, Lesson
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals

@@ -28,6 +28,7 @@ from textcls.model import artifact
 from textcls.model.classifier import Classifier
 from textcls.server.admission import auth
 from textcls.server.models import file_stamps, registry, rewriting
+from textcls.server.models.manifest import Loaded, ModelEntry
 from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
@@ -63,8 +64,8 @@ class LoadRequest(NamedTuple):
         return cls(tuple(arguments), Settings(**settings), Path(folder))
 
 
-def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -> dict[str, Any]:
-    """Read and test what is requested, and keep copies of the models; return what the manifest says of them.
+def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -> Loaded:
+    """Read and test what is requested, and keep copies of the models.
 
     Args:
         request: what to load.
@@ -91,10 +92,10 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
         models.append(_copy(source, request))
         if request.settings.teaching:
             rewriting.sweep(source.path)
-    return {"models": models, "keys": keys.digests(), "admin_keys": admin_keys.digests(), "files": files}
+    return Loaded(tuple(models), keys.digests(), admin_keys.digests(), files)
 
 
-def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
+def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
     """Keep a copy of a model that can be used; return what the manifest says of it."""
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
@@ -105,11 +106,10 @@ def _copy(source: ModelSource, request: LoadRequest) -> dict[str, Any]:
     copy = request.folder / f"{digest}.onnx"
     if not copy.exists():
         shared_folder.write(copy, data)
-    return {
-        "name": source.name, "version": source.version, "sha256": digest, "path": str(source.path),
-        "labels": classifier.labels, "bins": registry.bins_json(classifier.info), "bytes": len(data),
-        "published": source.published,
-    }  # fmt: skip
+    bins = registry.bins_json(classifier.info)
+    return ModelEntry(
+        source.name, source.version, digest, source.path, tuple(classifier.labels), bins, len(data), source.published
+    )
 
 
 def in_thread(work: Callable[[], Result]) -> "Future[Result]":
@@ -127,7 +127,7 @@ def in_thread(work: Callable[[], Result]) -> "Future[Result]":
     return done
 
 
-def load_in_thread(request: LoadRequest) -> dict[str, Any]:
+def load_in_thread(request: LoadRequest) -> Loaded:
     """Load what is requested, in a thread of this process.
 
     Raises:
@@ -143,7 +143,7 @@ def load_in_thread(request: LoadRequest) -> dict[str, Any]:
         raise _too_slow(at, request.settings) from error
 
 
-def load_in_process(request: LoadRequest) -> dict[str, Any]:
+def load_in_process(request: LoadRequest) -> Loaded:
     """Load what is requested, in a process of its own; on Windows in a thread.
 
     Raises:
@@ -167,7 +167,7 @@ def load_in_process(request: LoadRequest) -> dict[str, Any]:
         )
     if "error" in found:
         raise getattr(errors, found["error"])(found["message"])
-    return found
+    return Loaded.from_json(found)
 
 
 @contextmanager
@@ -238,15 +238,19 @@ def main(lifeline: int) -> None:
 
     def now(path: str) -> None:
         at.append(path)
-        _say(path)
+        _say(json.dumps(path).encode())
 
     try:
-        found = load(request, now)
+        said = load(request, now).to_json()
     except TextclsError as error:
-        found = {"error": type(error).__name__, "message": str(error)}
+        said = _refused(type(error), str(error))
     except Exception as error:
-        found = {"error": ArtifactError.__name__, "message": f"{at[-1]} cannot be tested ({type(error).__name__})."}
-    _say(found)
+        said = _refused(ArtifactError, f"{at[-1]} cannot be tested ({type(error).__name__}).")
+    _say(said)
+
+
+def _refused(kind: type[TextclsError], message: str) -> bytes:
+    return json.dumps({"error": kind.__name__, "message": message}).encode()
 
 
 def _end_with(lifeline: int) -> None:
@@ -255,6 +259,6 @@ def _end_with(lifeline: int) -> None:
     os._exit(1)
 
 
-def _say(value: object) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
-    sys.stdout.flush()
+def _say(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()

@@ -12,7 +12,7 @@ from textcls.model.teaching import Taught, TaughtLabel, take_back, teach
 from textcls.model.teaching.support import prototypes_of
 from textcls.server.models import registry
 from textcls.server.models.registry import Served
-from textcls.server.models.reload import GenerationStore, Rewritten
+from textcls.server.models.store import GenerationStore, Rewritten
 from textcls.server.monitoring import audit, logs, metrics
 from textcls.server.monitoring.metrics import Counts
 

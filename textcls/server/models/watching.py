@@ -13,7 +13,7 @@ from typing import Final
 from textcls._util.file_lock import try_lock
 from textcls.server.models import loading
 from textcls.server.models.file_stamps import Stamps
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring.audit import WATCH, Caller
 from textcls.server.problems import RefusalError
 

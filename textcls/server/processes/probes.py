@@ -18,7 +18,7 @@ from typing import Final
 
 from textcls.server import problems
 from textcls.server.http.listening import listen
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.exposition import exposition
 from textcls.server.settings import Settings

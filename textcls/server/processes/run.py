@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from textcls.server.admission import auth
 from textcls.server.http import listening
 from textcls.server.http.listening import listen
-from textcls.server.models.reload import GenerationStore
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.tracing import Tracing
 from textcls.server.processes.probes import probes

@@ -16,7 +16,8 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.server.models.reload import GenerationStore, Reloader
+from textcls.server.models.reload import Reloader
+from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.processes.server import Server

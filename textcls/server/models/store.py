@@ -1,0 +1,373 @@
+"""Exchange the models of all workers at once: tested first, then written down, then taken up by every worker.
+
+The folder that the workers share holds `generation.json`, which names the files of the generation served. They are
+copies: a worker that starts later serves what the others serve, whatever has become of the operator's files meanwhile.
+It holds the hashes of the keys for the same reason.
+
+One model may be rewritten by the service itself (`GenerationStore.rewrite`), on disk first. The generation that follows
+is written down before, as `begun.json`: if whoever does it is killed, the next worker that looks takes it for what is
+served, or forgets it, as the file on disk says.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from textcls._util.file_lock import locked
+from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TooLargeError
+from textcls.evaluation.drift.tally import Bins
+from textcls.model import artifact
+from textcls.model.classifier import Classifier
+from textcls.model.teaching import Taught
+from textcls.server.admission.auth import Keys
+from textcls.server.models import file_stamps, loading, registry, rewriting
+from textcls.server.models.manifest import NOTHING_SERVED, Change, Loaded, Manifest, ModelEntry, Rewriting
+from textcls.server.models.registry import Generation
+from textcls.server.monitoring.exposition import ShownModel
+from textcls.server.settings import Settings
+from textcls.server.system import shared_folder
+
+_MANIFEST: Final = "generation.json"
+_BEGUN: Final = "begun.json"
+_DRAINING: Final = "draining"
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class ReloadResult(NamedTuple):
+    """A generation that has been written down: its number, and the models whose set of labels it changed."""
+
+    number: int
+    changes: tuple[Change, ...]
+
+
+class Rewritten(NamedTuple):
+    """A model that was rewritten: the generation that has it, and its SHA-256 before and after, which may be one."""
+
+    number: int
+    before: str
+    after: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another file than before."""
+        return self.before != self.after
+
+
+class Published(NamedTuple):
+    """What all workers serve: the models, and who may ask them."""
+
+    generation: Generation
+    keys: Keys
+    admin_keys: Keys
+
+
+class GenerationStore:
+    """The shared folder, as a store of generations."""
+
+    def __init__(self, folder: Path, arguments: Sequence[str], settings: Settings) -> None:
+        self.folder = folder
+        self._arguments = tuple(arguments)
+        self._settings = settings
+        self._manifest = folder / _MANIFEST
+        self._begun = folder / _BEGUN
+        self._has_manifest = False
+
+    def publish(self) -> ReloadResult:
+        """Read the operator's models and keys anew, test them, and let them be served.
+
+        Raises:
+            ArtifactError: a file cannot be used, or has other labels than before although `same_labels` is set; nothing
+                has changed.
+            ConfigError: likewise.
+            SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
+                exchange is still under way; nothing has changed.
+        """
+        request = loading.LoadRequest(self._arguments, self._settings, self.folder)
+        with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
+            self._finish()
+            before = self._read()
+            try:
+                # Nobody is served yet at the start: what a file does then, it does to itself.
+                found = (loading.load_in_process if before.number else loading.load_in_thread)(request)
+                changes = self._changes(before, found, "put the right file in place, or restart the service")
+                manifest = before.followed_by(found)
+                shared_folder.write(self._manifest, manifest.to_bytes())
+                self._has_manifest = True
+            finally:
+                self._forget()
+        for change in changes:
+            _LOGGER.warning("The labels are others than before, of %s", change)
+        return ReloadResult(manifest.number, changes)
+
+    def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
+        """Rewrite the file of a model, and let what it holds now be served. One at a time, and none beside a reload.
+
+        Args:
+            name: of the model.
+            make: from the content of its file, its path for messages, and its SHA-256, to a model; if that has the same
+                content, nothing is written.
+
+        Raises:
+            NotFoundError: there is no such model.
+            TooLargeError: the files would be larger than `max_taught_bytes` and `max_model_bytes` allow.
+            ArtifactError: the file is not the one that is served, or its labels would be others although `same_labels`
+                is set; nothing has changed.
+            SurroundingsError: the file or the shared folder cannot be written to, or another exchange is still under
+                way; nothing has changed.
+            TextclsError: what `make` raises; nothing has changed.
+        """
+        with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
+            self._finish()
+            manifest = self._read()
+            entry = next((entry for entry in manifest.models if entry.name == name), None)
+            if entry is None:
+                raise NotFoundError(f"The model {name!r} is no longer served.")
+            path, before = entry.path, entry.sha256
+            if entry.published:
+                raise ArtifactError(
+                    f"{path} is a version of a registry, which never changes: teach a copy of it with textcls teach, "
+                    "and publish that."
+                )
+            rewriting.check(path)
+            data = rewriting.content(path, before, self._most_bytes)
+            made = make(data, path, before)
+            if made.content == data:
+                return Rewritten(manifest.number, before, before)
+            digest = sha256(made.content).hexdigest()
+            found = _with_content(manifest.found, path, digest, made)
+            self._changes(manifest, found, "leave it out to teach new labels")
+            self._check_size(manifest, found, digest, len(made.content))
+            after = manifest.followed_by(found, Rewriting(path, digest))
+            try:
+                shared_folder.write(self.folder / f"{digest}.onnx", made.content)
+                shared_folder.write(self._begun, after.to_bytes())
+                rewriting.replace(path, made.content, before, self._most_bytes)
+            finally:
+                self._finish()
+        return Rewritten(after.number, before, digest)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a rewriting is under way, or was when its process was killed; at the price of one system call."""
+        return self._begun.exists()
+
+    def finish(self) -> None:
+        """See a rewriting to its end whose process was killed; what cannot be done now is tried again later."""
+        # Whoever has the lock is alive, and sees to it.
+        with suppress(SurroundingsError), shared_folder.in_use(self.folder), self._alone(0):
+            self._finish()
+
+    def number(self) -> int:
+        """Return the number of the generation that is written down; 0 before the first.
+
+        Raises:
+            SurroundingsError: it cannot be read.
+        """
+        with shared_folder.in_use(self.folder):
+            return self._read().number
+
+    def files(self) -> file_stamps.Stamps:
+        """Return what tells whether the operator's files are still those that were."""
+        return file_stamps.stamps(self._arguments, self._settings)
+
+    def published_files(self) -> file_stamps.Stamps:
+        """Return what `files` said when the generation that is served was read; waits for an exchange under way.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder), self._alone(math.inf):
+            return self._read().found.files
+
+    def models(self) -> tuple[int, dict[str, str]]:
+        """Return the number of the generation that is written down, and the SHA-256 of each of its models by name.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            manifest = self._read()
+        return manifest.number, {entry.name: entry.sha256 for entry in manifest.models}
+
+    def shown(self) -> list[ShownModel]:
+        """Return what metrics tell of each model of the generation that is written down.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            entries = self._read().models
+        return [_shown(entry, watched=self._settings.drift_window > 0) for entry in entries]
+
+    def model_bytes(self) -> int:
+        """Return how many bytes the files of all models have that are written down.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            return sum(self._copy_of(digest).stat().st_size for digest in self._read().copies)
+
+    def stamp(self) -> tuple[int, int]:
+        """Return what changes with each generation, at the price of one system call.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            found = self._manifest.stat()
+        return found.st_ino, found.st_mtime_ns
+
+    def load(self, known: Iterable[registry.Served] = ()) -> Published:
+        """Return what is written down.
+
+        Args:
+            known: models that have been loaded, of which those are taken that are still the same.
+
+        Raises:
+            ArtifactError: a copy cannot be used.
+            SurroundingsError: a copy cannot be read.
+        """
+        known = list(known)
+        with shared_folder.in_use(self.folder):
+            while True:
+                manifest = self._written()
+                try:
+                    models = [self._load(entry, known) for entry in manifest.models]
+                    break
+                except FileNotFoundError:
+                    # A copy is removed two generations later: who is as late as that begins anew.
+                    if self._written().number == manifest.number:
+                        raise
+        return Published(
+            registry.generation(manifest.number, models),
+            Keys.from_digests(manifest.found.keys),
+            Keys.from_digests(manifest.found.admin_keys),
+        )
+
+    @property
+    def draining(self) -> bool:
+        """Whether the whole service is about to stop."""
+        return (self.folder / _DRAINING).exists()
+
+    def drain(self) -> None:
+        """Tell all workers that the service is about to stop.
+
+        Raises:
+            SurroundingsError: the shared folder is gone.
+        """
+        with shared_folder.in_use(self.folder):
+            (self.folder / _DRAINING).touch()
+
+    def _written(self) -> Manifest:
+        found = Manifest.from_bytes(self._manifest.read_bytes())
+        self._has_manifest = True
+        return found
+
+    def _read(self) -> Manifest:
+        """Return the generation that is written down, or that of nothing before the first."""
+        try:
+            return self._written()
+        except FileNotFoundError:
+            if self._has_manifest:  # and somebody has cleared the folder
+                raise
+            return NOTHING_SERVED
+
+    def _load(self, entry: ModelEntry, known: Sequence[registry.Served]) -> registry.Served:
+        """Return a model, from `known` if it has been loaded."""
+        name, version, digest, published = entry.name, entry.version, entry.sha256, entry.published
+        for served in known:
+            if (served.name, served.published) == (name, published) and served.is_of(digest, version, entry.path):
+                return served
+        classifier = Classifier.from_bytes(self._copy_of(digest).read_bytes(), entry.path)
+        return registry.serve(classifier, name, version, digest, published=published)
+
+    @property
+    def _most_bytes(self) -> int:
+        return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
+
+    def _changes(self, before: Manifest, after: Loaded, advice: str) -> tuple[Change, ...]:
+        """Return which labels change.
+
+        Raises:
+            ArtifactError: some do, although `same_labels` is set.
+        """
+        changes = before.changes_to(after)
+        if changes and self._settings.same_labels:
+            raise ArtifactError(
+                f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: {advice}."
+            )
+        return changes
+
+    def _check_size(self, manifest: Manifest, after: Loaded, changed: str, size: int) -> None:
+        """Refuse a file with which the service would need more memory than `memory.needed` says.
+
+        Raises:
+            TooLargeError: it is too large.
+        """
+        old = [self._copy_of(digest).stat().st_size for digest in manifest.copies]
+        new = [size if entry.sha256 == changed else had for entry, had in zip(after.models, old, strict=True)]
+        most = sum(entry.bytes for entry in manifest.models) + self._settings.max_taught_bytes
+        if sum(new) > max(most, sum(old)):
+            raise TooLargeError(
+                f"With this the model files would have {sum(new):,} bytes, and {most:,} are the most: those that they "
+                f"had when they were read, and max_taught_bytes, which is {self._settings.max_taught_bytes:,}. Take "
+                "labels back, or start the service with more."
+            )
+        if size > self._most_bytes:
+            raise TooLargeError(f"The file would have {size:,} bytes, and {self._most_bytes:,} are the most.")
+
+    def _finish(self) -> None:
+        """Let what was begun be what is served, if the file is on disk; else forget it. Under the lock.
+
+        Raises:
+            SurroundingsError: it cannot be written down.
+        """
+        if not self._begun.exists():
+            return
+        begun = Manifest.from_bytes(self._begun.read_bytes())
+        if begun.rewriting is not None:
+            path, digest = begun.rewriting
+            if rewriting.is_kept(path, digest):
+                found = replace(begun.found, files=file_stamps.renewed(begun.found.files, path))
+                shared_folder.write(self._manifest, replace(begun, found=found).to_bytes())
+            rewriting.sweep(path)
+        self._begun.unlink(missing_ok=True)
+        self._forget()
+
+    def _copy_of(self, digest: str) -> Path:
+        return self.folder / f"{digest}.onnx"
+
+    def _forget(self) -> None:
+        """Remove copies that neither this generation nor the one before names; a worker may still be reading that.
+
+        Also what was begun by a process that was killed.
+        """
+        manifest = self._read()
+        kept = {*manifest.before, *manifest.copies}
+        for path in (*self.folder.glob("*.onnx"), *self.folder.glob(f"*{shared_folder.PART}")):
+            if path.stem not in kept:
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self, seconds: float) -> Iterator[None]:
+        with locked(self.folder / "lock", seconds, "Another exchange of the models is still under way: try later."):
+            yield
+
+
+def _with_content(found: Loaded, path: Path, digest: str, made: Taught) -> Loaded:
+    """Return what is served once the file at `path`, which may be served under several names, has another content."""
+    target, info = path.resolve(), made.classifier.info
+    models = (entry.rewritten(digest, info) if entry.path.resolve() == target else entry for entry in found.models)
+    return replace(found, models=tuple(models))
+
+
+def _shown(entry: ModelEntry, *, watched: bool) -> ShownModel:
+    bins = entry.bins if watched else None
+    version = registry.version_of(entry.version, entry.sha256)
+    return ShownModel(entry.name, version, entry.sha256, None if bins is None else Bins.from_json(bins))
