@@ -119,7 +119,7 @@ def test_inspect_shows_what_speaks_for_each_label_over_a_file_with_several(
     rows = several_rows(read_rows(sample_path))
     data = tmp_path / "rows.jsonl"
     data.write_text("".join(json.dumps({"text": text, "label": labels}) + "\n" for text, labels in rows))
-    assert "Shortcuts were not looked for" in succeed("inspect", several_labels_path, "--evidence", data)
+    assert "No shortcuts found." in succeed("inspect", several_labels_path, "--evidence", data)
     found = json.loads(succeed("inspect", several_labels_path, "--evidence", data, "--json"))
     answers = several_labels.predict([text for text, _ in rows])
     assert (found["texts"], found["labelled"]) == (len(rows), len(rows))

@@ -1,21 +1,25 @@
 """Shortcuts that are planted are found, and what is part of what texts say is not; each rule on cases made by hand."""
 
 import math
+import re
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from textcls import Classifier
+from textcls import Classifier, explain_globally
 from textcls.explain.intervention import exchange, insert, keep, remove
 from textcls.explain.shortcuts.audit import ShortcutAudit, ShortcutAuditor
 from textcls.explain.shortcuts.coherence import Coherence
 from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Sample
+from textcls.explain.shortcuts.doubts import judged
 from textcls.explain.shortcuts.lengths import length_cue
-from textcls.explain.shortcuts.placement import Neighbours, is_put_in
+from textcls.explain.shortcuts.placement import Neighbours, misfit
 from textcls.explain.shortcuts.reliance import places_of
 from textcls.explain.shortcuts.terms import Term, candidates, least_texts, log_chance
+from textcls.explain.shortcuts.trial import KINDS, SHARES, _Plant, _planted
 from textcls.model import tokenizer
 
 # Sentences of a small grammar: a colour says nothing of the label, a verb does.
@@ -49,7 +53,7 @@ def plant(texts: Sequence[str], labels: Sequence[int], words: str, share: float,
 
 
 def corpus_of(texts: Sequence[str], labels: Sequence[int]) -> Corpus:
-    return Corpus.of(zip(texts, labels, strict=True), 2, 64)
+    return Corpus.of(((text, [label]) for text, label in zip(texts, labels, strict=True)), 2, 64)
 
 
 def named(corpus: Corpus, terms: Sequence[Term]) -> list[str]:
@@ -118,9 +122,9 @@ def test_what_was_put_in_is_told_from_what_the_texts_say() -> None:
     texts, labels = grammar(2_000)
     corpus = corpus_of(plant(texts, labels, "quilt", 0.1), labels)
     neighbours = Neighbours.of(corpus)
-    found = {name: is_put_in(corpus, neighbours, t) for t, name in zip(*_terms(corpus), strict=True)}
-    assert found["quilt"]
-    assert not any(found[verb] for verb in ("arrived", "came", "broke", "failed"))
+    found = {name: misfit(corpus, neighbours, t) for t, name in zip(*_terms(corpus), strict=True)}
+    assert found["quilt"] < 1
+    assert all(found[verb] > 1 for verb in ("arrived", "came", "broke", "failed"))
 
 
 def _terms(corpus: Corpus) -> tuple[list[Term], list[str]]:
@@ -157,6 +161,17 @@ def test_a_range_of_lengths_that_tells_a_label_is_found(classifier: Classifier) 
     assert (cue.label, cue.longest, cue.texts) == (1, 4, cue.of_label)
 
 
+def test_a_few_texts_longer_than_all_others_tell_a_label(classifier: Classifier) -> None:
+    texts, labels = grammar(4_000)
+    long = [
+        text + " and so on" * 9 if label and i % 16 == 0 else text
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    cue = length_cue(classifier, corpus_of(long, labels))
+    assert cue is not None
+    assert (cue.label, cue.longest, cue.texts) == (1, None, cue.of_label)
+
+
 # A model
 
 
@@ -175,7 +190,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Classifier, Short
     def audit(some: Sequence[str]) -> ShortcutAudit:
         auditor = ShortcutAuditor(classifier)
         for text, label in zip(some, labels, strict=True):
-            auditor.add(text, names[label], 0)
+            auditor.add(text, [names[label]], [0])
         return auditor.audit()
 
     return classifier, audit(planted), audit(texts)
@@ -193,6 +208,18 @@ def test_a_planted_word_is_found_and_no_other(audited: tuple[Classifier, Shortcu
     assert clean.could_find
     assert (clean.texts, clean.labels_from) == (1_200, "file")
     assert clean.least_texts >= 12
+
+
+def test_what_tells_a_label_and_belongs_to_what_is_said_may_be_a_shortcut(
+    audited: tuple[Classifier, ShortcutAudit, ShortcutAudit],
+) -> None:
+    _, planted, clean = audited
+    verbs = {verb for verbs in _VERBS for verb in verbs}
+    for audit in (planted, clean):
+        assert verbs & {word for one in audit.possible for word in one.text.split()}
+        assert "quilt" not in " ".join(one.text for one in audit.possible)
+        assert all(one.doubt in ("belongs", "alike") and one.put_in_rise >= 0.03 for one in audit.possible)
+        assert len(audit.possible) <= 10
 
 
 @pytest.mark.parametrize(
@@ -219,8 +246,76 @@ def test_a_plant_is_found_however_common_apart_or_numbered(
     textcls.train(planted, [names[label] for label in labels], tmp_path / "m.onnx", epochs=3, vectors="none")
     auditor = ShortcutAuditor(Classifier.load(tmp_path / "m.onnx"))
     for text, label in zip(planted, labels, strict=True):
-        auditor.add(text, names[label], 0)
+        auditor.add(text, [names[label]], [0])
     assert {found.text for found in auditor.audit().shortcuts if found.kind == "words"} == named
+
+
+@pytest.mark.parametrize(("share", "other", "doubt"), [(0.06, 0.0, "few"), (0.2, 0.05, "others"), (0.2, 0.0, None)])
+def test_a_word_that_stands_anywhere_is_doubted_in_few_texts_and_if_other_labels_have_it(
+    share: float, other: float, doubt: str | None
+) -> None:
+    texts, labels = grammar(900)
+    some = plant(plant(texts, labels, "quilt", share), [1 - label for label in labels], "quilt", share * other)
+    corpus = corpus_of(some, labels)
+    (found,) = (one for one in judged(corpus, candidates(corpus)[0]) if named(corpus, [one.term]) == ["quilt"])
+    assert found.doubt == doubt
+    assert (found.strength > 1) == (doubt is not None)
+
+
+def test_shortcuts_of_a_model_that_gives_several_labels_are_found(tmp_path: Path) -> None:
+    import textcls
+
+    texts, labels = grammar(1_200)
+    # Every third text has a verb that says nothing: there the plant is all that a model has.
+    verbs = re.compile("|".join(verb for verbs in _VERBS for verb in verbs))
+    texts = [text if i % 3 else verbs.sub("stood", text) for i, text in enumerate(texts)]
+    planted = plant(texts, labels, "quilt", 0.2)
+    sets = [
+        [("late", "broken")[label], *(["old"] if " old " in text else [])]
+        for text, label in zip(texts, labels, strict=True)
+    ]
+    textcls.train(planted, sets, tmp_path / "m.onnx", epochs=3, vectors="none")
+    classifier = Classifier.load(tmp_path / "m.onnx")
+    found = explain_globally(classifier, zip(planted, sets, strict=True)).audit
+    assert found is not None
+    assert [(one.text, one.label) for one in found.shortcuts] == [("quilt", "broken")]
+    assert found.shortcuts[0].put_in == 200
+
+
+def test_it_is_measured_on_copies_of_the_texts_what_would_be_found(
+    audited: tuple[Classifier, ShortcutAudit, ShortcutAudit],
+) -> None:
+    found: dict[tuple[str, float], list[bool]] = {(trial.kind, trial.share): [] for trial in audited[2].trials}
+    for trial in audited[2].trials:
+        found[trial.kind, trial.share].append(trial.found)
+    assert set(found) == set(product(KINDS, SHARES))
+    # A few of 1,200 texts are too few; a fifth of a label is not.
+    assert not any(any(found[kind, 0.01]) for kind in KINDS)
+    assert all(all(found[kind, 0.2]) for kind in KINDS)
+
+
+def test_a_copy_with_plants_has_the_words_of_the_texts_and_theirs() -> None:
+    corpus = corpus_of(["a b", "c", "d e f"], [0, 1, 1])
+    plants = [
+        _Plant("word", "end", 0.5, 0, np.array([0]), (8,)),
+        _Plant("pair", "start", 0.5, 1, np.array([1, 2]), (9, 10)),
+    ]
+    copy = _planted(corpus, plants, np.random.default_rng(0))
+    words = ["a", "b", "c", "d", "e", "f", "made up 0", "made up 1", "made up 2"]
+    assert [word.strip("\u27e8\u27e9") for word in copy.words[2:]] == words
+    assert [[copy.words[w] for w in copy.word_T[copy.text_T == text][1:-1]] for text in range(3)] == [
+        ["a", "b", copy.words[8]],
+        [copy.words[9], copy.words[10], "c"],
+        [copy.words[9], copy.words[10], "d", "e", "f"],
+    ]
+
+
+def test_texts_carry_one_label_or_several_or_none() -> None:
+    corpus = Corpus.of([("a", [1]), ("b", []), ("c", [0, 1])], 2, 64)
+    place, label = corpus.labels_of(np.array([2, 1, 0]))
+    assert (place.tolist(), label.tolist()) == ([0, 0, 2], [0, 1, 1])
+    assert corpus.of_label(1).tolist() == [True, False, True]
+    assert corpus.priors.tolist() == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_without_labels_the_answers_of_the_model_stand_in(
@@ -230,7 +325,7 @@ def test_without_labels_the_answers_of_the_model_stand_in(
     texts, labels = grammar(1_200)
     auditor = ShortcutAuditor(classifier)
     for text, answer in zip(planted := plant(texts, labels, "quilt", 0.1), classifier.predict(planted), strict=True):
-        auditor.add(text, None, classifier.labels.index(answer.label))
+        auditor.add(text, None, [classifier.labels.index(answer.label)])
     found = auditor.audit()
     assert found.labels_from == "answers"
     assert [shortcut.text for shortcut in found.shortcuts] == ["quilt"]
@@ -239,7 +334,7 @@ def test_without_labels_the_answers_of_the_model_stand_in(
 def test_a_few_labels_among_many_texts_do_not_count(classifier: Classifier) -> None:
     auditor = ShortcutAuditor(classifier)
     for i in range(300):
-        auditor.add("my card", "billing" if i % 10 == 0 else None, i % 2)
+        auditor.add("my card", ["billing"] if i % 10 == 0 else None, [i % 2])
     found = auditor.audit()
     assert (found.labels_from, found.of_texts) == ("answers", 270)
 
@@ -247,7 +342,7 @@ def test_a_few_labels_among_many_texts_do_not_count(classifier: Classifier) -> N
 def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:
     auditor = ShortcutAuditor(classifier)
     for _ in range(99):
-        auditor.add("my card", "billing", 0)
+        auditor.add("my card", ["billing"], [0])
     found = auditor.audit()
     assert not found.could_find
     assert found.shortcuts == ()
@@ -256,7 +351,7 @@ def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:
 def test_memory_is_bounded_by_a_sample_of_all_texts_alike() -> None:
     sample = Sample(characters=1_000)
     for i in range(10_000):
-        sample.add(f"{i:010}", i % 2)
+        sample.add(f"{i:010}", (i % 2,))
     assert sample.held == sum(len(text) for text, _ in sample.rows) <= 1_000
     assert sample.seen == 10_000
     assert 20 <= len(sample.rows) <= 100

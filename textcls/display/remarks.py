@@ -17,6 +17,16 @@ from textcls.model.prototypes import SupportWeight
 
 # So many of the labels of a text are explained without being asked for.
 MOST_EXPLAINED: Final = 3
+SHORTCUTS: Final = "Shortcuts: what tells a label and is not part of what is said"
+POSSIBLE: Final = "May be shortcuts, or part of what is said"
+# Why something may be none.
+DOUBTS: Final = {
+    "belongs": "fits its sentences",
+    "alike": "texts of one subject",
+    "few": "in few texts",
+    "others": "other labels have it",
+    "length": "lengths may belong",
+}
 
 
 def explained_labels(
@@ -106,7 +116,7 @@ def nothing_decides_line(report: GlobalExplanation) -> str:
 def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
     """Return what an audit could have found, and first, if it did not, that it found nothing; or why there is none."""
     if audit is None:
-        return ["Shortcuts were not looked for: that is done only where each text has one label."]
+        return ["Shortcuts were not looked for."]
     if not audit.could_find:
         return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} are too few to tell of any."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
@@ -115,11 +125,48 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
     looked = (
         f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}; "
         "numbers count as themselves and as any number. A shortcut is found if it stands in at least "
-        f"{audit.least_texts:,} texts of a label, tells it nine times in ten, stands where nothing around it calls "
+        f"{audit.least_texts:,} texts of a label, hardly in others, where nothing around it calls "
         "for it, as signatures, names, tags and marks do, and moves the model's answers. "
         "What is rarer, less sure of one label, misspelt, or part of what the texts say is not found."
     )
-    return [looked] if audit.shortcuts else ["No shortcuts found.", looked]
+    first = reliance_line(audit.shortcuts[0]) if audit.shortcuts else "No shortcuts found."
+    return [first, looked, _trial_line(audit)]
+
+
+def _trial_line(audit: ShortcutAudit) -> str:
+    """Return in one line how many made-up shortcuts would be found in these texts."""
+    if not any(trial.found for trial in audit.trials):
+        return (
+            "Made-up names, pairs and numbers put into a copy of these texts, in up to a fifth of a label's, would not "
+            "be found: the texts are too few to tell."
+        )
+    found: dict[float, list[bool]] = {}
+    for trial in audit.trials:
+        found.setdefault(trial.share, []).append(trial.found)
+    shares = [f"{sum(each):,} of {len(each):,} in {percent(share, None)}" for share, each in found.items()]
+    return (
+        "Of made-up names, pairs and numbers put into a copy of these texts it would find "
+        f"{listed(shares)} of a label's texts."
+    )
+
+
+def possible_line(audit: ShortcutAudit | None) -> str:
+    """Return in one line what may be a shortcut; nothing if nothing may."""
+    if audit is None or not audit.possible:
+        return ""
+    found = "; ".join(f"{named(one.text)} ({named(one.label)})" for one in audit.possible)
+    return f"{POSSIBLE}, the likeliest first: {found}."
+
+
+def reliance_line(found: Shortcut) -> str:
+    """Return in a sentence what a shortcut does to answers, and what can be done about it."""
+    label, words = named(found.label), f'"{named(found.text)}"'
+    how = "made so long" if found.kind == "length" else f"with {words} put in"
+    done = f"Texts of other labels, {how}, are answered {label} in {found.put_in_changed:,} of {found.put_in:,} cases"
+    if found.taken_out:
+        changed = f"{found.taken_out_changed:,} of {found.taken_out:,}"
+        done += f"; its own, with {words} taken out, get another answer in {changed}"
+    return f"{done}. Unless the texts to come have it, too, take it out of the training rows, and train anew."
 
 
 def reliance_phrase(found: Shortcut) -> str:

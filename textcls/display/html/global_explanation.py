@@ -5,10 +5,18 @@ from html import escape
 from typing import Final
 
 from textcls.display.html.fragments import bar, fragment, name, shown
-from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
+from textcls.display.remarks import (
+    DOUBTS,
+    POSSIBLE,
+    labels_shown,
+    mirror_line,
+    nothing_decides_line,
+    shortcut_lines,
+    summary_line,
+)
 from textcls.display.text import one_line, percent, signed
 from textcls.explain.global_explanation.summary import GlobalExplanation, TermAttribution
-from textcls.explain.shortcuts.audit import ShortcutAudit
+from textcls.explain.shortcuts.audit import Shortcut, ShortcutAudit
 from textcls.model.excerpts import Excerpt, marked
 
 # So many labels are unfolded.
@@ -45,26 +53,39 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
 
 
 def _shortcuts(audit: ShortcutAudit | None) -> str:
-    lines = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
-    if audit is None or not audit.shortcuts:
-        return lines
+    said = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
+    if audit is None:
+        return said
+    if audit.shortcuts:
+        said = (
+            '<div class="remark"><h3>Shortcuts</h3><p>What tells a label, and is not part of what the texts say. Put '
+            "into texts of other labels, it makes so many of them answers of its label; taken out of its own texts, it "
+            f"leaves so many with another.</p>{_shortcut_table(audit.shortcuts)}{said}</div>"
+        )
+    if audit.possible:
+        said += f"<details><summary>{POSSIBLE}</summary>{_shortcut_table(audit.possible)}</details>"
+    return said
+
+
+def _shortcut_table(shortcuts: Sequence[Shortcut]) -> str:
     heads = '<th scope="col">shortcut</th>'
     heads += "".join(f'<th scope="col" class="left">{head}</th>' for head in ("label", "stands"))
-    heads += "".join(f'<th scope="col">{head}</th>' for head in ("texts", "of label", "put in", "taken out", "example"))
+    last = "taken out" if shortcuts[0].doubt is None else "but"
+    heads += "".join(f'<th scope="col">{head}</th>' for head in ("texts", "of label", "put in", last, "example"))
     rows = [
         f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
         f'<td class="left">{"" if s.kind == "length" else s.place}</td><td>{s.texts:,}</td>'
         f"<td>{percent(s.of_label / s.texts)}</td><td>{s.put_in_changed:,} of {s.put_in:,}</td>"
-        f"<td>{f'{s.taken_out_changed:,} of {s.taken_out:,}' if s.taken_out else ''}</td>"
-        f"{'<td></td>' if s.example is None else example(s.example)}</tr>"
-        for s in audit.shortcuts
+        f"<td>{_taken_out(s)}</td>{'<td></td>' if s.example is None else example(s.example)}</tr>"
+        for s in shortcuts
     ]
-    return (
-        '<div class="remark"><h3>Shortcuts</h3><p>What tells a label, and is not part of what the texts say. Put into '
-        "texts of other labels, it makes so many of them answers of its label; taken out of its own texts, it leaves "
-        "so many with another.</p>"
-        f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table></div>{lines}</div>'
-    )
+    return f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table></div>'
+
+
+def _taken_out(found: Shortcut) -> str:
+    if found.doubt is not None:
+        return DOUBTS[found.doubt]
+    return f"{found.taken_out_changed:,} of {found.taken_out:,}" if found.taken_out else ""
 
 
 def _deciding(report: GlobalExplanation) -> str:

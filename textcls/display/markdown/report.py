@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from textcls.display.markdown.tables import escaped, name, table
-from textcls.display.remarks import reliance_phrase, shortcut_lines
+from textcls.display.remarks import possible_line, reliance_phrase, shortcut_lines
 from textcls.display.report_lines import (
     AIMS,
     CONFUSIONS,
@@ -201,4 +201,5 @@ def _shortcuts(found: ModelReport) -> list[str]:
     shortcuts = [] if audit is None else audit.shortcuts
     rows = [[name(one.text), name(one.label), f"{one.texts:,}", escaped(reliance_phrase(one))] for one in shortcuts]
     shown = [*table(["shortcut", "label ", "texts", "what it does "], rows), ""] if rows else []
-    return [*shown, *(escaped(line) for line in shortcut_lines(audit))]
+    lines = [*shortcut_lines(audit), possible_line(audit)]
+    return [*shown, *(escaped(line) for line in lines if line)]

@@ -5,13 +5,23 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.remarks import labels_shown, mirror_line, nothing_decides_line, shortcut_lines, summary_line
+from textcls.display.remarks import (
+    DOUBTS,
+    POSSIBLE,
+    SHORTCUTS,
+    labels_shown,
+    mirror_line,
+    nothing_decides_line,
+    possible_line,
+    shortcut_lines,
+    summary_line,
+)
 from textcls.display.terminal.console import coloured
 from textcls.display.terminal.examples import example_table
 from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named, percent
 from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation, TermAttribution
-from textcls.explain.shortcuts.audit import ShortcutAudit
+from textcls.explain.shortcuts.audit import Shortcut
 from textcls.model.excerpts import Excerpt
 
 
@@ -25,11 +35,18 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
     """
     yield Text(summary_line(found))
     yield Text()
-    if found.audit is not None and found.audit.shortcuts:
-        yield Text("Shortcuts: what tells a label and is not part of what is said", style="bold")
-        yield _shortcut_table(found.audit, width)
-    for line in shortcut_lines(found.audit):
-        yield Text(line, style="dim" if line.startswith("Looked") else "")
+    audit = found.audit
+    if audit is not None and audit.shortcuts:
+        yield Text(SHORTCUTS, style="bold")
+        yield _shortcut_table(audit.shortcuts, width)
+    for line in shortcut_lines(audit):
+        yield Text(line, style="dim" if line.startswith(("Looked", "Of made-up", "Made-up")) else "")
+    if compact and (line := possible_line(audit)):
+        yield Text(line)
+    elif audit is not None and audit.possible:
+        yield Text()
+        yield Text(POSSIBLE, style="bold")
+        yield _shortcut_table(audit.possible, width)
     yield Text()
     if found.deciding:
         yield Text("Words that alone decide many answers of a label", style="bold")
@@ -67,8 +84,9 @@ def _strongest(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution
     return [term.text for term in sorted((*words, *pairs), key=lambda term: -abs(term.evidence))]
 
 
-def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
-    """A table of shortcuts: in how many texts they stand, and how many answers change with and without them."""
+def _shortcut_table(shortcuts: Sequence[Shortcut], width: int) -> Table:
+    """A table of shortcuts: in how many texts they stand, how many answers change with and without them, or doubts."""
+    doubted = shortcuts[0].doubt is not None
     rows = [
         (
             Text(named(s.text)),
@@ -77,12 +95,19 @@ def _shortcut_table(audit: ShortcutAudit, width: int) -> Table:
             Text(f"{s.texts:,}"),
             Text(percent(s.of_label / s.texts)),
             Text(f"{s.put_in_changed:,}/{s.put_in:,}"),
-            Text(f"{s.taken_out_changed:,}/{s.taken_out:,}" if s.taken_out else ""),
+            Text(_taken_out(s)),
             s.example or Excerpt("", 0, 0),
         )
-        for s in audit.shortcuts
+        for s in shortcuts
     ]
-    return example_table(("shortcut", "label", "stands", "texts", "of label", "put in", "taken out"), rows, 3, width)
+    last = "but" if doubted else "taken out"
+    return example_table(("shortcut", "label", "stands", "texts", "of label", "put in", last), rows, 3, width)
+
+
+def _taken_out(found: Shortcut) -> str:
+    if found.doubt is not None:
+        return DOUBTS[found.doubt]
+    return f"{found.taken_out_changed:,}/{found.taken_out:,}" if found.taken_out else ""
 
 
 def _deciding_table(found: GlobalExplanation, width: int) -> Table:

@@ -52,20 +52,19 @@ def explain_globally(
         ConfigError: there is no such label.
     """
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
-    auditor = None if classifier.info.several else ShortcutAuditor(classifier)
+    auditor = ShortcutAuditor(classifier)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
     remaining = iter(rows)
     while chunk := list(islice(remaining, CHUNK)):
         explanations = classifier.explain([text for text, _ in chunk])
         for explanation, (_, label) in zip(explanations, chunk, strict=True):
-            explainer.add(explanation, label)
+            carried = {label} if isinstance(label, str) else label
+            answers = explainer.add(explanation, carried)
             if each is not None:
                 each(explanation)
-            if auditor is not None and (label is None or isinstance(label, str)):
-                auditor.add(explanation.text, label, int(explanation.probability_values.argmax()))
-    found = explainer.summary(top, deciding_share, labels)
-    return found if auditor is None else replace(found, audit=auditor.audit())
+            auditor.add(explanation.text, carried, answers)
+    return replace(explainer.summary(top, deciding_share, labels), audit=auditor.audit())
 
 
 def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
@@ -95,8 +94,13 @@ class GlobalExplainer:
         self._answers = np.zeros(len(labels), np.int64)
         self._texts = self._tokens = self._labelled = self._right = 0
 
-    def add(self, explanation: Explanation, right: str | Collection[str] | None = None) -> None:
-        """Add one text; `right` is the label it carries, or its labels, None if that is not known."""
+    def add(self, explanation: Explanation, right: str | Collection[str] | None = None) -> list[int]:
+        """Add one text, and return the numbers of its answers.
+
+        Args:
+            explanation: of the text.
+            right: the label it carries, or its labels; None if that is not known.
+        """
         answers = self._answered(explanation)
         carried = {right} if isinstance(right, str) else set(right or ())
         self._texts += 1
@@ -106,7 +110,7 @@ class GlobalExplainer:
         self._right += right is not None and {self.labels[answer] for answer in answers} == carried
         spans = explanation.spans
         if not spans:
-            return
+            return answers
         text = tokenizer.lower(tokenizer.clean(explanation.text))
         words = [text[start:end] for start, end in spans]
         added = explanation.contributions.astype(np.float64)
@@ -120,6 +124,7 @@ class GlobalExplainer:
             wrong = right is not None and self.labels[answer] not in carried
             cut = None if self._cuts is None else float(self._cuts[answer])
             self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
+        return answers
 
     def _answered(self, explanation: Explanation) -> list[int]:
         """Return the numbers of the labels that a text was answered with."""

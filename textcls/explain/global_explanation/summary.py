@@ -82,8 +82,7 @@ class GlobalExplanation:
         deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
         several: whether a text may have several labels: then each is answered, and explained, by itself.
-        audit: the shortcuts found, and what could have been; None where texts may have several labels, or none were
-            looked for.
+        audit: the shortcuts found, and what could have been; None where none were looked for.
     """
 
     texts: int

@@ -12,6 +12,7 @@ as well without it, and these texts are otherwise like all of their label. So a 
     4. the model goes by it: put into texts of other
        labels, it makes the label more probable           `reliance`
 
-The length of texts is a case of its own (`lengths`). `audit` does all of it; `corpus` holds the texts, in bounded
-memory.
+What fails 2 or 3 (`doubts`) is told apart, as what may be one. The length of texts is a case of its own (`lengths`).
+What could not have been found is measured: made-up words are put into copies of the texts (`trial`). `audit` does all
+of it; `corpus` holds the texts, in bounded memory.
 """

@@ -1,16 +1,17 @@
 """Labelled texts and a model in; shortcuts out, and what could have been found."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from textcls.explain.shortcuts.coherence import Coherence
-from textcls.explain.shortcuts.corpus import END, NUMBER, START, Corpus, Sample, numbers_alike
+from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Sample, numbers_alike
+from textcls.explain.shortcuts.doubts import Judged, judged
 from textcls.explain.shortcuts.lengths import LengthCue, length_cue
-from textcls.explain.shortcuts.placement import Neighbours, is_put_in
-from textcls.explain.shortcuts.reliance import AT_EDGE, Reliance, places_of, put_in, spelt, taken_out
+from textcls.explain.shortcuts.reliance import Reliance, places_of, put_in, spelt, taken_out
 from textcls.explain.shortcuts.terms import FIXED, Term, candidates, least_texts
+from textcls.explain.shortcuts.trial import Trial, trials
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
@@ -19,6 +20,9 @@ from textcls.model.excerpts import Excerpt, excerpt
 RISE: Final = 0.03
 # Of fewer texts nothing could be told.
 LEAST_TEXTS: Final = 100
+# Of what is doubted so many are told, the least doubted first, and so many looked at.
+MOST_POSSIBLE: Final = 10
+MOST_ASKED: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class Shortcut:
             `put_in_rise` is by how much its probability rose in the mean.
         taken_out: texts of the label that were asked about without it; `taken_out_changed` of them got another answer.
         example: where it stood.
+        doubt: why it may be none: `belongs` (what stands around it calls for it), `alike` (its texts have a subject in
+            common), `few` (it stands in few texts), `others` (texts of other labels hold it, too), `length` (lengths
+            may belong to what is said); None if nothing speaks against it.
     """
 
     label: str
@@ -52,6 +59,7 @@ class Shortcut:
     taken_out: int
     taken_out_changed: int
     example: Excerpt | None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +68,25 @@ class ShortcutAudit:
 
     Attributes:
         shortcuts: the most frequent first.
+        possible: what tells a label and moves the model, but may belong to what is said; the least doubted first.
         texts: how many were looked at.
         of_texts: how many there were; more than `texts` where only a sample could be held.
         labels_from: `file` if texts carried labels, `answers` if those of the model stood in for them.
         terms: words, pairs and phrases that were looked at.
         least_texts: in how many texts of a label something had to stand: of the label for which it is the fewest.
         lengths: whether there were enough texts to look at their lengths.
+        trials: what was put into a copy of the texts, and whether it would have been found.
     """
 
     shortcuts: tuple[Shortcut, ...]
+    possible: tuple[Shortcut, ...]
     texts: int
     of_texts: int
     labels_from: str
     terms: int
     least_texts: int
     lengths: bool
+    trials: tuple[Trial, ...] = ()
 
     @property
     def could_find(self) -> bool:
@@ -86,7 +98,7 @@ class ShortcutAuditor:
     """Takes texts one at a time, and looks for shortcuts when all are there.
 
     Args:
-        classifier: the model, of one label a text.
+        classifier: the model.
     """
 
     def __init__(self, classifier: Classifier) -> None:
@@ -94,13 +106,13 @@ class ShortcutAuditor:
         self._labelled, self._answered = Sample(), Sample()
         self._number = {name: i for i, name in enumerate(classifier.labels)}
 
-    def add(self, text: str, label: str | None, answer: int) -> None:
-        """Add a text with the label that it carries, if the model knows it, and the number of that it was answered."""
-        number = None if label is None else self._number.get(label)
-        if number is not None:
-            self._labelled.add(text, number)
+    def add(self, text: str, labels: Collection[str] | None, answers: Sequence[int]) -> None:
+        """Add a text with the labels that it carries, None if they are not known, and the numbers of its answers."""
+        known = tuple(self._number[label] for label in labels or () if label in self._number)
+        if labels is not None and len(known) == len(labels):
+            self._labelled.add(text, known)
         else:
-            self._answered.add(text, answer)
+            self._answered.add(text, tuple(answers))
 
     def audit(self) -> ShortcutAudit:
         """Return what there is: by the labels of the texts if at least half have one, else by the model's answers."""
@@ -110,29 +122,33 @@ class ShortcutAuditor:
         corpus = Corpus.of(sample.rows, len(names), classifier.info.max_tokens)
         source = "file" if by_file else "answers"
         if len(corpus.texts) < LEAST_TEXTS:
-            return ShortcutAudit((), len(corpus.texts), sample.seen, source, 0, 0, False)
+            return ShortcutAudit((), (), len(corpus.texts), sample.seen, source, 0, 0, False)
         terms, tested = candidates(corpus)
-        put_in_terms = _put_in_terms(corpus, terms)
-        found = [self._shortcut(corpus, term) for term in put_in_terms]
-        alike, numbers = _with_numbers(corpus, put_in_terms)
-        found += [self._shortcut(alike, term) for term in numbers]
-        shortcuts = [shortcut for shortcut in found if shortcut is not None]
+        found = [(corpus, one) for one in judged(corpus, terms)]
+        found += _with_numbers(corpus, [one.term for _, one in found if one.doubt is None])
+        shortcuts = self._shortcuts([one for one in found if one[1].doubt is None])
+        doubted = sorted((one for one in found if one[1].doubt is not None), key=lambda one: one[1].strength)
+        possible = self._shortcuts(doubted[:MOST_ASKED])
         cue = length_cue(classifier, corpus)
         if cue is not None:
-            shortcuts.append(_of_length(names[cue.label], cue))
+            (shortcuts if cue.sure else possible).insert(0, _of_length(names[cue.label], cue))
         least = min(least_texts(float(prior), len(corpus.texts), tested) for prior in corpus.priors if prior)
         enough = len(corpus.texts) >= 1_000
-        return ShortcutAudit(tuple(shortcuts), len(corpus.texts), sample.seen, source, tested, least, enough)
+        told = tuple(shortcuts), tuple(possible[:MOST_POSSIBLE])
+        return ShortcutAudit(*told, len(corpus.texts), sample.seen, source, tested, least, enough, trials(corpus))
 
-    def _shortcut(self, corpus: Corpus, term: Term) -> Shortcut | None:
+    def _shortcuts(self, found: Sequence[tuple[Corpus, Judged]]) -> list[Shortcut]:
+        """Return what the model goes by."""
+        every = (self._shortcut(corpus, one.term, one.doubt) for corpus, one in found)
+        return [shortcut for shortcut in every if shortcut is not None]
+
+    def _shortcut(self, corpus: Corpus, term: Term, doubt: str | None) -> Shortcut | None:
         """Return a term as a shortcut if the model goes by it."""
         put = put_in(self.classifier, corpus, term)
         if put.difference < RISE:
             return None
         out = taken_out(self.classifier, corpus, term)
         words = [corpus.words[word] for word in term.words]
-        before, behind = corpus.word_T[term.first_O - 1] == START, corpus.word_T[term.lasts + 1] == END
-        place = "start" if before.mean() > AT_EDGE else "end" if behind.mean() > AT_EDGE else "anywhere"
         text = corpus.texts[int(corpus.text_T[term.first_O[0]])]
         spans = list(tokenizer.token_spans(text))
         at = min(places_of(words, text, spans, corpus.reading))
@@ -143,39 +159,23 @@ class ShortcutAuditor:
             texts=term.texts,
             of_label=term.of_label,
             share=float(corpus.priors[term.label]),
-            place=place,
+            place=term.place(corpus),
             **_reliances(put, out),
             example=excerpt(text, spans[at][0], spans[at + len(words) - 1][1]),
+            doubt=doubt,
         )
 
 
-def _put_in_terms(corpus: Corpus, terms: list[Term]) -> list[Term]:
-    """Return the terms that were put into their texts; of those that overlap in most of their texts, the longest."""
-    if not terms:
-        return []
-    neighbours, coherence = Neighbours.of(corpus), None
-    found: list[Term] = []
-    for term in sorted(terms, key=lambda term: -len(term.words)):
-        if any(set(term.words) <= set(other.words) and term.texts < 1.25 * other.texts for other in found):
-            continue
-        if is_put_in(corpus, neighbours, term):
-            coherence = coherence or Coherence(corpus)
-            if not coherence.is_a_subject(term):
-                found.append(term)
-    return sorted(found, key=lambda term: (-term.texts, term.words))
-
-
-def _with_numbers(corpus: Corpus, known: list[Term]) -> tuple[Corpus, list[Term]]:
-    """Read all numbers as one, and return with the texts so read the terms of numbers that differ from text to text.
+def _with_numbers(corpus: Corpus, known: Sequence[Term]) -> list[tuple[Corpus, Judged]]:
+    """Read all numbers as one, and return the undoubted terms of numbers that differ from text to text.
 
     Not those whose texts hold one of the `known`, whose number is nearly always the same.
     """
-    rows = zip(corpus.texts, corpus.label_N.tolist(), strict=True)
-    alike = Corpus.of(rows, corpus.labels, int(corpus.lengths.max()), numbers_alike)
+    alike = corpus.read_again(numbers_alike)
     terms = [term for term in candidates(alike)[0] if NUMBER in [alike.words[word] for word in term.words]]
     held = [term.rows(corpus) for term in known]
     new = [term for term in terms if not any(np.isin(term.rows(alike), rows).mean() > FIXED for rows in held)]
-    return alike, _put_in_terms(alike, new)
+    return [(alike, one) for one in judged(alike, new) if one.doubt is None]
 
 
 def _of_length(label: str, cue: LengthCue) -> Shortcut:
@@ -188,7 +188,10 @@ def _of_length(label: str, cue: LengthCue) -> Shortcut:
     else:
         text = f"texts of {cue.shortest:,} to {cue.longest:,} tokens"
     reliances = _reliances(cue.reliance, Reliance(0, 0, 0.0))
-    return Shortcut(label, text, "length", cue.texts, cue.of_label, cue.share, "anywhere", **reliances, example=None)
+    doubt = None if cue.sure else "length"
+    return Shortcut(
+        label, text, "length", cue.texts, cue.of_label, cue.share, "anywhere", **reliances, example=None, doubt=doubt
+    )
 
 
 def _reliances(put: Reliance, out: Reliance) -> dict[str, Any]:

@@ -48,14 +48,13 @@ class Coherence:
             squares += float(weight_E @ weight_E)
         return (float(sum_V @ sum_V) - squares) / max(1, len(rows) * (len(rows) - 1))
 
-    def is_a_subject(self, term: Term) -> bool:
-        """Return whether the texts of a term are more alike than others of its label."""
+    def kinship(self, term: Term) -> float:
+        """Return how much more alike the texts of a term are than others of its label; up to 1 it may be chance."""
         random = np.random.default_rng(0)
-        label_N = self.corpus.label_N
-        rows = term.rows(self.corpus)
-        rows = random.permutation(rows[label_N[rows] == term.label])[:MOST_TEXTS]
+        rows = random.permutation(term.rows_of_label(self.corpus))[:MOST_TEXTS]
         mean, deviation = self._usual_likeness(term.label, len(rows))
-        return self.likeness(rows, (*term.words, *self._companions(rows))) > mean + DEVIATIONS * deviation
+        likeness = self.likeness(rows, (*term.words, *self._companions(rows)))
+        return (likeness - mean) / (DEVIATIONS * deviation)
 
     def _companions(self, rows: Int64) -> list[int]:
         """Return the words that stand in nearly all of these texts."""
@@ -67,7 +66,7 @@ class Coherence:
     def _usual_likeness(self, label: int, count: int) -> tuple[float, float]:
         """Return mean and standard deviation over samples of about so many texts of a label."""
         # Sizes in steps of a quarter, so that few have to be measured.
-        every = np.flatnonzero(self.corpus.label_N == label)
+        every = np.flatnonzero(self.corpus.of_label(label))
         size = min(len(every), max(2, round(1.25 ** round(np.log(max(2, count)) / np.log(1.25)))))
         if (label, size) not in self._usual:
             random = np.random.default_rng(1)

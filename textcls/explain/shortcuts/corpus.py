@@ -1,4 +1,7 @@
-"""Texts as numbers of words, in bounded memory. Shapes: T tokens with the two edges of each text, N texts, V words."""
+"""Texts as numbers of words, in bounded memory.
+
+Shapes: T tokens with the two edges of each text, N texts, V words, L labels that texts carry, text by text.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -38,15 +41,15 @@ class Sample:
     def __init__(self, characters: int = CHARACTERS) -> None:
         self.most, self.seen, self.held = characters, 0, 0
         self.share = 1.0
-        self.rows: list[tuple[str, int]] = []
+        self.rows: list[tuple[str, tuple[int, ...]]] = []
         self._random = np.random.default_rng(0)
 
-    def add(self, text: str, label: int) -> None:
-        """Add a text with the number of its label."""
+    def add(self, text: str, labels: tuple[int, ...]) -> None:
+        """Add a text with the numbers of its labels."""
         self.seen += 1
         if self.share < 1 and self._random.random() >= self.share:
             return
-        self.rows.append((text, label))
+        self.rows.append((text, labels))
         self.held += len(text)
         while self.held > self.most and len(self.rows) > 1:
             kept = self._random.random(len(self.rows)) < 0.5
@@ -61,7 +64,8 @@ class Corpus:
 
     Attributes:
         texts: as they were given.
-        label_N: number of the label of each.
+        label_L: numbers of the labels that they carry: one each, or several, or none.
+        owner_L: the number of the text that carries it.
         labels: how many labels there are.
         words: in lower case, by number; the first two stand for the edges of a text.
         word_T: of each token of all texts, end to end, each text between `START` and `END`.
@@ -70,7 +74,8 @@ class Corpus:
     """
 
     texts: Sequence[str]
-    label_N: Int64
+    label_L: Int64
+    owner_L: Int64
     labels: int
     words: Sequence[str]
     word_T: Int64
@@ -79,22 +84,30 @@ class Corpus:
 
     @classmethod
     def of(
-        cls, rows: Iterable[tuple[str, int]], labels: int, max_tokens: int, reading: Callable[[str], str] = same
+        cls,
+        rows: Iterable[tuple[str, Sequence[int]]],
+        labels: int,
+        max_tokens: int,
+        reading: Callable[[str], str] = same,
     ) -> "Corpus":
         """Return the corpus of texts with the numbers of their labels, of which so many tokens are read."""
-        texts, label_N = [], []
+        texts: list[str] = []
+        label_L: list[int] = []
+        count_N = []
         number: dict[str, int] = {"\u27e8start\u27e9": START, "\u27e8end\u27e9": END}
         word_T, length_N = [], []
-        for text, label in rows:
+        for text, carried in rows:
             tokens = [reading(token) for token in tokenizer.tokenize(text)[:max_tokens]]
             texts.append(text)
-            label_N.append(label)
+            label_L += carried
+            count_N.append(len(carried))
             word_T += [START, *(number.setdefault(token, len(number)) for token in tokens), END]
             length_N.append(len(tokens) + 2)
         text_T = np.repeat(np.arange(len(texts)), length_N)
         return cls(
             texts,
-            np.array(label_N, np.int64),
+            np.array(label_L, np.int64),
+            np.repeat(np.arange(len(texts)), count_N).astype(np.int64),
             labels,
             list(number),
             np.array(word_T, np.int64),
@@ -102,10 +115,34 @@ class Corpus:
             reading,
         )
 
+    def read_again(self, reading: Callable[[str], str]) -> "Corpus":
+        """Return the corpus with tokens that count as other words."""
+        carried = (labels.tolist() for labels in np.split(self.label_L, self.starts[1:-1]))
+        return Corpus.of(zip(self.texts, carried, strict=True), self.labels, int(self.lengths.max()), reading)
+
     @cached_property
     def priors(self) -> NDArray[np.float64]:
         """The share of texts of each label."""
-        return np.bincount(self.label_N, minlength=self.labels) / max(1, len(self.label_N))
+        return np.bincount(self.label_L, minlength=self.labels) / max(1, len(self.texts))
+
+    @cached_property
+    def starts(self) -> Int64:
+        """Where the labels of each text begin in `label_L`, and the end of all."""
+        return np.searchsorted(self.owner_L, np.arange(len(self.texts) + 1))
+
+    def of_label(self, label: int) -> NDArray[np.bool_]:
+        """Return of each text whether it carries a label."""
+        found: NDArray[np.bool_] = np.zeros(len(self.texts), np.bool_)
+        found[self.owner_L[self.label_L == label]] = True
+        return found
+
+    def labels_of(self, rows: Int64) -> tuple[Int64, Int64]:
+        """Return each label of each of these texts: the place of the text in `rows`, and the number of the label."""
+        first_R = self.starts[rows]
+        count_R = self.starts[rows + 1] - first_R
+        place = np.repeat(np.arange(len(rows)), count_R)
+        within = np.arange(len(place)) - np.repeat(np.cumsum(count_R) - count_R, count_R)
+        return place, self.label_L[first_R[place] + within]
 
     @cached_property
     def counts(self) -> Int64:

@@ -10,10 +10,16 @@ from textcls.explain.shortcuts.reliance import Reliance, asked, others
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 
-GROUPS: Final = 10
-# A group of lengths tells a label if its share is this much of the way from that of all texts to all of them.
+# Where the groups of rising length end: tenths of all texts, and finer where a few are longer or shorter than the rest.
+QUANTILES: Final = (0.02, 0.05, *(i / 10 for i in range(1, 10)), 0.95, 0.98)
+# A group of lengths tells a label if its share is this much of the way from that of all texts to all of them; beyond
+# doubt with so much.
 TELLING: Final = 0.45
+SURE: Final = 0.65
 LEAST_TEXTS: Final = 100
+LEAST_OF_ALL: Final = 1_000
+# Of texts of other labels, made so long, so many more have to be answered with the label.
+RISE: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class LengthCue:
         texts: so long.
         of_label: how many of them carry the label.
         share: of all texts that carry it.
+        telling: how much of the way it is from `share` to all of them.
         reliance: what becomes of texts of other labels that are cut to such a length, or repeated up to it.
     """
 
@@ -36,23 +43,28 @@ class LengthCue:
     texts: int
     of_label: int
     share: float
+    telling: float
     reliance: Reliance
+
+    @property
+    def sure(self) -> bool:
+        """Whether nearly all of these texts carry the label, and the model goes by it."""
+        return self.telling >= SURE and self.reliance.difference >= RISE
 
 
 def length_cue(classifier: Classifier, corpus: Corpus) -> LengthCue | None:
     """Return the range of lengths that tells a label best, if one does.
 
-    Texts are sorted into ten groups of rising length, as equal as lengths allow; neighbouring groups of one label make
-    the range.
+    Texts are sorted into groups of rising length; neighbouring groups of one label make the range.
     """
-    if len(corpus.texts) < GROUPS * LEAST_TEXTS:
+    if len(corpus.texts) < LEAST_OF_ALL:
         return None
     length_N = corpus.lengths
-    edges = np.unique(np.quantile(length_N, np.arange(1, GROUPS) / GROUPS))
+    edges = np.unique(np.quantile(length_N, QUANTILES))
     group_N = np.searchsorted(edges, length_N, "right")
     count_GC = np.zeros((len(edges) + 1, corpus.labels), np.int64)
-    np.add.at(count_GC, (group_N, corpus.label_N), 1)
-    text_G = count_GC.sum(1)
+    np.add.at(count_GC, (group_N[corpus.owner_L], corpus.label_L), 1)
+    text_G = np.bincount(group_N, minlength=len(count_GC))
     share_GC = count_GC / np.maximum(1, text_G)[:, None]
     telling_GC = np.where(text_G[:, None] >= LEAST_TEXTS, (share_GC - corpus.priors) / (1 - corpus.priors + 1e-9), 0)
     group, label = (int(i) for i in np.unravel_index(int(telling_GC.argmax()), telling_GC.shape))
@@ -66,7 +78,7 @@ def length_cue(classifier: Classifier, corpus: Corpus) -> LengthCue | None:
     within = (group_N >= first) & (group_N <= last)
     shortest = 0 if first == 0 else int(length_N[within].min())
     longest = None if last + 1 == len(text_G) else int(length_N[within].max())
-    size = int(np.median(length_N[within & (corpus.label_N == label)]))
+    size = int(np.median(length_N[within & corpus.of_label(label)]))
 
     def change(text: str) -> str:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
@@ -77,4 +89,6 @@ def length_cue(classifier: Classifier, corpus: Corpus) -> LengthCue | None:
 
     reliance = asked(classifier, corpus, others(corpus, label), label, change)
     of_label = int(count_GC[first : last + 1, label].sum())
-    return LengthCue(label, shortest, longest, int(within.sum()), of_label, float(corpus.priors[label]), reliance)
+    prior, texts = float(corpus.priors[label]), int(within.sum())
+    telling = (of_label / texts - prior) / (1 - prior + 1e-9)
+    return LengthCue(label, shortest, longest, texts, of_label, prior, telling, reliance)

@@ -63,7 +63,7 @@ class Neighbours:
         powers = (np.ones(len(together_O)), together_O, together_O**2)
         parts = [np.bincount(group_O, power_O, groups) for power_O in powers]
         told_NK3: Float64 = np.stack(parts, 1).reshape(-1, 3, 3).astype(np.float64)
-        told_LK3 = np.stack([told_NK3[corpus.label_N == label].sum(0) for label in range(corpus.labels)])
+        told_LK3 = np.stack([told_NK3[corpus.of_label(label)].sum(0) for label in range(corpus.labels)])
         return cls(keys, counts, corpus.counts, share_V, told_NK3, told_LK3)
 
     def usual(self, corpus: Corpus, term: Term) -> tuple[Float64, Float64]:
@@ -71,8 +71,7 @@ class Neighbours:
 
         What was put into many of them stands beside the same words again and again: it would judge itself.
         """
-        rows = term.rows(corpus)
-        told_K3 = self.told_LK3[term.label] - self.told_NK3[rows[corpus.label_N[rows] == term.label]].sum(0)
+        told_K3 = self.told_LK3[term.label] - self.told_NK3[term.rows_of_label(corpus)].sum(0)
         mean_K, square_K = told_K3[:, 1:].T / np.maximum(1, told_K3[:, 0])
         return mean_K, np.sqrt(np.maximum(0.0, square_K - mean_K**2))
 
@@ -97,15 +96,18 @@ def _kinds(left_O: Int64, right_O: Int64) -> Int64:
     return np.where(left_O == START, 1, np.where(right_O == END, 2, 0))
 
 
-def is_put_in(corpus: Corpus, neighbours: Neighbours, term: Term) -> bool:
-    """Return whether what stands around a term goes together as neighbours do, at most of its places another."""
+def misfit(corpus: Corpus, neighbours: Neighbours, term: Term) -> float:
+    """Return how far a term is from having been put into its texts, in units of what chance does: it was up to 1.
+
+    What stands around it goes together as neighbours do, and differs from place to place.
+    """
     left_O, right_O = corpus.word_T[term.first_O - 1], corpus.word_T[term.lasts + 1]
     mean_O, deviation_O = (usual_K[_kinds(left_O, right_O)] for usual_K in neighbours.usual(corpus, term))
     score_O = (neighbours.togetherness(left_O, right_O) - mean_O) / np.maximum(deviation_O, LEAST_DEVIATION)
     count = len(score_O)
-    alike = bool(abs(score_O.mean()) < TOLERANCE + ERRORS / count**0.5)
+    apart = abs(float(score_O.mean())) / (TOLERANCE + ERRORS / count**0.5)
     different = len(np.unique(_around(corpus, term, left_O == START, right_O == END), axis=0))
-    return alike and different >= LEAST_DIFFERENT * min(count, 100)
+    return float(max(apart, LEAST_DIFFERENT * min(count, 100) / different))
 
 
 def _around(corpus: Corpus, term: Term, first_O: NDArray[np.bool_], last_O: NDArray[np.bool_]) -> Int64:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.explain.intervention import insert, remove
-from textcls.explain.shortcuts.corpus import END, NUMBER, START, Corpus, Int64, same
+from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Int64, same
 from textcls.explain.shortcuts.terms import Term
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
@@ -17,8 +17,6 @@ from textcls.model.classifier import Classifier
 ASKED: Final = 200
 # Longer texts are cut: what a term does to one does not hang on its end.
 ASKED_CHARACTERS: Final = 20_000
-# Where a term stands at the edge of nearly all of its texts, it is put there.
-AT_EDGE: Final = 0.8
 # How many spellings of a term that has several are put in.
 KINDS: Final = 50
 
@@ -42,13 +40,12 @@ def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
     """Return what becomes of texts of other labels if the term is put into them, where it stands in its own."""
     random, chosen = np.random.default_rng(0), np.random.default_rng(2)
     spellings = _spellings(corpus, term)
-    at_start = float(np.mean(corpus.word_T[term.first_O - 1] == START))
-    at_end = float(np.mean(corpus.word_T[term.lasts + 1] == END))
+    where = term.place(corpus)
 
     def change(text: str) -> str:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
         place = int(random.integers(len(spans) + 1))
-        at = 0 if at_start > AT_EDGE else len(spans) if at_end > AT_EDGE else place
+        at = {"start": 0, "end": len(spans)}.get(where, place)
         return insert(text, spans, at, spellings[int(chosen.integers(len(spellings)))])
 
     return asked(classifier, corpus, others(corpus, term.label), term.label, change)
@@ -81,8 +78,7 @@ def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
         words = [corpus.words[word] for word in term.words]
         return remove(text, spans, places_of(words, text, spans, corpus.reading))
 
-    rows = term.rows(corpus)
-    return asked(classifier, corpus, rows[corpus.label_N[rows] == term.label], term.label, change)
+    return asked(classifier, corpus, term.rows_of_label(corpus), term.label, change)
 
 
 def places_of(
@@ -97,8 +93,8 @@ def places_of(
 
 
 def others(corpus: Corpus, label: int) -> Int64:
-    """Return the numbers of the texts that carry another label."""
-    return np.flatnonzero(corpus.label_N != label)
+    """Return the numbers of the texts that do not carry a label."""
+    return np.flatnonzero(~corpus.of_label(label))
 
 
 def asked(classifier: Classifier, corpus: Corpus, rows: Int64, label: int, change: Callable[[str], str]) -> Reliance:
@@ -115,10 +111,15 @@ def asked(classifier: Classifier, corpus: Corpus, rows: Int64, label: int, chang
     if not len(chosen):
         return Reliance(0, 0, 0.0)
     texts = [corpus.texts[i][:ASKED_CHARACTERS] for i in chosen.tolist()]
-    before, after = _probabilities(classifier, texts), _probabilities(classifier, [change(text) for text in texts])
-    was, is_now = before.argmax(1) == label, after.argmax(1) == label
-    return Reliance(len(texts), int((was != is_now).sum()), float((after - before)[:, label].mean()))
+    was, before = _answered(classifier, texts, label)
+    is_now, after = _answered(classifier, [change(text) for text in texts], label)
+    return Reliance(len(texts), int((was != is_now).sum()), float((after - before).mean()))
 
 
-def _probabilities(classifier: Classifier, texts: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)
+def _answered(
+    classifier: Classifier, texts: Sequence[str], label: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return of each text whether it is answered with a label, and the probability of that."""
+    name, answers = classifier.labels[label], classifier.predict(texts)
+    is_answered = [name in one.assigned if one.several else name == one.label for one in answers]
+    return np.array(is_answered), np.array([one.probabilities[label] for one in answers], np.float64)

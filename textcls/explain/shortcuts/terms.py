@@ -3,26 +3,28 @@
 Shapes: O places of a term, K terms, C labels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.explain.shortcuts.corpus import Corpus, Int64
+from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64
 
 Float64 = NDArray[np.float64]
 # A term has to stand in so many texts, which are such a share of those of its label; rarer ones matter little.
 LEAST_TEXTS: Final = 12
 LEAST_SHARE: Final = 0.003
 # Such a share of its texts has to carry its label.
-PURITY: Final = 0.9
+PURITY: Final = 0.8
 # The chance that any of all terms is so pure by accident.
 CHANCE: Final = 0.05
 # Where a word is nearly always followed by the same one, they are one phrase.
 FIXED: Final = 0.8
 LONGEST: Final = 8
+# Where it stands at the edge of nearly all of its texts, a term has a place there.
+AT_EDGE: Final = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +54,34 @@ class Term:
         """Return the numbers of the texts that hold it."""
         return np.unique(corpus.text_T[self.first_O])
 
+    def rows_of_label(self, corpus: Corpus) -> Int64:
+        """Return the numbers of those that carry its label."""
+        rows = self.rows(corpus)
+        return rows[corpus.of_label(self.label)[rows]]
 
-def candidates(corpus: Corpus) -> tuple[list[Term], int]:
+    def place(self, corpus: Corpus) -> str:
+        """Return where it stands in nearly all of its texts: `start`, `end`, or `anywhere`."""
+        if np.mean(corpus.word_T[self.first_O - 1] == START) > AT_EDGE:
+            return "start"
+        return "end" if np.mean(corpus.word_T[self.lasts + 1] == END) > AT_EDGE else "anywhere"
+
+
+def candidates(corpus: Corpus, holding: Container[int] | None = None) -> tuple[list[Term], int]:
     """Return the terms that tell a label beyond chance, and how many terms were looked at.
 
     A pair is left out if it only repeats a word of it that tells the same label.
+
+    Args:
+        corpus: the texts.
+        holding: one of these words each of the terms that are returned has to hold; None for any.
     """
     words, pairs = _Kind.of(corpus, 1), _Kind.of(corpus, 2)
     tested = len(words.keys) + len(pairs.keys)
     found: dict[tuple[int, ...], Term] = {}
     for kind in (words, pairs):
         for k, label in kind.telling(corpus, tested):
+            if holding is not None and not any(word in holding for word in kind.words(k, corpus)):
+                continue
             first_O = kind.places(k)
             if kind.length == 2 and not _adds(words, kind, k, label, tested, corpus):
                 continue
@@ -90,13 +109,15 @@ class _Kind:
         keys: the word, or word * V + word.
         place_O: where they begin, sorted by term.
         start_K: the first of the places of each term, and the end of all.
-        text_KC: texts of each label that hold it.
+        text_K: texts that hold it.
+        text_KC: those of each label.
     """
 
     length: int
     keys: Int64
     place_O: Int64
     start_K: Int64
+    text_K: Int64
     text_KC: Int64
 
     @classmethod
@@ -117,15 +138,17 @@ class _Kind:
         keys, count_K = keys[often], count_K[often]
         start_K = np.concatenate([[0], np.cumsum(count_K)])
         term_O = np.repeat(np.arange(len(keys)), count_K)
-        texts = len(corpus.texts)
+        texts = max(1, len(corpus.texts))
         held = np.unique(term_O * texts + corpus.text_T[place_O])
+        term_H, row_H = held // texts, held % texts
         text_KC = np.zeros((len(keys), corpus.labels), np.int64)
-        np.add.at(text_KC, (held // max(1, texts), corpus.label_N[held % max(1, texts)]), 1)
-        return cls(length, keys, place_O, start_K, text_KC)
+        place, label = corpus.labels_of(row_H)
+        np.add.at(text_KC, (term_H[place], label), 1)
+        return cls(length, keys, place_O, start_K, np.bincount(term_H, minlength=len(keys)), text_KC)
 
     def telling(self, corpus: Corpus, tested: int) -> Iterator[tuple[int, int]]:
         """Yield the number of each term that tells a label, and of the label."""
-        text_K = self.text_KC.sum(1)
+        text_K = self.text_K
         share_KC = self.text_KC / np.maximum(1, text_K)[:, None]
         label_K = (share_KC - corpus.priors).argmax(1)
         for k in np.flatnonzero((text_K >= LEAST_TEXTS) & (share_KC.max(1) >= FIXED)).tolist():
@@ -161,11 +184,11 @@ def log_chance(of_label: int, texts: int, prior: float) -> float:
 
 def _adds(words: _Kind, pairs: _Kind, k: int, label: int, tested: int, corpus: Corpus) -> bool:
     """Return whether pair `k` tells its label beyond what each of its words does elsewhere."""
-    texts, of_label = int(pairs.text_KC[k].sum()), int(pairs.text_KC[k, label])
+    texts, of_label = int(pairs.text_K[k]), int(pairs.text_KC[k, label])
     prior = float(corpus.priors[label])
     for word in pairs.words(k, corpus):
         number = int(np.searchsorted(words.keys, word))
-        elsewhere = int(words.text_KC[number].sum()) - texts
+        elsewhere = int(words.text_K[number]) - texts
         if elsewhere > 0:
             share = (int(words.text_KC[number, label]) - of_label) / elsewhere
             # As sure of it as counts allow: a few texts say little.
@@ -193,7 +216,7 @@ def _phrases(corpus: Corpus, first_O: Int64, length: int) -> Iterator[tuple[Int6
 def _checked(corpus: Corpus, first_O: Int64, length: int, tested: int) -> Term | None:
     """Return the term that stands there if it tells a label, and nearly always the same."""
     rows = np.unique(corpus.text_T[first_O])
-    count_C = np.bincount(corpus.label_N[rows], minlength=corpus.labels)
+    count_C = np.bincount(corpus.labels_of(rows)[1], minlength=corpus.labels)
     label = int((count_C / len(rows) - corpus.priors).argmax())
     of_label = int(count_C[label])
     of_all = float(corpus.priors[label]) * len(corpus.texts)

@@ -1,0 +1,74 @@
+"""What speaks against a term being a shortcut, by the texts alone, and how strongly."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from textcls.explain.shortcuts.coherence import Coherence
+from textcls.explain.shortcuts.corpus import Corpus
+from textcls.explain.shortcuts.placement import Neighbours, misfit
+from textcls.explain.shortcuts.terms import Term
+
+# A term that stands anywhere has to tell its label so surely, and in so many texts: among fewer some word that belongs
+# there looks by chance as if it did not.
+SURE: Final = 0.98
+ANYWHERE: Final = 40
+# A doubt so strong is the strongest.
+CERTAIN: Final = 2.0
+BELONGS, ALIKE, FEW, OTHERS = "belongs", "alike", "few", "others"
+
+
+class Judged(NamedTuple):
+    """A term, and the strongest doubt whether it was put into its texts.
+
+    Attributes:
+        term: that tells a label.
+        doubt: None if there is none; `belongs` if what stands around it calls for it, `alike` if its texts have a
+            subject in common, `few` if it stands in few, `others` if some of another label hold it, too.
+        strength: of the doubt: the further above 1, the more it belongs to what is said.
+    """
+
+    term: Term
+    doubt: str | None
+    strength: float
+
+
+def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
+    """Return each term with what speaks against it; of those that overlap in most of their texts, the longest.
+
+    The undoubted come first, the most frequent of them first; then the others, the least doubted first.
+    """
+    if not terms:
+        return []
+    neighbours, coherence = Neighbours.of(corpus), Coherence(corpus)
+    every = [_judge(corpus, neighbours, coherence, term) for term in terms]
+    # A phrase that was put in has words that were, too; a phrase that belongs says nothing of its words.
+    every.sort(key=lambda one: (one.doubt is not None, -len(one.term.words)))
+    found: list[Judged] = []
+    for one in every:
+        if not any(_overlap(one.term, other.term) for other in found):
+            found.append(one)
+    return sorted(found, key=_order)
+
+
+def _judge(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Judged:
+    doubts = dict(_doubts(corpus, neighbours, coherence, term))
+    doubt = max(doubts, key=lambda name: doubts[name])
+    return Judged(term, doubt if doubts[doubt] > 1 else None, doubts[doubt])
+
+
+def _doubts(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Iterator[tuple[str, float]]:
+    belonging = misfit(corpus, neighbours, term)
+    yield BELONGS, belonging
+    if belonging < CERTAIN:  # else nothing more needs to be asked, which takes its time
+        yield ALIKE, coherence.kinship(term)
+    if term.place(corpus) == "anywhere":
+        yield FEW, ANYWHERE / term.texts
+        yield OTHERS, (1 - term.of_label / term.texts) / (1 - SURE)
+
+
+def _overlap(term: Term, other: Term) -> bool:
+    return set(term.words) <= set(other.words) and term.texts < 1.25 * other.texts
+
+
+def _order(one: Judged) -> tuple[bool, float, tuple[int, ...]]:
+    return one.doubt is not None, one.strength if one.doubt is not None else -one.term.texts, one.term.words

@@ -1,0 +1,103 @@
+"""What would be found in these very texts: made-up words and numbers are put into copies of them, and looked for.
+
+Whether a model goes by them is not asked: it has not seen them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from textcls.explain.shortcuts.corpus import Corpus, Int64
+from textcls.explain.shortcuts.doubts import judged
+from textcls.explain.shortcuts.terms import FIXED, candidates
+
+# Of the texts of a label. Each share meets each kind in one of three copies: with all of them in one, little would be
+# left to hold them against.
+SHARES: Final = (0.01, 0.05, 0.2)
+KINDS: Final = ("word", "pair", "number")
+PLACES: Final = ("start", "anywhere", "end")
+# So many labels get plants, the commonest.
+LABELS: Final = 2
+
+
+class Trial(NamedTuple):
+    """A plant, and whether it would be found if the model went by it.
+
+    Attributes:
+        kind: `word`, `pair`, or `number`, a sign with another number in each text.
+        place: where it was put: `start`, `end`, `anywhere`.
+        share: of the texts of a label that got it.
+        texts: how many these are.
+        found: whether it would be called out beyond doubt.
+    """
+
+    kind: str
+    place: str
+    share: float
+    texts: int
+    found: bool
+
+
+class _Plant(NamedTuple):
+    kind: str
+    place: str
+    share: float
+    label: int
+    rows: Int64
+    words: tuple[int, ...]
+
+
+def trials(corpus: Corpus) -> tuple[Trial, ...]:
+    """Return what would be found of plants of each kind, in each share of the texts of a label."""
+    random = np.random.default_rng(0)
+    return tuple(trial for copy in range(len(SHARES)) for trial in _trials(corpus, copy, random))
+
+
+def _trials(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[Trial]:
+    plants = list(_plants(corpus, copy, random))
+    planted = _planted(corpus, plants, random)
+    terms, _ = candidates(planted, holding=range(len(corpus.words), len(planted.words)))
+    called = [one.term for one in judged(planted, terms) if one.doubt is None]
+    for plant in plants:
+        found = any(
+            term.label == plant.label and np.isin(term.rows(planted), plant.rows).mean() > FIXED for term in called
+        )
+        yield Trial(plant.kind, plant.place, plant.share, len(plant.rows), found)
+
+
+def _plants(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[_Plant]:
+    """Yield what is put into a copy: into each text of a label one thing at the most, and each at another place."""
+    word = len(corpus.words)
+    for label in np.argsort(-corpus.priors, kind="stable")[:LABELS].tolist():
+        free = random.permutation(np.flatnonzero(corpus.of_label(label)))
+        label_texts = len(free)
+        for i, (kind, place) in enumerate(zip(KINDS, random.permutation(PLACES).tolist(), strict=True)):
+            share = SHARES[(i + copy) % len(SHARES)]
+            size = round(share * label_texts)
+            rows, free = free[:size], free[size:]
+            # Words that are in no text: their numbers are the next ones.
+            words = (word,) if kind == "word" else (word, word + 1)
+            word += len(words)
+            yield _Plant(kind, place, share, label, rows, words)
+
+
+def _planted(corpus: Corpus, plants: Sequence[_Plant], random: np.random.Generator) -> Corpus:
+    """Return a copy of a corpus that holds the plants, as numbers of words alone."""
+    first_N = np.searchsorted(corpus.text_T, np.arange(len(corpus.texts))) + 1
+    at, words, rows = [], [], []
+    for plant in plants:
+        length_R = corpus.lengths[plant.rows]
+        offset_R = {"start": 0 * length_R, "end": length_R}.get(plant.place, random.integers(length_R + 1))
+        at.append(np.repeat(first_N[plant.rows] + offset_R, len(plant.words)))
+        rows.append(np.repeat(plant.rows, len(plant.words)))
+        words.append(np.tile(plant.words, len(plant.rows)))
+    place, said = np.concatenate(at), np.concatenate(words)
+    made_up = said.max(initial=1) + 1 - len(corpus.words)
+    return replace(
+        corpus,
+        words=[*corpus.words, *(f"\u27e8made up {i}\u27e9" for i in range(made_up))],
+        word_T=np.insert(corpus.word_T, place, said),
+        text_T=np.insert(corpus.text_T, place, np.concatenate(rows)),
+    )
