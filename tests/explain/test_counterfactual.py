@@ -8,7 +8,8 @@ import pytest
 
 from tests.command_line import fail, succeed
 from textcls import Classifier, ConfigError, InputError, TooLargeError
-from textcls.explain.counterfactual import MOST_CHANGES, counterfactual
+from textcls.display.remarks import change_line
+from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, counterfactual
 from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
 from textcls.explain.intervention import remove
 from textcls.explain.word_groups import read_groups
@@ -36,7 +37,34 @@ def test_a_change_that_is_found_changes_the_answer_and_none_is_smaller(classifie
     assert len(found.changes) == (1 if single else 2 if pairs else len(found.changes))
     assert found.smallest is (len(found.changes) <= 2)
     assert len(found.changes) <= MOST_CHANGES
+    assert search.unit == "token"
     assert search.tokens == len(spans)
+
+
+def test_where_no_few_tokens_change_a_long_text_sentences_do_and_none_of_them_can_stay(classifier: Classifier) -> None:
+    billing = " ".join(f"My card was charged twice for invoice {i}, please pay it back." for i in range(14))
+    text = f"{billing} Where is my parcel, when will it arrive?"
+    before = classifier.predict(text).label
+    search = counterfactual(classifier, text)
+    found = search.found
+    assert found is not None
+    assert (search.unit, found.before) == ("sentence", before)
+    assert search.asked <= MOST_ASKED
+    sentences = classifier.explain(search.text).grouped("sentence").spans
+    left = [change.token for change in found.changes]
+    assert found.text == remove(search.text, sentences, left)
+    assert classifier.predict(found.text).label == found.label != before
+    for each in left:
+        fewer = [other for other in left if other != each]
+        assert classifier.predict(remove(search.text, sentences, fewer)).label == before
+    assert f"Without {len(left)} sentences, it would be {found.label}" in change_line(search)
+
+
+def test_what_says_one_thing_throughout_has_nothing_to_change(classifier: Classifier) -> None:
+    search = counterfactual(classifier, "Cancel my plan. " * 30)
+    assert search.found is None
+    assert search.unit == "token"
+    assert search.asked <= MOST_ASKED
 
 
 def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None:

@@ -80,4 +80,4 @@ def test_of_several_labels_each_can_be_explained(several_labels: Classifier) -> 
     with serving(service(several_labels)) as client:
         found = explained(client, {"label": label, "unit": "phrase", "counterfactual": True}, text)
     assert found["evidence"]["label"] == label
-    assert set(found["counterfactual"]) == {"found", "tokens", "asked"}
+    assert set(found["counterfactual"]) == {"found", "tokens", "asked", "unit"}

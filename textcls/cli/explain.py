@@ -80,7 +80,8 @@ _GROUPS: Final = (
     "--counterfactual",
     "with_change",
     is_flag=True,
-    help="Also search the fewest tokens without which the answer is another, or with --contrast that one.",
+    help="Also search the fewest tokens, or else sentences, without which the answer is another, or with --contrast "
+    "that one.",
 )
 @exchange_option
 @click.option(

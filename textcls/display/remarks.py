@@ -180,6 +180,10 @@ def change_line(search: Search) -> str:
     if search.found is None:
         return "No small change of the text changes the answer."
     found = search.found
+    if search.unit == "sentence":
+        # Where they stand is shown below it.
+        sentences = plural(len(found.changes), "sentence")
+        return f"Without {sentences}, it would be {named(found.label)}, {percent(found.score)}."
     left_out = [named(change.text) for change in found.changes if change.by is None]
     exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
     ways = (("without", left_out), ("with", exchanged))
@@ -191,9 +195,11 @@ def search_line(search: Search) -> str:
     """Return in one line what was searched, and whether there is no smaller change."""
     smallest = search.found is not None and search.found.smallest
     end = "; there is no smaller one among them" if smallest else ""
+    sentences = "" if search.found is not None and search.unit == "token" else ", then whole sentences"
     return (
         f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
-        f"them, {plural(search.asked, 'text')} in all{end}. It is what changes this model's answer, not what is true."
+        f"them{sentences}, {plural(search.asked, 'text')} in all{end}. "
+        "It is what changes this model's answer, not what is true."
     )
 
 

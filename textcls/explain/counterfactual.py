@@ -1,12 +1,13 @@
-"""What would change the answer: the fewest tokens to leave out, or to exchange, for another label.
+"""What would change the answer: the fewest tokens to leave out, or to exchange, for another label; else sentences.
 
 The model itself is asked about every changed text, so what is found is exact for it. What is searched is bounded, and
-said: each token by itself, then any two of the strongest, then more of them by a beam.
+said: each token by itself, then any two of the strongest, then more of them by a beam. Where so few tokens change
+nothing, as in long texts, whole sentences are left out, the strongest first, and put back where they need not go.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from time import monotonic
 from typing import Any, Final
@@ -21,16 +22,19 @@ from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
 from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction
+from textcls.model.units import Unit
 
 # Tokens, the strongest first, that are left out by themselves; of these so many, two at a time; and beyond two.
 SINGLY: Final = 200
 PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
+# Sentences that are left out, the strongest first.
+SENTENCES: Final = SINGLY
 # Texts that the model is asked before anybody looks at the clock.
 AT_ONCE: Final = 64
 # So often the model is asked at the most if nothing is exchanged.
-MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED
+MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SENTENCES + PAIRED**2
 
 # A token, and what replaces it: None for nothing.
 Option = tuple[int, str | None]
@@ -39,10 +43,10 @@ Options = tuple[Option, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A token that is left out or exchanged.
+    """A token that is left out or exchanged, or a sentence that is left out.
 
     Attributes:
-        token: its number.
+        token: its number, among all tokens or all sentences.
         start: where it stands in the text.
         end: where it ends.
         text: what stands there.
@@ -67,7 +71,8 @@ class Counterfactual:
         score: the probability of that.
         before: the label that was answered, or was explained, before.
         before_score: its probability after the change.
-        smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest.
+        smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest;
+            of sentences, whether one is enough.
     """
 
     changes: tuple[Change, ...]
@@ -102,17 +107,19 @@ class Search:
         found: the smallest change found; None where there is none within the search.
         tokens: how many tokens were tried by themselves.
         asked: about how many texts the model was asked.
+        unit: what was left out: `token`, or `sentence` where no tokens were found.
     """
 
     text: str
     found: Counterfactual | None
     tokens: int
     asked: int
+    unit: Unit = "token"
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
         found = None if self.found is None else self.found.as_json()
-        return {"found": found, "tokens": self.tokens, "asked": self.asked}
+        return {"found": found, "tokens": self.tokens, "asked": self.asked, "unit": self.unit}
 
 
 def counterfactual(
@@ -147,8 +154,16 @@ def counterfactual(
         label_number(classifier.labels, against)
     if before == (against or prediction.label) and (against is not None or not _holds(prediction, before)):
         raise ConfigError(f"{before!r} is the answer already; name another label that it might be.")
-    assert prediction.explanation is not None
-    return _Searching(classifier, prediction.explanation, before, against, groups, deadline).run()
+    explanation = prediction.explanation
+    assert explanation is not None
+    by_token = _Searching(classifier, explanation, before, against, groups, deadline).run()
+    sentences = explanation.grouped("sentence")
+    if by_token.found is not None or len(sentences.spans) < 2:
+        return by_token
+    by_sentence = _Searching(classifier, sentences, before, against, (), deadline)
+    found = by_sentence.left_out()
+    asked = by_token.asked + by_sentence.asked
+    return replace(by_token, found=found, asked=asked, unit="token" if found is None else "sentence")
 
 
 def _holds(prediction: Prediction, label: str) -> bool:
@@ -189,6 +204,34 @@ class _Searching:
         elif margins:
             found = self._more(ranked[:PAIRED])
         return Search(self.text, found, self.tokens, self.asked)
+
+    def left_out(self) -> Counterfactual | None:
+        """Leave out the strongest until the answer changes, then put back each that need not go."""
+        speaking = [option for option in self.options if self.values[option[0]] > 0]
+        margins = self._ask([tuple(speaking[: size + 1]) for size in range(len(speaking))])
+        size = next((i + 1 for i, margin in enumerate(margins) if margin < 0), None)
+        left = self._with_others(speaking) if size is None else speaking[:size]
+        if left is None:
+            return None
+        # Without the last one the answer would be as it was.
+        for option in left[-2::-1]:
+            fewer = [other for other in left if other != option]
+            if self._ask([tuple(fewer)])[0] < 0:
+                left = fewer
+        return self._told(tuple(left), smallest=len(left) == 1)
+
+    def _with_others(self, left: Sequence[Option]) -> list[Option] | None:
+        """Leave out more, the best of the others one at a time: without what spoke for it, another one may."""
+        left, others = list(left), [option for option in self.options if option not in left][:PAIRED]
+        while len(others) > 1 or len(left) + len(others) < len(self.spans):
+            margins = self._ask([(*left, option) for option in others])
+            if not margins:
+                return None
+            best = int(np.argmin(margins))
+            left.append(others.pop(best))
+            if margins[best] < 0:
+                return left
+        return None
 
     def _more(self, strongest: Sequence[Option]) -> Counterfactual | None:
         """Try two changes at once, then a few more."""

@@ -221,6 +221,9 @@ class CounterfactualSearch(BaseModel):
     found: Change | None = Field(description="Null if there is none within the search.")
     tokens: int = Field(ge=0, description="How many tokens were left out by themselves.")
     asked: int = Field(ge=0, description="About how many texts the model was asked.")
+    unit: Literal["token", "sentence"] = Field(
+        description="What was left out: whole sentences where no few tokens change the answer."
+    )
 
 
 class Result(BaseModel):
