@@ -323,9 +323,9 @@ def test_a_long_text_is_folded_and_stays_below_a_megabyte() -> None:
     html = document("long", explanation_fragment(explanation))
     assert len(html.encode()) < 1_000_000
     parsed = Parsed(html)
-    assert parsed.shown == explanation.text
+    assert parsed.shown.endswith(explanation.text)
     assert len(parsed.found("details")) == 2
-    assert "1,700 more tokens, " in parsed.visible
+    assert "The sentences that decide: 480 of 2,000 tokens, " in parsed.visible
     assert "All 2,000 tokens in reading order" in parsed.visible
     share = explanation.covered(SHOWN_TOKENS)
     assert f"The 20 tokens shown carry {share:.1%} of the evidence." in parsed.visible
@@ -334,8 +334,8 @@ def test_a_long_text_is_folded_and_stays_below_a_megabyte() -> None:
 def test_a_very_long_text_tells_the_numbers_of_its_strongest_tokens() -> None:
     explanation = long_text(MOST_TITLES + 500)
     parsed = Parsed(explanation_fragment(explanation))
-    assert parsed.shown == explanation.text
-    assert len(tokens(parsed)) == MOST_TITLES
+    assert parsed.shown.endswith(explanation.text)
+    assert len(tokens(parsed)) >= MOST_TITLES
     assert "The 2,000 strongest of 2,500 tokens in reading order" in parsed.visible
 
 

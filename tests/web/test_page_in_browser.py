@@ -14,6 +14,7 @@ import pytest
 
 from textcls import Classifier
 from textcls.display.html import explanation as html_explanation
+from textcls.display.passages import LONGEST
 from textcls.display.text import visible
 
 Open = Callable[..., Any]
@@ -197,10 +198,11 @@ def test_a_long_text_is_folded_and_what_was_cut_is_told(visit: Open, address: st
     opened = visit(address)
     opened.page.route("**/v1/classify", lambda route: route.fulfill(json={"results": [many]}))
     shown = opened.ask(" ".join(f"w{i:03}" for i in range(500)))
-    assert len(shown.query_selector_all("#tinted .token")) == html_explanation.UNFOLDED
-    shown.get_by_role("button", name="Show 200 more tokens, 40.0% of the evidence").click()
+    assert len(shown.query_selector_all("#tinted .token")) == 5 * LONGEST
+    assert "The sentences that decide: 300 of 500 tokens, 60.0% of the evidence." in shown.inner_text("#tinted")
+    shown.get_by_role("button", name="Show the whole text").click()
     assert len(shown.query_selector_all("#tinted .token")) == 500
-    assert shown.evaluate("document.activeElement.textContent") == "w300"
+    assert shown.evaluate("document.activeElement.textContent") == "w000"
     assert "The 20 tokens shown carry 4.0% of the evidence." in shown.inner_text("#notes")
     shown.get_by_text("All 500 tokens in reading order").click()
     shown.locator("#tables details tbody tr").nth(501).wait_for()

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.explanations import opposed
 from textcls import Classifier
 from textcls.data import open_table
 from textcls.display import text as display_text
 from textcls.display.html import site
+from textcls.display.passages import passages
 from textcls.model import _unicode, tokenizer
 from textcls.model.units import UNITS, unit_spans
 
@@ -90,6 +92,27 @@ found = given.map((text) => ["phrase", "sentence"].map((unit) => unitSpans(text,
         for text in texts
     ]
     assert in_node(code, texts) == expected
+
+
+def test_what_is_shown_first_of_a_long_text_is_that_of_python(in_node: Run) -> None:
+    drawn = random.Random(7)
+    words = ["my", "card", "parcel", "arrived", "twice", "please", "cancel", "refund.", "Now", "late!", "plan,"]
+    texts = [" ".join(drawn.choices(words, k=size)) for size in (100, 140, 300, 700)] + ["cancel " * 400]
+    asked, expected = [], []
+    for text in texts:
+        explanation = opposed(text, *(drawn.gauss(0, 1) for _ in tokenizer.token_spans(text)))
+        for unit in UNITS:
+            shown = explanation.grouped(unit)
+            attribution = shown.attribution("good")
+            # Places in JavaScript's sense: here no character takes two.
+            asked.append([text, [list(span) for span in shown.spans], attribution.values.tolist(), unit])
+            expected.append([list(part) for part in passages(shown, attribution)])
+    code = """
+import { passages } from "./page/units.mjs";
+found = given.map(([text, places, values, unit]) => passages(text, places, values, unit));
+"""
+    assert in_node(code, asked) == expected
+    assert sum(map(bool, expected)) >= 4
 
 
 def test_evidence_and_contrasts_are_those_of_python(

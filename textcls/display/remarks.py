@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
+from textcls.display.passages import passages
 from textcls.display.text import MOST_NAMED, listed, named, percent, plural
 from textcls.explain.clusters.agreement import Agreement
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey
@@ -75,6 +78,18 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
             f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} tokens, {evidence})."
         )
     return found
+
+
+def passages_line(explanation: Explanation, attribution: Attribution) -> str:
+    """Return in one line what is shown first of a long text; nothing where all of it is."""
+    parts = passages(explanation, attribution)
+    if not parts:
+        return ""
+    tokens = np.concatenate([np.arange(first, behind) for first, behind in parts])
+    return (
+        f"The sentences that decide: {len(tokens):,} of {len(attribution.values):,} {explanation.unit}s, "
+        f"{percent(attribution.share(tokens))} of the evidence."
+    )
 
 
 def spread_line(label: str, spread: Spread) -> str:

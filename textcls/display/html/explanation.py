@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
-from textcls.display.remarks import change_line, completeness_line, search_line, token_remarks
+from textcls.display.passages import CUT, passages
+from textcls.display.remarks import change_line, completeness_line, passages_line, search_line, token_remarks
 from textcls.display.text import named, percent, signed, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.explain.counterfactual import Search
@@ -18,12 +19,11 @@ from textcls.model.explanation import Attribution, Explanation
 from textcls.model.prediction import Prediction
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
-# Rows of the table of tokens, bars of scores, tokens shown before the rest is folded away.
+# Rows of the table of tokens, bars of scores.
 SHOWN_TOKENS: Final = 20
 SHOWN_LABELS: Final = 8
 # Of several labels a text so many are explained one after the other.
 SHOWN_ANSWERS: Final = 3
-UNFOLDED: Final = 300
 # Beyond these a page of a long text would take megabytes.
 MOST_TITLES: Final = 2_000
 MOST_UNREAD: Final = 2_000
@@ -168,22 +168,32 @@ def _levels(attribution: Attribution) -> list[int]:
 
 
 def _tinted(explanation: Explanation, attribution: Attribution) -> str:
+    """Return the text, its tokens tinted; of a long one the sentences that decide, and the whole folded away."""
     text, spans = visible(explanation.text), explanation.spans
     marks = _marks(explanation, attribution)
-    pieces, place = [], 0
-    for (start, end), mark in zip(spans, marks, strict=True):
-        token = escape(text[start:end])
-        pieces.append(escape(text[place:start]) + (f"<span{mark}>{token}</span>" if mark else token))
-        place = end
-    head, rest = "".join(pieces[:UNFOLDED]), "".join(pieces[UNFOLDED:])
-    found = f'<div class="text" dir="auto">{head}{"" if rest else _unread(text[place:])}</div>'
-    if not rest:
-        return found
-    share = attribution.share(np.arange(UNFOLDED, len(spans)))
-    summary = f"{len(spans) - UNFOLDED:,} more {explanation.unit}s, {percent(share)} of the evidence"
+
+    def part(first: int, behind: int) -> str:
+        pieces = []
+        for i in range(first, behind):
+            start, end = spans[i]
+            token = escape(text[start:end])
+            if i > first or i == 0:
+                pieces.append(escape(text[spans[i - 1][1] if i else 0 : start]))
+            pieces.append(f"<span{marks[i]}>{token}</span>" if marks[i] else token)
+        return "".join(pieces)
+
+    whole = part(0, len(spans)) + _unread(text[spans[-1][1] if spans else 0 :])
+    whole = f'<div class="text" dir="auto">{whole}</div>'
+    shown_first = passages(explanation, attribution)
+    if not shown_first:
+        return whole
+    parts = "".join(
+        f'<p dir="auto">{CUT * (first > 0)}{part(first, behind)}{CUT * (behind < len(spans))}</p>'
+        for first, behind in shown_first
+    )
     return (
-        f"{found}<details><summary>{summary}</summary>"
-        f'<div class="text" dir="auto">{rest}{_unread(text[place:])}</div></details>'
+        f'<div class="text passages">{parts}</div><p class="note">{shown(passages_line(explanation, attribution))}</p>'
+        f"<details><summary>The whole text</summary>{whole}</details>"
     )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.remarks import completeness_line, token_remarks
+from textcls.display.passages import CUT, passages
+from textcls.display.remarks import completeness_line, passages_line, token_remarks
 from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.text import named, percent, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
@@ -29,7 +30,7 @@ def explanation_report(
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
 ) -> Iterator[Table | Text]:
     """Yield a prediction, its text in colours, and what its `top` strongest tokens contribute."""
-    yield coloured_text(explanation, attribution)
+    yield from _text(explanation, attribution)
     yield Text()
     yield from _scores(prediction, attribution)
     for remark in prediction.remarks:
@@ -54,7 +55,7 @@ def label_set_explanation_report(
         against = "" if attribution.against is None else f" and not {named(attribution.against)}"
         why = "why" if against or attribution.label in prediction.assigned else "why not"
         yield Text(f"{why} {named(attribution.label)}{against}:", style="bold")
-        yield coloured_text(explanation, attribution)
+        yield from _text(explanation, attribution)
         yield from _tables(explanation, attribution, top, sub_tokens)
 
 
@@ -100,6 +101,20 @@ def _scores(prediction: Prediction, attribution: Attribution) -> Iterator[Text]:
 def score_of(prediction: Prediction, label: str) -> float:
     """Return the probability of a label."""
     return float(prediction.probabilities[prediction.label_names.index(label)])
+
+
+def _text(explanation: Explanation, attribution: Attribution) -> Iterator[Text]:
+    """Yield the text in colours; of a long one the sentences that decide."""
+    text = coloured_text(explanation, attribution)
+    shown_first = passages(explanation, attribution)
+    if not shown_first:
+        yield text
+        return
+    for first, behind in shown_first:
+        shown = text[explanation.spans[first][0] : explanation.spans[behind - 1][1]]
+        yield Text.assemble(CUT * (first > 0), shown, CUT * (behind < len(explanation.spans)))
+    advice = " --html FILE shows all of it, --unit sentence adds up each." if explanation.unit == "token" else ""
+    yield Text(passages_line(explanation, attribution) + advice, style="dim")
 
 
 def coloured_text(explanation: Explanation, attribution: Attribution) -> Text:

@@ -5,11 +5,10 @@ import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
 import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
-import { UNITS, grouped } from "./units.mjs";
+import { UNITS, grouped, passages } from "./units.mjs";
 
 const SHOWN_LABELS = 8;
 const SHOWN_TOKENS = 20;
-const UNFOLDED = 300;
 // Beyond these a browser would need seconds to lay them out.
 const MOST_ROWS = 2000;
 const MOST_UNREAD = 2000;
@@ -324,23 +323,28 @@ function showTokens(seen, other, places) {
   };
   const pieces = (from, to) => {
     const found = [];
-    for (let i = from; i < to; i++) found.push(shown.slice(i ? places[i - 1][1] : 0, places[i][0]), token(i));
+    for (let i = from; i < to; i++) found.push(i > from || !i ? shown.slice(i ? places[i - 1][1] : 0, places[i][0]) : "", token(i));
     if (to === places.length) found.push(...unread(shown.slice(places.at(-1)[1])));
     return found;
   };
   const box = byId("tinted");
   const all = places.length;
-  const folded = all > UNFOLDED && box.dataset.open !== "1";
-  box.replaceChildren(...pieces(0, folded ? UNFOLDED : all));
-  if (folded) {
-    const share = seen.share(Array.from({ length: all - UNFOLDED }, (_, i) => i + UNFOLDED));
+  const first = box.dataset.open === "1" ? [] : passages(text, places, seen.values, state.unit);
+  if (!first.length) {
+    box.replaceChildren(...pieces(0, all));
+  } else {
     const unfold = () => {
       box.dataset.open = "1";
       showTokens(seen, other, places);
-      box.querySelector(`[data-token="${UNFOLDED}"]`)?.focus();
+      box.querySelector(".token").focus();
     };
-    const said = `Show ${count(all - UNFOLDED)} more ${state.unit}s, ${percent(share)} of the evidence`;
-    box.append(make("div", { class: "row" }, make("button", { type: "button", click: unfold }, said)));
+    const which = first.flatMap(([from, to]) => Array.from({ length: to - from }, (_, i) => from + i));
+    const share = percent(seen.share(which));
+    const said = `The sentences that decide: ${count(which.length)} of ${count(all)} ${state.unit}s, ${share} of the evidence.`;
+    const button = make("button", { type: "button", click: unfold }, "Show the whole text");
+    const cut = (whether) => (whether ? "…" : "");
+    const parts = first.map(([from, to]) => make("p", { dir: "auto" }, cut(from), ...pieces(from, to), cut(to < all)));
+    box.replaceChildren(...parts, make("div", { class: "row" }, said, " ", button));
   }
   box.querySelector(".token").tabIndex = 0;
   box.numbers = (i) => numbers(seen, other, i);
@@ -393,8 +397,9 @@ function walk(event) {
   const here = event.target.closest(".token");
   if (!here) return;
   if (event.key === "Escape") return hideTip();
-  const tokens = box.getElementsByClassName("token");
-  const at = Number(here.dataset.token);
+  // Of a long text only some are shown.
+  const tokens = [...box.getElementsByClassName("token")];
+  const at = tokens.indexOf(here);
   const rightToLeft = getComputedStyle(box).direction === "rtl" ? -1 : 1;
   const to = { ArrowRight: at + rightToLeft, ArrowLeft: at - rightToLeft, Home: 0, End: tokens.length - 1 }[event.key];
   const next = tokens[to];

@@ -1,6 +1,11 @@
 // Phrases and sentences, by the rules of textcls/model/units.py: runs of tokens, over which contributions are added up.
 import { SENTENCE_ENDS } from "./unicode.mjs";
 
+// What is shown first of a long text, as in textcls/display/passages.py.
+const LONG = 150;
+const LONGEST = 60;
+const [LEAST, MOST, SHARE] = [3, 8, 0.5];
+
 export const UNITS = ["token", "phrase", "sentence"];
 
 const ALWAYS = new Set(SENTENCE_ENDS.map((point) => String.fromCodePoint(point)));
@@ -121,4 +126,37 @@ export function grouped(result, text, places, unit) {
     };
   });
   return { ...result, tokens };
+}
+
+/**
+ * What is shown first of a long text, as [first, behind the last] in reading order: the sentences with the largest sums,
+ * and the one with the strongest token; none if the text is not long. `places` are those of the units in `text`.
+ */
+export function passages(text, places, values, unit) {
+  if (values.length <= LONG) return [];
+  const sum = ([first, behind], of) => values.slice(first, behind).reduce((all, value) => all + of(value), 0);
+  const sentences = unit === "token" ? unitSpans(text, places, "sentence") : values.map((_, i) => [i, i + 1]);
+  const pieces = sentences.flatMap(([first, behind]) => {
+    const found = [];
+    for (let i = first; i < behind; i += LONGEST) found.push([i, Math.min(i + LONGEST, behind)]);
+    return found;
+  });
+  const strongest = values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+  const ranked = pieces
+    .map((piece, i) => ({ piece, i, last: !(piece[0] <= strongest && strongest < piece[1]), size: Math.abs(sum(piece, Number)) }))
+    .sort((a, b) => a.last - b.last || b.size - a.size || a.i - b.i);
+  const chosen = [];
+  const total = sum([0, values.length], Math.abs);
+  let carried = 0;
+  for (const { piece } of ranked.slice(0, MOST)) {
+    if (chosen.length >= LEAST && carried >= SHARE * total) break;
+    chosen.push(piece);
+    carried += sum(piece, Math.abs);
+  }
+  chosen.sort((a, b) => a[0] - b[0]);
+  return chosen.reduce((found, [first, behind]) => {
+    if (found.at(-1)?.[1] === first) found.at(-1)[1] = behind;
+    else found.push([first, behind]);
+    return found;
+  }, []);
 }

@@ -1,0 +1,59 @@
+"""What is shown first of a long text: the sentences that decide. `passages` in `units.mjs` does the same."""
+
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from textcls.model.explanation import Attribution, Explanation
+from textcls.model.units import unit_spans
+
+# A text of more tokens, or phrases or sentences, is long.
+LONG: Final = 150
+# Tokens that are shown of one sentence.
+LONGEST: Final = 60
+# So many sentences, until they carry such a share of the evidence.
+LEAST, MOST, SHARE = 3, 8, 0.5
+# Where the text goes on.
+CUT: Final = "…"
+
+
+def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[int, int]]:
+    """Return what is shown first of a long text, as (first token, token behind the last) in reading order.
+
+    That are the sentences with the largest sums, and the one with the strongest token. An empty list stands for all of
+    the text: it is not long. Of an explanation by phrases or sentences these are counted instead of tokens.
+    """
+    values = attribution.values.astype(np.float64)
+    if len(values) <= LONG:
+        return []
+    pieces = _pieces(explanation)
+    sums = [abs(float(values[first:behind].sum())) for first, behind in pieces]
+    strongest = int(np.abs(values).argmax())
+    order = sorted(range(len(pieces)), key=lambda i: (not pieces[i][0] <= strongest < pieces[i][1], -sums[i], i))
+    chosen: list[tuple[int, int]] = []
+    total, carried = float(np.abs(values).sum()), 0.0
+    for i in order[:MOST]:
+        if len(chosen) >= LEAST and carried >= SHARE * total:
+            break
+        chosen.append(pieces[i])
+        carried += float(np.abs(values[slice(*pieces[i])]).sum())
+    return _joined(sorted(chosen))
+
+
+def _pieces(explanation: Explanation) -> list[tuple[int, int]]:
+    if explanation.unit != "token":
+        return [(i, i + 1) for i in range(len(explanation.spans))]
+    sentences = unit_spans(explanation.text, explanation.spans, "sentence")
+    return [piece for first, behind in sentences for piece in pairwise([*range(first, behind, LONGEST), behind])]
+
+
+def _joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pieces, those that follow upon each other as one."""
+    found: list[tuple[int, int]] = []
+    for first, behind in pieces:
+        if found and found[-1][1] == first:
+            found[-1] = (found[-1][0], behind)
+        else:
+            found.append((first, behind))
+    return found
