@@ -262,6 +262,19 @@ def test_a_word_that_stands_anywhere_is_doubted_in_few_texts_and_if_other_labels
     assert (found.strength > 1) == (doubt is not None)
 
 
+def test_a_word_that_is_misspelt_in_one_label_is_not_excused_by_standing_where_the_right_one_would() -> None:
+    texts, labels = grammar(900)
+    random = np.random.default_rng(4)
+    misspelt = [
+        text.replace("parcel", "pacrel", 1) if label and random.random() < 0.6 else text
+        for text, label in zip(texts, labels, strict=True)
+    ]
+    corpus = corpus_of(misspelt, labels)
+    doubts = {named(corpus, [one.term])[0]: one.doubt for one in judged(corpus, candidates(corpus)[0])}
+    assert doubts["pacrel"] is None
+    assert doubts["broke and the"] == "belongs"
+
+
 def test_shortcuts_of_a_model_that_gives_several_labels_are_found(tmp_path: Path) -> None:
     import textcls
 

@@ -145,6 +145,11 @@ class Corpus:
         return place, self.label_L[first_R[place] + within]
 
     @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    @cached_property
     def counts(self) -> Int64:
         """How often each word stands in the texts."""
         return np.bincount(self.word_T, minlength=len(self.words))

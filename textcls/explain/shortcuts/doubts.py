@@ -12,6 +12,9 @@ from textcls.explain.shortcuts.terms import Term
 # there looks by chance as if it did not.
 SURE: Final = 0.98
 ANYWHERE: Final = 40
+# Of a misspelt word: letters, and how often the right one stands in the texts for each time that it does.
+LEAST_LETTERS: Final = 3
+RIGHT: Final = 0.5
 # A doubt so strong is the strongest.
 CERTAIN: Final = 2.0
 BELONGS, ALIKE, FEW, OTHERS = "belongs", "alike", "few", "others"
@@ -57,13 +60,25 @@ def _judge(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: T
 
 
 def _doubts(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Iterator[tuple[str, float]]:
-    belonging = misfit(corpus, neighbours, term)
-    yield BELONGS, belonging
-    if belonging < CERTAIN:  # else nothing more needs to be asked, which takes its time
-        yield ALIKE, coherence.kinship(term)
+    # A misspelt word stands where the right one would.
+    if not _is_misspelt(corpus, term):
+        belonging = misfit(corpus, neighbours, term)
+        yield BELONGS, belonging
+        if belonging < CERTAIN:  # else nothing more needs to be asked, which takes its time
+            yield ALIKE, coherence.kinship(term)
     if term.place(corpus) == "anywhere":
         yield FEW, ANYWHERE / term.texts
         yield OTHERS, (1 - term.of_label / term.texts) / (1 - SURE)
+
+
+def _is_misspelt(corpus: Corpus, term: Term) -> bool:
+    """Return whether a term is a word with two letters in each other's place, and the texts have the right one, too."""
+    word = corpus.words[term.words[0]]
+    if len(term.words) > 1 or len(word) < LEAST_LETTERS or not word.isalpha():
+        return False
+    swapped = {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)} - {word}
+    right = [corpus.numbers[other] for other in swapped if other in corpus.numbers]
+    return bool(corpus.counts[right].sum() > RIGHT * len(term.first_O))
 
 
 def _overlap(term: Term, other: Term) -> bool:
