@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from textcls.data.renaming import spelt_alike
 from textcls.evaluation.data_quality import duplicates
 from textcls.evaluation.data_quality.duplicates import Int64
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
@@ -79,9 +80,11 @@ def alike(survey: Survey) -> Iterator[Finding]:
     for names in found.values():
         if len(names) > 1:
             shown = " and ".join(f"{name!r} ({survey.labels[name]:,})" for name in names)
+            # Not what _ and - tell apart, which may be two things.
+            how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
             message = (
                 f"The labels {shown} differ only by case, space, _, - or .0; write them the same way if they mean "
-                "the same."
+                f"the same{how}."
             )
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
 

@@ -2,12 +2,13 @@
 
 import html
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from textcls.data.labelled import LabelledRow
+from textcls.data.renaming import spelt_alike
 from textcls.data.rows import Row
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
@@ -71,7 +72,7 @@ def mend(
         label_column: the column of their labels.
         kinds: which of `KINDS` are mended.
     """
-    mended, names = Mended(), _one_name_each(rows) if "labels" in kinds else {}
+    mended, names = Mended(), spelt_alike(row.label for row in rows) if "labels" in kinds else {}
     seen: set[tuple[str, ...]] = set()
     for _, label, row, _ in rows:
         fields = dict(row.fields)
@@ -93,16 +94,6 @@ def mend(
         seen.add(key)
         mended.rows.append(row._replace(fields=fields))
     return mended
-
-
-def _one_name_each(rows: Sequence[LabelledRow[str]]) -> dict[str, str]:
-    """Return the most frequent way to write it, the first of equals, of each label that is written otherwise."""
-    counts = Counter(row.label for row in rows)
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for name in counts:
-        alike[" ".join(name.lower().split())].append(name)
-    best = {name: max(names, key=counts.__getitem__) for names in alike.values() for name in names}
-    return {name: new for name, new in best.items() if name != new}
 
 
 def _without_html(text: str) -> str:

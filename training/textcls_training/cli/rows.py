@@ -7,6 +7,7 @@ from typing import Any
 from textcls.cli.reading import Reading
 from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
 from textcls.data.memory import Readable
+from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
 from textcls.errors import InputError
 from textcls_training.data.labelled_texts import Rows
@@ -23,16 +24,22 @@ def read_rows(
     reading: Reading,
     targets: TargetOptions,
     texts: TextStore,
+    renaming: Renaming | None = None,
 ) -> Rows:
     """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
     more = [] if rationale_column is None else [rationale_column]
     how: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
     rows = read_labelled(data, text_columns, label_column, more=more, texts=texts, **how)
     reading.say(rows.notes)
+    if renaming is not None:
+        reading.say(renaming.learn(rows))
+        rows = renaming.of(rows)
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
 
 
-def read_valid(path: Readable, rows: Rows, reading: Reading, targets: TargetOptions) -> Rows:
+def read_valid(
+    path: Readable, rows: Rows, reading: Reading, targets: TargetOptions, renaming: Renaming | None = None
+) -> Rows:
     """Read the validation rows; one with a label that no training row has cannot be used."""
     columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
     found: Rows
@@ -41,6 +48,8 @@ def read_valid(path: Readable, rows: Rows, reading: Reading, targets: TargetOpti
     else:
         found = read_labelled(*columns, options=reading.options, bad=reading.bad)
     reading.say(found.notes)
+    if renaming is not None:
+        found = renaming.of(found)
     known, used = {name for names in map(_names, rows.labels) for name in names}, []
     for i, labels in enumerate(map(_names, found.labels)):
         unknown = next((name for name in labels if name not in known), None)

@@ -31,6 +31,7 @@ from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, compression
 from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
+from textcls.data.renaming import Renaming, read_map
 from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
 from textcls.display.plain_data import json_line
@@ -66,7 +67,7 @@ _GROUPS: Final = (
     Group(
         "Labels",
         ("label-separator", "class-weight", "target-precision"),
-        ("label-columns", "task", "target-recall"),
+        ("label-columns", "task", "target-recall", "merge-labels", "label-map"),
     ),
     Group(
         "Few labels",
@@ -91,6 +92,15 @@ _GROUPS: Final = (
     "--valid",
     type=DATA,
     help="File of validation rows, which choose the epoch and calibrate.  [default: a tenth of DATA]",
+)
+@click.option(
+    "--merge-labels", is_flag=True, help="Read labels that differ by case and spaces alone as one, the most frequent."
+)
+@click.option(
+    "--label-map",
+    type=DATA,
+    metavar="FILE",
+    help="File with the columns label and new_label: rows with the one get the other, before anything else.",
 )
 @click.option(
     "--rationale-column",
@@ -158,6 +168,8 @@ def train(
     text_columns: tuple[str, ...],
     label_column: str | None,
     valid: Readable | None,
+    merge_labels: bool,
+    label_map: Readable | None,
     rationale_column: str | None,
     unlabelled: tuple[Readable, ...],
     probabilities: str | None,
@@ -183,7 +195,7 @@ def train(
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     _check_states(state, from_state)
     output = output or _default_output(data[0])
-    others = [*([valid] if valid else []), *unlabelled]
+    others = [*([valid] if valid else []), *([label_map] if label_map else []), *unlabelled]
     once([*data, *others])
     check_output_path(output)  # what lies beside it is named after it
     for path in (output, *beside_it.outputs(output)):
@@ -191,8 +203,11 @@ def train(
         check_output_path(path)
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
-    rows = read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts)
-    valid_rows = read_valid(valid, rows, reading, targets) if valid else None
+    renaming = None
+    if merge_labels or label_map:
+        renaming = Renaming(read_map(label_map) if label_map else {}, merge=merge_labels)
+    rows = read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts, renaming)
+    valid_rows = read_valid(valid, rows, reading, targets, renaming) if valid else None
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)

@@ -1,0 +1,91 @@
+"""Labels under other names: by a file, and one way to write those that differ by case and spaces."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.command_line import fail, succeed
+from textcls import Classifier, ConfigError
+from textcls.data import Labelled, LabelledSets
+from textcls.data.renaming import Renaming, spelt_alike
+
+
+def rows(*labels: str) -> Labelled:
+    return Labelled([f"text {i}" for i in range(len(labels))], [*labels])
+
+
+def test_the_most_frequent_way_to_write_a_label_is_kept_and_the_first_of_equals() -> None:
+    assert spelt_alike(["Billing", "billing", "BILLING", "billing"]) == {"Billing": "billing", "BILLING": "billing"}
+    assert spelt_alike(["a  b", "A b"]) == {"A b": "a  b"}
+    # Not what `_` and `-` tell apart: these may be two things.
+    assert spelt_alike(["a_b", "a b", "ab"]) == {}
+
+
+@given(st.lists(st.sampled_from(["a", "A", " a", "b", "B b", "b  b"]), min_size=1))
+def test_renamed_labels_are_spelt_in_one_way_and_stay_so(labels: list[str]) -> None:
+    renaming = Renaming({}, merge=True)
+    renaming.learn(rows(*labels))
+    found = renaming.of(rows(*labels)).labels
+    assert spelt_alike(found) == {}
+    assert [" ".join(name.lower().split()) for name in found] == [" ".join(name.lower().split()) for name in labels]
+
+
+def test_a_map_comes_first_and_what_it_names_in_vain_is_told() -> None:
+    renaming = Renaming({"refund": "BILLING", "none": "x"}, merge=True)
+    given = rows("billing", "billing", "refund", "Shipping")
+    said = renaming.learn(given)
+    assert renaming.of(given).labels == ["billing", "billing", "billing", "Shipping"]
+    assert said == [
+        "No row has the label 'none', which is to be renamed.",
+        "The label 'BILLING' is read as 'billing'.",
+    ]
+
+
+def test_without_merging_only_the_map_counts() -> None:
+    renaming = Renaming({"b": "a"}, merge=False)
+    assert renaming.learn(rows("a", "A", "b")) == []
+    assert renaming.of(rows("a", "A", "b")).labels == ["a", "A", "a"]
+
+
+def test_of_two_labels_of_a_text_that_become_one_the_larger_probability_counts() -> None:
+    renaming = Renaming({"late": "delay"}, merge=False)
+    given = LabelledSets(["x", "y"], [{"late": 0.4, "delay": 0.7}, {"late": 1.0}])
+    renaming.learn(given)
+    assert renaming.of(given).labels == [{"delay": 0.7}, {"delay": 1.0}]
+
+
+def test_labels_that_are_columns_are_renamed_there() -> None:
+    given = LabelledSets(["x"], [{"late": 1.0}], label_columns=("late",))
+    with pytest.raises(ConfigError, match="rename the columns"):
+        Renaming({}, merge=True).learn(given)
+
+
+def test_a_training_reads_rows_and_validation_rows_under_the_new_names(tmp_path: Path) -> None:
+    lines = [
+        f"card charged twice {i},{name}\nparcel {i} lost,{other}\nmoney back {i},refund\n"
+        for i in range(12)
+        for name, other in (("Billing", "shipping"), ("billing", "Shipping "))
+    ]
+    data, valid, names, model = (tmp_path / name for name in ("rows.csv", "valid.csv", "names.csv", "m.onnx"))
+    data.write_text("text,label\n" + "".join(lines), encoding="utf-8")
+    valid.write_text("text,label\nmy card,BILLING\nparcel,Shipping\nmoney,refund\n", encoding="utf-8")
+    names.write_text("label,new_label\nrefund,Billing\nBILLING,billing\n", encoding="utf-8")
+    how = ("--label-map", names, "--merge-labels", "--epochs", "1", "--vectors", "none")
+    succeed("train", data, "--valid", valid, "--output", model, *how)
+    assert set(Classifier.load(model).labels) == {"Billing", "shipping"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("label,new\na,b\n", "has no column 'new_label': a map of labels has 'label' and 'new_label'."),
+        ("label,new_label\na,\n", "line 2: the label in column 'new_label' is empty."),
+        ("label,new_label\na,b\na,c\n", "line 3: 'a' is mapped to 'b' above, and to 'c' here."),
+    ],
+)
+def test_a_map_that_is_none_is_refused(content: str, said: str, sample_path: Path, tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text(content, encoding="utf-8")
+    assert said in fail(3, "train", sample_path, "--label-map", names, "--output", tmp_path / "m.onnx")

@@ -1,0 +1,108 @@
+"""Other names for labels: as a file maps them, and one way to write those that differ by case and spaces."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from textcls.data.labelled import Labelled, LabelledSets
+from textcls.data.memory import Readable
+from textcls.data.source import name_of
+from textcls.data.tables import open_table
+from textcls.errors import ConfigError, InputError
+from textcls.model.label_sets import LabelSet
+from textcls.model.labels import label_problem
+
+Rows = TypeVar("Rows", bound=Labelled | LabelledSets)
+# The columns of a file that maps labels.
+OLD: Final = "label"
+NEW: Final = "new_label"
+
+
+def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
+    """Return of labels that differ by case and spaces from a more frequent one, or an earlier one, the name of that."""
+    counts = Counter(labels)
+    best = _most_frequent(counts)
+    return {name: best[_plain(name)] for name in counts if name != best[_plain(name)]}
+
+
+def _most_frequent(counts: Counter[str]) -> dict[str, str]:
+    """Return how labels are written most often, by what they share."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        alike[_plain(name)].append(name)
+    return {plain: max(names, key=counts.__getitem__) for plain, names in alike.items()}
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.lower().split())
+
+
+def read_map(path: Readable) -> dict[str, str]:
+    """Return the new name of each label that a file maps, in its columns `label` and `new_label`.
+
+    Raises:
+        InputError: it cannot be read, has not these columns, or a row maps nothing, or a label twice to two names.
+    """
+    found: dict[str, str] = {}
+    with open_table(path) as table:
+        missing = next((name for name in (OLD, NEW) if name not in (table.columns or ())), None)
+        if missing is not None:
+            raise InputError(f"{name_of(path)} has no column {missing!r}: a map of labels has {OLD!r} and {NEW!r}.")
+        for row in table.rows:
+            old, new = (str(row.fields[name] or "").strip() for name in (OLD, NEW))
+            for name, label in ((OLD, old), (NEW, new)):
+                if wrong := label_problem(label):
+                    raise InputError(f"{row.where}: the label in column {name!r} {wrong}.")
+            if found.setdefault(old, new) != new:
+                raise InputError(f"{row.where}: {old!r} is mapped to {found[old]!r} above, and to {new!r} here.")
+    return found
+
+
+class Renaming:
+    """New names for the labels of rows.
+
+    Args:
+        names: the new name of each label that has one.
+        merge: whether labels that then differ by case and spaces alone become one.
+    """
+
+    def __init__(self, names: Mapping[str, str], *, merge: bool) -> None:
+        self._names, self._merge = names, merge
+        self._spelt: dict[str, str] = {}
+
+    def learn(self, rows: Rows) -> list[str]:
+        """Take the labels of training rows as those that there are, and return what is to be said of it.
+
+        Raises:
+            ConfigError: each label has a column of its own.
+        """
+        if isinstance(rows, LabelledSets) and rows.label_columns:
+            raise ConfigError(
+                "--label-map and --merge-labels rename labels in cells; where each has a column of its own, rename the "
+                "columns."
+            )
+        targets: Any = rows.labels
+        labels: list[str] = [name for of in targets for name in ([of] if isinstance(of, str) else of)]
+        said = [f"No row has the label {name!r}, which is to be renamed." for name in self._names.keys() - {*labels}]
+        if self._merge:
+            mapped = Counter(self._names.get(name, name) for name in labels)
+            said += [f"The label {old!r} is read as {new!r}." for old, new in spelt_alike(mapped.elements()).items()]
+            self._spelt = _most_frequent(mapped)
+        return sorted(said)
+
+    def of(self, rows: Rows) -> Rows:
+        """Return rows under the new names. Of two labels of a text that become one, the larger probability counts."""
+        renamed: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
+        return replace(rows, labels=renamed)
+
+    def _name(self, label: str) -> str:
+        name = self._names.get(label, label)
+        return self._spelt.get(_plain(name), name)
+
+    def _set(self, labels: LabelSet) -> LabelSet:
+        found: dict[str, float] = {}
+        for label, probability in labels.items():
+            name = self._name(label)
+            found[name] = max(probability, found.get(name, 0.0))
+        return found
