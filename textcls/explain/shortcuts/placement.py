@@ -22,6 +22,7 @@ TOLERANCE: Final = 0.15
 ERRORS: Final = 1.0
 # The share of places with different neighbours: a phrase that always stands in the same words is part of a longer one.
 LEAST_DIFFERENT: Final = 0.4
+MOST_DEVIATIONS: Final = 4.0
 # Texts that all begin alike differ by rounding alone.
 LEAST_DEVIATION: Final = 0.05
 
@@ -105,6 +106,8 @@ def misfit(corpus: Corpus, neighbours: Neighbours, term: Term) -> float:
     mean_O, deviation_O = (usual_K[_kinds(left_O, right_O)] for usual_K in neighbours.usual(corpus, term))
     score_O = (neighbours.togetherness(left_O, right_O) - mean_O) / np.maximum(deviation_O, LEAST_DEVIATION)
     count = len(score_O)
+    # Where nearly all texts end alike, one that does not would count for hundreds.
+    score_O = np.clip(score_O, -MOST_DEVIATIONS, MOST_DEVIATIONS)
     apart = abs(float(score_O.mean())) / (TOLERANCE + ERRORS / count**0.5)
     different = len(np.unique(_around(corpus, term, left_O == START, right_O == END), axis=0))
     return float(max(apart, LEAST_DIFFERENT * min(count, 100) / different))
