@@ -45,6 +45,9 @@ def test_sentences_end_at_line_breaks_and_at_what_ends_sentences_in_each_script(
         ("a charming , moving film . but (oddly) dull", ["a charming ,", "moving film .", "but", "(oddly)", "dull"]),
         ("don't pay 3.50 for well-known, and/or old", ["don't pay 3.50 for well-known,", "and/or old"]),
         ("谢谢，再见", ["谢谢，", "再见"]),
+        # Where words stand side by side a space ends a phrase; between other words it does not.
+        ("รอนานมาก ไม่อร่อย very bad จริงๆ", ["รอนานมาก", "ไม่อร่อย very bad จริงๆ"]),
+        ("カードが 使えない", ["カードが", "使えない"]),
     ],
 )
 def test_phrases_end_at_marks_that_stand_in_no_word(text: str, phrases: list[str]) -> None:

@@ -82,6 +82,7 @@ def test_phrases_and_sentences_are_those_of_python(in_node: Run, golden_texts: l
     marks = "ab A.. ,!?;:'-\u2014()\u201c\u201d\"\u3002\u061f\u0964\n3\u2026\xbf"
     texts = ["".join(chance.choices(marks, k=chance.randrange(30))) for _ in range(2_000)]
     texts += [*golden_texts, "J. Smith paid 3.50 (approx. five). Why?! \u201cNo.\u201d He left\u2026 don't ask"]
+    texts += ["รอนานมาก ไม่อร่อย very bad จริงๆ", "カードが 使えない。\U00020000 \U00020001 \u4e00", "ຂອບໃຈ ຫຼາຍໆ"]
     code = """
 import { spans } from "./page/tokens.mjs";
 import { unitSpans } from "./page/units.mjs";

@@ -15,7 +15,8 @@ Marks in a row, and closing brackets and quotes, go with the sentence that they 
 
 A **phrase** ends where a sentence does, and at every punctuation mark that does not stand within a word or number: at
 commas, colons, dashes, brackets, quotes. An opening bracket or quote goes with what follows, other marks with what
-stands before them.
+stands before them. In scripts that put no spaces between words (Thai, Lao, Khmer, Burmese, Chinese, Japanese) a space
+ends one, too.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,17 @@ _BEFORE_SPACE: Final = frozenset("!?\u2026\u203c\u203d\u2047\u2048\u2049")
 _STOP: Final = "."
 # Marks that stand within words and numbers, too.
 _INNER: Final = frozenset("'\u2019-\u2010\u2011.,:/&@+\u00b7_")
+# Thai and Lao; Burmese; Khmer; kana, Han and what has been added to them.
+_WITHOUT_SPACES: Final = (
+    ("\u0e00", "\u0eff"),
+    ("\u1000", "\u109f"),
+    ("\u1780", "\u17ff"),
+    ("\u3040", "\u30ff"),
+    ("\u3400", "\u9fff"),
+    ("\uaa60", "\uaa7f"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+)
 _QUOTES: Final = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u201f")
 
 
@@ -105,10 +117,21 @@ def _sentence_begins(before: str, after: str, gap: str, has_capitals: bool) -> b
 
 def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
     """Return whether a phrase ends between tokens `i - 1` and `i`."""
+    if (
+        spans[i - 1][1] < spans[i][0]
+        and _without_spaces(text[spans[i - 1][1] - 1])
+        and _without_spaces(text[spans[i][0]])
+    ):
+        return True
     if _is_mark(text[slice(*spans[i])]) and not _glued(text, spans, i):
         return _opens(text, spans, i)
     last = i - 1
     return _is_mark(text[slice(*spans[last])]) and not _glued(text, spans, last) and not _opens(text, spans, last)
+
+
+def _without_spaces(character: str) -> bool:
+    """Return whether a character is of a script in which words stand side by side."""
+    return any(first <= character <= last for first, last in _WITHOUT_SPACES)
 
 
 def _is_mark(token: str) -> bool:

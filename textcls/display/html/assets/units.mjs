@@ -11,6 +11,8 @@ export const UNITS = ["token", "phrase", "sentence"];
 const ALWAYS = new Set(SENTENCE_ENDS.map((point) => String.fromCodePoint(point)));
 const BEFORE_SPACE = new Set("!?\u2026\u203c\u203d\u2047\u2048\u2049");
 const INNER = new Set("'\u2019-\u2010\u2011.,:/&@+\u00b7_");
+// Scripts in which words stand side by side.
+const WITHOUT_SPACES = /^[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uaa60-\uaa7f\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 const QUOTES = new Set("\"'\u2018\u2019\u201c\u201d\u201e\u201f");
 const one = (text) => [...text].length === 1;
 const isMark = (token) => one(token) && /^[\p{P}\p{S}]/u.test(token);
@@ -80,6 +82,7 @@ class Marked {
 
   /** Whether a phrase ends between tokens `i - 1` and `i`. */
   phraseEnds(i) {
+    if (this.gap(i) && WITHOUT_SPACES.test(this.tokens[i]) && WITHOUT_SPACES.test([...this.tokens[i - 1]].at(-1))) return true;
     if (isMark(this.tokens[i]) && !this.glued(i)) return this.opens(i);
     return isMark(this.tokens[i - 1]) && !this.glued(i - 1) && !this.opens(i - 1);
   }
