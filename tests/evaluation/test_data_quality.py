@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.command_line import run
+from tests.command_line import run, succeed
 from textcls.cli import main
 from textcls.data import open_labelled
 from textcls.evaluation.data_quality.duplicates import near
@@ -254,3 +254,22 @@ def test_train_warns_of_what_it_finds_before_it_trains_and_quietly_does_not(tmp_
             [] if options else [f"Warning: 1 text is empty; fill in or remove the row. See {path}, line 13."]
         )
     assert result.stderr == ""
+
+
+def test_of_very_many_labels_the_most_frequent_and_the_rarest_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    lines = [f"text {i} {row},label{i:02}" for i in range(60) for row in range(60 - i)]
+    path.write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    output = succeed("check", path)
+    assert [name for name in (f"label{i:02}" for i in range(60)) if f"\n{name} " in output] == [
+        *(f"label{i:02}" for i in range(10)),
+        *(f"label{i:02}" for i in range(50, 60)),
+    ]
+    assert "(40 more: --json has all)" in output
+    assert len(json.loads(succeed("check", path, "--json"))["labels"]) == 60
+
+
+def test_it_is_told_how_many_labels_there_are_but_for_case_and_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\na,Billing\nb,billing\nc,late  parcel\nd,Late parcel\ne,other\n", encoding="utf-8")
+    assert "5 rows, 5 labels (3 that differ by more than case and spaces)\n" in succeed("check", path)

@@ -6,6 +6,8 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from textcls.data.renaming import spelt_alike
+from textcls.display.terminal.worst_labels import MOST_LABELS, WORST_LABELS
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.evaluation.data_quality.report import DataQualityReport
@@ -21,23 +23,35 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
     several = ""
     if report.without_label is not None:
         several = f", {report.labels_a_row:.2f} labels a row, {plural(report.without_label, 'row')} without a label"
-    yield Text(f"{plural(report.rows, 'row')}, {plural(len(report.labels), 'label')}{several}")
+    variants = len(spelt_alike(report.labels))
+    alike = f" ({len(report.labels) - variants:,} that differ by more than case and spaces)" if variants else ""
+    yield Text(f"{plural(report.rows, 'row')}, {plural(len(report.labels), 'label')}{alike}{several}")
     lengths = ", ".join(f"{_quantile(share)} {number:,}" for share, number in report.tokens.items())
     yield Text(f"tokens of a text: {lengths}")
     scripts = ", ".join(f"{name} {percent(share)}" for name, share in report.scripts.items() if share >= LEAST_SHARE)
     yield Text(f"scripts: {scripts or 'no letters'}")
     yield Text()
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("rows", "share"):
-        table.add_column(name, justify="right")
-    for label, rows in report.labels.items():
-        table.add_row(Text(named(label)), f"{rows:,}", percent(rows / report.rows))
-    yield table
+    yield _label_table(report)
     yield Text()
     if not report.findings:
         yield Text("No problems found.")
     for finding in report.findings:
         yield Text.assemble(("! ", "yellow"), str(finding))
+
+
+def _label_table(report: DataQualityReport) -> Table:
+    """A table of labels; of very many the most frequent and the rarest."""
+    table = Table("label", box=None, pad_edge=False)
+    for name in ("rows", "share"):
+        table.add_column(name, justify="right")
+    labels = list(report.labels.items())
+    left_out = len(labels) - WORST_LABELS if len(labels) > MOST_LABELS else 0
+    ends = WORST_LABELS // 2 if left_out else len(labels)
+    for i, (label, rows) in enumerate(labels[:ends] + labels[ends + left_out :]):
+        if left_out and i == ends:
+            table.add_row(Text(f"({left_out:,} more: --json has all)", style="dim"))
+        table.add_row(Text(named(label)), f"{rows:,}", percent(rows / report.rows))
+    return table
 
 
 def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Table | Text]:
