@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command_line import fail, succeed
-from textcls import Classifier, ConfigError
+from textcls import Classifier, ConfigError, InputError
 from textcls.data import Labelled, LabelledSets
-from textcls.data.renaming import Renaming, spelt_alike
+from textcls.data.renaming import Renaming, read_map, spelt_alike
 
 
 def rows(*labels: str) -> Labelled:
@@ -77,9 +77,37 @@ def test_a_training_reads_rows_and_validation_rows_under_the_new_names(tmp_path:
     assert set(Classifier.load(model).labels) == {"Billing", "shipping"}
 
 
+def test_a_map_has_labels_as_files_of_rows_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "names.jsonl"
+    path.write_text('{"label": 0, "new_label": "zero"}\n{"label": false, "new_label": 1}\n', encoding="utf-8")
+    assert read_map(path) == {"0": "zero", "False": "1"}
+    for row, said in (
+        ('{"label": "a", "new_label": "b"}\n{"label": "b"}', "line 2: the label in column 'new_label' is empty."),
+        ('{"label": "a", "new_label": ["b", "c"]}', "line 1: the label in column 'new_label' "),
+    ):
+        path.write_text(row, encoding="utf-8")
+        with pytest.raises(InputError) as error:
+            read_map(path)
+        assert said in str(error.value)
+
+
+def test_a_new_label_is_one_label(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("label,new_label\na,b;c\n", encoding="utf-8")
+    assert read_map(path) == {"a": "b;c"}
+    with pytest.raises(InputError, match="line 2: 'b;c' holds ';', which separates labels"):
+        read_map(path, ";")
+
+
+def test_labels_of_a_state_are_not_merged_by_those_of_new_rows(sample_path: Path, tmp_path: Path) -> None:
+    said = fail(2, "train", sample_path, "--from", tmp_path, "--merge-labels", "--output", tmp_path / "m.onnx")
+    assert "--from brings more; name them in a --label-map." in said
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        ("label,new_label\n", "maps no label; fill it in, or leave it out."),
         ("label,new\na,b\n", "has no column 'new_label': a map of labels has 'label' and 'new_label'."),
         ("label,new_label\na,\n", "line 2: the label in column 'new_label' is empty."),
         ("label,new_label\na,b\na,c\n", "line 3: 'a' is mapped to 'b' above, and to 'c' here."),

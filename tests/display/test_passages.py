@@ -47,13 +47,19 @@ def test_the_strongest_token_is_shown_although_its_sentence_adds_up_to_nothing()
     assert any(first <= 240 < behind for first, behind in passages(explanation, explanation.attribution("good")))
 
 
+def test_what_adds_nothing_and_what_is_all_there_is_are_shown_whole() -> None:
+    for explanation in (spoken(*[[0.0] * 20] * 20), spoken([0.1] * 151)):
+        assert passages(explanation, explanation.attribution("good")) == []
+
+
 @given(st.lists(st.integers(2, 200), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
 def test_they_are_apart_few_and_hold_the_strongest(sizes: list[int], seed: int) -> None:
     random = np.random.default_rng(seed)
     explanation = spoken(*(random.normal(size=size).tolist() for size in sizes))
     attribution = explanation.attribution("good")
     found = passages(explanation, attribution)
-    assert bool(found) is (len(attribution.values) > LONG)
+    if len(attribution.values) <= LONG:
+        assert found == []
     if found:
         assert all(left[1] < right[0] for left, right in pairwise(found))
         assert sum(behind - first for first, behind in found) <= MOST * LONGEST

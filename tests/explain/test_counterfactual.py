@@ -8,7 +8,7 @@ import pytest
 
 from tests.command_line import fail, succeed
 from textcls import Classifier, ConfigError, InputError, TooLargeError
-from textcls.display.remarks import change_line
+from textcls.display.remarks import change_line, search_line
 from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, counterfactual
 from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
 from textcls.explain.intervention import remove
@@ -42,8 +42,8 @@ def test_a_change_that_is_found_changes_the_answer_and_none_is_smaller(classifie
 
 
 def test_where_no_few_tokens_change_a_long_text_sentences_do_and_none_of_them_can_stay(classifier: Classifier) -> None:
-    billing = " ".join(f"My card was charged twice for invoice {i}, please pay it back." for i in range(14))
-    text = f"{billing} Where is my parcel, when will it arrive?"
+    billing = " ".join(f"My card was charged twice for invoice {i}, please pay it back." for i in range(6))
+    text = f"Where is my parcel, when will it arrive? {billing}"
     before = classifier.predict(text).label
     search = counterfactual(classifier, text)
     found = search.found
@@ -60,11 +60,19 @@ def test_where_no_few_tokens_change_a_long_text_sentences_do_and_none_of_them_ca
     assert f"Without {len(left)} sentences, it would be {found.label}" in change_line(search)
 
 
-def test_what_says_one_thing_throughout_has_nothing_to_change(classifier: Classifier) -> None:
-    search = counterfactual(classifier, "Cancel my plan. " * 30)
-    assert search.found is None
-    assert search.unit == "token"
+@pytest.mark.parametrize("sentence", ["Cancel my plan. ", "My card was charged. "])
+def test_what_says_one_thing_throughout_is_not_left_out_as_a_whole(classifier: Classifier, sentence: str) -> None:
+    search = counterfactual(classifier, sentence * 30)
     assert search.asked <= MOST_ASKED
+    assert search.sentences > 1
+    assert f"then {search.sentences} whole sentences" in search_line(search)
+    if search.found is not None:
+        assert search.found.text.strip()
+
+
+def test_sentences_are_told_of_only_where_they_were_tried(classifier: Classifier) -> None:
+    for text in ("", "my card " * 60):
+        assert "whole sentence" not in search_line(counterfactual(classifier, text))
 
 
 def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None:
@@ -100,9 +108,30 @@ def test_a_search_ends_when_its_time_is_up(classifier: Classifier) -> None:
 def test_of_several_labels_one_is_lost(several_labels: Classifier) -> None:
     text = "my card was charged twice, I want a refund"
     before = several_labels.predict(text)
-    if before.assigned:
-        found = counterfactual(several_labels, text, label=before.assigned[0]).found
-        assert found is None or before.assigned[0] not in several_labels.predict(found.text).assigned
+    first = before.assigned[0]
+    search = counterfactual(several_labels, text, label=first)
+    assert search.found is not None
+    assert first not in several_labels.predict(search.found.text).assigned
+    assert f"{first} would not be assigned, " in change_line(search)
+    other = next(name for name in several_labels.labels if name not in before.assigned)
+    with pytest.raises(ConfigError, match=f"'{other}' is not assigned, so that no change can take it away"):
+        counterfactual(several_labels, text, label=other)
+
+
+def test_of_several_labels_one_is_lost_and_the_one_that_is_wanted_assigned(several_labels: Classifier) -> None:
+    text = "my card was charged twice. Where is my parcel? I want a refund. Cancel my plan."
+    before = several_labels.predict(text)
+    for wanted in several_labels.labels:
+        if wanted in before.assigned:
+            with pytest.raises(ConfigError, match="is the answer already"):
+                counterfactual(several_labels, text, against=wanted, label=before.assigned[0])
+            continue
+        search = counterfactual(several_labels, text, label=before.assigned[0], against=wanted)
+        if search.found is not None:
+            after = several_labels.predict(search.found.text).assigned
+            assert wanted in after
+            assert before.assigned[0] not in after
+            assert f"{wanted} would, " in change_line(search)
 
 
 def test_the_command_prints_the_change_and_writes_it(model_path: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from textcls import Classifier, explain_globally
+from textcls.display.remarks import shortcut_lines
 from textcls.explain.intervention import exchange, insert, keep, remove
 from textcls.explain.shortcuts.audit import ShortcutAudit, ShortcutAuditor
 from textcls.explain.shortcuts.coherence import Coherence
@@ -260,6 +261,28 @@ def test_a_word_that_stands_anywhere_is_doubted_in_few_texts_and_if_other_labels
     (found,) = (one for one in judged(corpus, candidates(corpus)[0]) if named(corpus, [one.term]) == ["quilt"])
     assert found.doubt == doubt
     assert (found.strength > 1) == (doubt is not None)
+
+
+def test_a_misspelt_word_at_the_start_of_texts_is_beyond_doubt() -> None:
+    texts, labels = grammar(900)
+    said = [
+        f"{('recieve' if label else 'receive')} {text}" if i % 3 else text
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    corpus = corpus_of(said, labels)
+    (found,) = (one for one in judged(corpus, candidates(corpus)[0]) if named(corpus, [one.term]) == ["recieve"])
+    assert (found.doubt, found.strength) == (None, 0.0)
+
+
+def test_where_all_texts_carry_one_label_nothing_can_tell_it(classifier: Classifier) -> None:
+    auditor = ShortcutAuditor(classifier)
+    for i in range(300):
+        auditor.add(f"my card {i}", ["billing"], [0])
+    found = auditor.audit()
+    assert not found.could_find
+    assert shortcut_lines(found) == [
+        "Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."
+    ]
 
 
 def test_a_word_that_is_misspelt_in_one_label_is_not_excused_by_standing_where_the_right_one_would() -> None:

@@ -76,7 +76,7 @@ def test_a_long_text_is_too_much_to_search(many_labels: Classifier) -> None:
 
 def test_of_several_labels_each_can_be_explained(several_labels: Classifier) -> None:
     text = "my card was charged twice, I want a refund"
-    label = several_labels.labels[0]
+    label = several_labels.predict(text).assigned[0]
     with serving(service(several_labels)) as client:
         found = explained(client, {"label": label, "unit": "phrase", "counterfactual": True}, text)
     assert found["evidence"]["label"] == label

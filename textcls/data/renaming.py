@@ -7,11 +7,12 @@ from typing import Any, Final, TypeVar
 
 from textcls.data.labelled import Labelled, LabelledSets
 from textcls.data.memory import Readable
+from textcls.data.rows import Bad, Row
 from textcls.data.source import name_of
 from textcls.data.tables import open_table
+from textcls.data.targets import label_of
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
-from textcls.model.labels import label_problem
 
 Rows = TypeVar("Rows", bound=Labelled | LabelledSets)
 # The columns of a file that maps labels.
@@ -38,11 +39,16 @@ def _plain(name: str) -> str:
     return " ".join(name.lower().split())
 
 
-def read_map(path: Readable) -> dict[str, str]:
+def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
     """Return the new name of each label that a file maps, in its columns `label` and `new_label`.
 
+    Args:
+        path: the file.
+        separator: what stands between the labels of a cell; None if that is nothing.
+
     Raises:
-        InputError: it cannot be read, has not these columns, or a row maps nothing, or a label twice to two names.
+        InputError: it cannot be read, has not these columns, maps nothing, or a label to two names or to one that holds
+            the separator.
     """
     found: dict[str, str] = {}
     with open_table(path) as table:
@@ -50,12 +56,22 @@ def read_map(path: Readable) -> dict[str, str]:
         if missing is not None:
             raise InputError(f"{name_of(path)} has no column {missing!r}: a map of labels has {OLD!r} and {NEW!r}.")
         for row in table.rows:
-            old, new = (str(row.fields[name] or "").strip() for name in (OLD, NEW))
-            for name, label in ((OLD, old), (NEW, new)):
-                if wrong := label_problem(label):
-                    raise InputError(f"{row.where}: the label in column {name!r} {wrong}.")
+            old, new = (_label(row, name) for name in (OLD, NEW))
+            if separator and separator in new:
+                raise InputError(
+                    f"{row.where}: {new!r} holds {separator!r}, which separates labels; choose another name."
+                )
             if found.setdefault(old, new) != new:
                 raise InputError(f"{row.where}: {old!r} is mapped to {found[old]!r} above, and to {new!r} here.")
+    if not found:
+        raise InputError(f"{name_of(path)} maps no label; fill it in, or leave it out.")
+    return found
+
+
+def _label(row: Row, column: str) -> str:
+    found = label_of(row, column)
+    if isinstance(found, Bad):
+        raise InputError(f"{found.where}: {found.why.partition(';')[0]}.")
     return found
 
 

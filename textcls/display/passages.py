@@ -25,7 +25,7 @@ def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[i
     the text: it is not long. Of an explanation by phrases or sentences these are counted instead of tokens.
     """
     values = attribution.values.astype(np.float64)
-    if len(values) <= LONG:
+    if len(values) <= LONG or not values.any():
         return []
     pieces = _pieces(explanation)
     sums = [abs(float(values[first:behind].sum())) for first, behind in pieces]
@@ -38,7 +38,8 @@ def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[i
             break
         chosen.append(pieces[i])
         carried += float(np.abs(values[slice(*pieces[i])]).sum())
-    return _joined(sorted(chosen))
+    found = _joined(sorted(chosen))
+    return [] if found == [(0, len(values))] else found
 
 
 def _pieces(explanation: Explanation) -> list[tuple[int, int]]:

@@ -132,10 +132,13 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
     """Return what an audit could have found, and first, if it did not, that it found nothing; or why there is none."""
     if audit is None:
         return ["Shortcuts were not looked for."]
+    if audit.texts and audit.labels < 2:
+        return ["Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."]
     if not audit.could_find:
-        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} are too few to tell of any."]
+        are = "is" if audit.texts == 1 else "are"
+        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} {are} too few to tell of any."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
-    answers = "" if audit.labels_from == "file" else ", by the model's answers as the file has no labels"
+    answers = "" if audit.labels_from == "file" else ", by the model's answers as most carry no label that it knows"
     length = ", and at the length of texts" if audit.lengths else ""
     looked = (
         f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}; "
@@ -153,7 +156,7 @@ def _trial_line(audit: ShortcutAudit) -> str:
     if not any(trial.found for trial in audit.trials):
         return (
             "Made-up names, pairs and numbers put into a copy of these texts, in up to a fifth of a label's, would not "
-            "be found: the texts are too few to tell."
+            "be found: the texts are too few, or too much alike, to tell."
         )
     found: dict[float, list[bool]] = {}
     for trial in audit.trials:
@@ -195,22 +198,26 @@ def change_line(search: Search) -> str:
     if search.found is None:
         return "No small change of the text changes the answer."
     found = search.found
+    would = f"it would be {named(found.label)}, {percent(found.score)}"
+    if found.several:
+        would = f"{named(found.before)} would not be assigned, {percent(found.before_score)}"
+        if found.label == search.against:
+            would += f", and {named(found.label)} would, {percent(found.score)}"
     if search.unit == "sentence":
         # Where they stand is shown below it.
-        sentences = plural(len(found.changes), "sentence")
-        return f"Without {sentences}, it would be {named(found.label)}, {percent(found.score)}."
+        return f"Without {plural(len(found.changes), 'sentence')}, {would}."
     left_out = [named(change.text) for change in found.changes if change.by is None]
     exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
     ways = (("without", left_out), ("with", exchanged))
     how = " and ".join(f"{way} {listed(words)}" for way, words in ways if words)
-    return f"{how[0].upper()}{how[1:]}, it would be {named(found.label)}, {percent(found.score)}."
+    return f"{how[0].upper()}{how[1:]}, {would}."
 
 
 def search_line(search: Search) -> str:
     """Return in one line what was searched, and whether there is no smaller change."""
     smallest = search.found is not None and search.found.smallest
     end = "; there is no smaller one among them" if smallest else ""
-    sentences = "" if search.found is not None and search.unit == "token" else ", then whole sentences"
+    sentences = f", then {plural(search.sentences, 'whole sentence')}" if search.sentences else ""
     return (
         f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
         f"them{sentences}, {plural(search.asked, 'text')} in all{end}. "

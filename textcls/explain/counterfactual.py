@@ -67,12 +67,13 @@ class Counterfactual:
     Attributes:
         changes: in reading order.
         text: the changed text.
-        label: what it is answered; where a text may have several labels, the most probable.
+        label: what it is answered; where a text may have several labels, the one that was wanted, or the most probable.
         score: the probability of that.
         before: the label that was answered, or was explained, before.
         before_score: its probability after the change.
         smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest;
             of sentences, whether one is enough.
+        several: whether a text may have several labels: then `before` is no longer assigned.
     """
 
     changes: tuple[Change, ...]
@@ -82,6 +83,7 @@ class Counterfactual:
     before: str
     before_score: float
     smallest: bool
+    several: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The change as plain data."""
@@ -108,6 +110,8 @@ class Search:
         tokens: how many tokens were tried by themselves.
         asked: about how many texts the model was asked.
         unit: what was left out: `token`, or `sentence` where no tokens were found.
+        sentences: how many there were to leave out; 0 where that was not tried.
+        against: the label that was wanted instead; None for any.
     """
 
     text: str
@@ -115,6 +119,8 @@ class Search:
     tokens: int
     asked: int
     unit: Unit = "token"
+    sentences: int = 0
+    against: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -152,8 +158,10 @@ def counterfactual(
     label_number(classifier.labels, before)
     if against is not None:
         label_number(classifier.labels, against)
-    if before == (against or prediction.label) and (against is not None or not _holds(prediction, before)):
-        raise ConfigError(f"{before!r} is the answer already; name another label that it might be.")
+    if prediction.several and before not in prediction.assigned:
+        raise ConfigError(f"{before!r} is not assigned, so that no change can take it away; name a label that is.")
+    if against is not None and _holds(prediction, against):
+        raise ConfigError(f"{against!r} is the answer already; name another label that it might be.")
     explanation = prediction.explanation
     assert explanation is not None
     by_token = _Searching(classifier, explanation, before, against, groups, deadline).run()
@@ -162,8 +170,8 @@ def counterfactual(
         return by_token
     by_sentence = _Searching(classifier, sentences, before, against, (), deadline)
     found = by_sentence.left_out()
-    asked = by_token.asked + by_sentence.asked
-    return replace(by_token, found=found, asked=asked, unit="token" if found is None else "sentence")
+    tried = replace(by_token, asked=by_token.asked + by_sentence.asked, sentences=len(sentences.spans))
+    return tried if found is None else replace(tried, found=found, unit="sentence")
 
 
 def _holds(prediction: Prediction, label: str) -> bool:
@@ -203,12 +211,14 @@ class _Searching:
             found = self._told((ranked[0],), smallest=self.tokens == len(self.spans))
         elif margins:
             found = self._more(ranked[:PAIRED])
-        return Search(self.text, found, self.tokens, self.asked)
+        return Search(self.text, found, self.tokens, self.asked, against=self.against)
 
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
         speaking = [option for option in self.options if self.values[option[0]] > 0]
-        margins = self._ask([tuple(speaking[: size + 1]) for size in range(len(speaking))])
+        # Of a text without any sentence nothing is said.
+        sizes = range(1, min(len(speaking), len(self.spans) - 1) + 1)
+        margins = self._ask([tuple(speaking[:size]) for size in sizes])
         size = next((i + 1 for i, margin in enumerate(margins) if margin < 0), None)
         left = self._with_others(speaking) if size is None else speaking[:size]
         if left is None:
@@ -276,7 +286,12 @@ class _Searching:
         scores = np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
         own = float(scores[self.before_number])
         if answer.thresholds is not None:
-            return own - float(np.log(max(1e-30, float(answer.thresholds[self.before_number]))))
+            # Lost, and if another is wanted, that assigned.
+            limits = np.log(np.maximum(answer.thresholds.astype(np.float64), 1e-30))
+            lost = own - float(limits[self.before_number])
+            if self.against_number is None:
+                return lost
+            return max(lost, float((limits - scores)[self.against_number]))
         if self.against_number is not None:
             other = float(scores[self.against_number])
             rest = np.delete(scores, self.against_number)
@@ -290,8 +305,13 @@ class _Searching:
             Change(token, *self.spans[token], self.text[slice(*self.spans[token])], word)
             for token, word in sorted(some, key=lambda one: one[0])
         )
-        before_score = float(answer.probabilities[answer.label_names.index(self.before)])
-        return Counterfactual(changes, text, answer.label, answer.score, self.before, before_score, smallest)
+        label = answer.label if self.against is None or not answer.several else self.against
+        score, before_score = (
+            float(answer.probabilities[answer.label_names.index(name)]) for name in (label, self.before)
+        )
+        return Counterfactual(
+            changes, text, label, score, self.before, before_score, smallest=smallest, several=answer.several
+        )
 
 
 def _blank(span: Span) -> str:

@@ -20,9 +20,11 @@ from textcls.model.excerpts import Excerpt, excerpt
 RISE: Final = 0.03
 # Of fewer texts nothing could be told.
 LEAST_TEXTS: Final = 100
-# Of what is doubted so many are told, the least doubted first, and so many looked at.
-MOST_POSSIBLE: Final = 10
+# So many the model is asked about, the most frequent first; of what is doubted so many, the least doubted first, and so
+# many are told.
+MOST_CALLED: Final = 100
 MOST_ASKED: Final = 30
+MOST_POSSIBLE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class ShortcutAudit:
         least_texts: in how many texts of a label something had to stand: of the label for which it is the fewest.
         lengths: whether there were enough texts to look at their lengths.
         trials: what was put into a copy of the texts, and whether it would have been found.
+        labels: how many the texts carry; where it is one, nothing can tell it.
     """
 
     shortcuts: tuple[Shortcut, ...]
@@ -87,11 +90,12 @@ class ShortcutAudit:
     least_texts: int
     lengths: bool
     trials: tuple[Trial, ...] = ()
+    labels: int = 2
 
     @property
     def could_find(self) -> bool:
-        """Whether there were texts enough to find anything."""
-        return self.texts >= LEAST_TEXTS
+        """Whether there were texts and labels enough to find anything."""
+        return self.texts >= LEAST_TEXTS and self.labels > 1
 
 
 class ShortcutAuditor:
@@ -121,12 +125,14 @@ class ShortcutAuditor:
         names, classifier = self.classifier.labels, self.classifier
         corpus = Corpus.of(sample.rows, len(names), classifier.info.max_tokens)
         source = "file" if by_file else "answers"
-        if len(corpus.texts) < LEAST_TEXTS:
-            return ShortcutAudit((), (), len(corpus.texts), sample.seen, source, 0, 0, False)
+        labels = int((corpus.priors > 0).sum())
+        if len(corpus.texts) < LEAST_TEXTS or labels < 2:
+            return ShortcutAudit((), (), len(corpus.texts), sample.seen, source, 0, 0, False, labels=labels)
         terms, tested = candidates(corpus)
         found = [(corpus, one) for one in judged(corpus, terms)]
         found += _with_numbers(corpus, [one.term for _, one in found if one.doubt is None])
-        shortcuts = self._shortcuts([one for one in found if one[1].doubt is None])
+        called = sorted((one for one in found if one[1].doubt is None), key=lambda one: -one[1].term.texts)
+        shortcuts = self._shortcuts(called[:MOST_CALLED])
         doubted = sorted((one for one in found if one[1].doubt is not None), key=lambda one: one[1].strength)
         possible = self._shortcuts(doubted[:MOST_ASKED])
         cue = length_cue(classifier, corpus)

@@ -54,9 +54,9 @@ def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
 
 
 def _judge(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Judged:
-    doubts = dict(_doubts(corpus, neighbours, coherence, term))
-    doubt = max(doubts, key=lambda name: doubts[name])
-    return Judged(term, doubt if doubts[doubt] > 1 else None, doubts[doubt])
+    doubts = list(_doubts(corpus, neighbours, coherence, term))
+    strength, doubt = max(((strength, doubt) for doubt, strength in doubts), default=(0.0, ""))
+    return Judged(term, doubt if strength > 1 else None, strength)
 
 
 def _doubts(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Iterator[tuple[str, float]]:

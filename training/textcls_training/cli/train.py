@@ -194,6 +194,10 @@ def train(
     beside_it.check(unlabelled, from_state)
     _check_teaching(unlabelled, probabilities, settings["teacher"])
     _check_states(state, from_state)
+    if merge_labels and from_state is not None:
+        raise ConfigError(
+            "--merge-labels looks at the labels of DATA alone, and --from brings more; name them in a --label-map."
+        )
     output = output or _default_output(data[0])
     others = [*([valid] if valid else []), *([label_map] if label_map else []), *unlabelled]
     once([*data, *others])
@@ -205,7 +209,10 @@ def train(
     texts = TextStore(spill_of(settings["max_memory"], output))
     renaming = None
     if merge_labels or label_map:
-        renaming = Renaming(read_map(label_map) if label_map else {}, merge=merge_labels)
+        names = read_map(label_map, targets.label_separator) if label_map else {}
+        renaming = Renaming(names, merge=merge_labels)
+        if probabilities:
+            reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     rows = read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts, renaming)
     valid_rows = read_valid(valid, rows, reading, targets, renaming) if valid else None
     more_texts = None

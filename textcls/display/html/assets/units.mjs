@@ -136,7 +136,7 @@ export function grouped(result, text, places, unit) {
  * and the one with the strongest token; none if the text is not long. `places` are those of the units in `text`.
  */
 export function passages(text, places, values, unit) {
-  if (values.length <= LONG) return [];
+  if (values.length <= LONG || values.every((value) => !value)) return [];
   const sum = ([first, behind], of) => values.slice(first, behind).reduce((all, value) => all + of(value), 0);
   const sentences = unit === "token" ? unitSpans(text, places, "sentence") : values.map((_, i) => [i, i + 1]);
   const pieces = sentences.flatMap(([first, behind]) => {
@@ -157,9 +157,10 @@ export function passages(text, places, values, unit) {
     carried += sum(piece, Math.abs);
   }
   chosen.sort((a, b) => a[0] - b[0]);
-  return chosen.reduce((found, [first, behind]) => {
+  const joined = chosen.reduce((found, [first, behind]) => {
     if (found.at(-1)?.[1] === first) found.at(-1)[1] = behind;
     else found.push([first, behind]);
     return found;
   }, []);
+  return joined[0][0] === 0 && joined[0][1] === values.length ? [] : joined;
 }
