@@ -83,7 +83,7 @@ def test_a_map_has_labels_as_files_of_rows_have_them(tmp_path: Path) -> None:
     assert read_map(path) == {"0": "zero", "False": "1"}
     for row, said in (
         ('{"label": "a", "new_label": "b"}\n{"label": "b"}', "line 2: the label in column 'new_label' is empty."),
-        ('{"label": "a", "new_label": ["b", "c"]}', "line 1: the label in column 'new_label' "),
+        ('{"label": "a", "new_label": ["b", "c"]}', "line 1: 2 labels, 'b' and 'c'."),
     ):
         path.write_text(row, encoding="utf-8")
         with pytest.raises(InputError) as error:
