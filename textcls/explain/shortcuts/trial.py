@@ -18,6 +18,8 @@ from textcls.explain.shortcuts.terms import FIXED, candidates
 SHARES: Final = (0.01, 0.05, 0.2)
 KINDS: Final = ("word", "pair", "number")
 PLACES: Final = ("start", "anywhere", "end")
+# Of longer corpora there is one copy.
+MOST_TOKENS: Final = 1_000_000
 # So many labels get plants, the commonest.
 LABELS: Final = 2
 
@@ -50,9 +52,12 @@ class _Plant(NamedTuple):
 
 
 def trials(corpus: Corpus) -> tuple[Trial, ...]:
-    """Return what would be found of plants of each kind, in each share of the texts of a label."""
+    """Return what would be found of plants of each kind, in each share of the texts of a label; of one share each in
+    very many texts.
+    """
     random = np.random.default_rng(0)
-    return tuple(trial for copy in range(len(SHARES)) for trial in _trials(corpus, copy, random))
+    copies = len(SHARES) if len(corpus.word_T) <= MOST_TOKENS else 1
+    return tuple(trial for copy in range(copies) for trial in _trials(corpus, copy, random))
 
 
 def _trials(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[Trial]:
