@@ -18,8 +18,6 @@ TELLING: Final = 0.45
 SURE: Final = 0.65
 LEAST_TEXTS: Final = 100
 LEAST_OF_ALL: Final = 1_000
-# Of texts of other labels, made so long, so many more have to be answered with the label.
-RISE: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,8 @@ class LengthCue:
 
     @property
     def sure(self) -> bool:
-        """Whether nearly all of these texts carry the label, and the model goes by it."""
-        return self.telling >= SURE and self.reliance.difference >= RISE
+        """Whether nearly all of these texts carry the label, whether or not the model can use it."""
+        return self.telling >= SURE
 
 
 def length_cue(classifier: Classifier, corpus: Corpus) -> LengthCue | None:
