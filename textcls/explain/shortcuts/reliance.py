@@ -15,7 +15,7 @@ from textcls.model.classifier import Classifier
 
 # Texts that are asked about with a term and without it.
 ASKED: Final = 200
-# Longer texts are cut: what a term does to one does not hang on its end.
+# Longer texts are cut: what a term does to one does not depend on its end.
 ASKED_CHARACTERS: Final = 20_000
 # How many spellings of a term that has several are put in.
 KINDS: Final = 50
