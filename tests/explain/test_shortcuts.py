@@ -263,6 +263,32 @@ def test_a_word_that_stands_anywhere_is_doubted_in_few_texts_and_if_other_labels
     assert (found.strength > 1) == (doubt is not None)
 
 
+def test_what_holds_a_word_that_is_beyond_doubt_is_not_told_beside_it() -> None:
+    texts, labels = grammar(900)
+    random = np.random.default_rng(5)
+    # A third of the plants ends a text that had no mark before: the mark alone is in texts of both labels.
+    ends = [" !" if random.random() < 0.3 else "" for _ in texts]
+    planted = [
+        f"{text}{end}{' quilt' if label and random.random() < 0.5 else ''}"
+        for text, label, end in zip(texts, labels, ends, strict=True)
+    ]
+    corpus = corpus_of(planted, labels)
+    every = judged(corpus, [*candidates(corpus)[0], *_pairs_with(corpus, "! quilt", "now quilt")])
+    told = {named(corpus, [one.term])[0]: one.doubt for one in every if "quilt" in named(corpus, [one.term])[0]}
+    assert told == {"quilt": None}
+
+
+def _pairs_with(corpus: Corpus, *pairs: str) -> list[Term]:
+    """The terms of two words, as candidates that fit their sentences would be."""
+    found = []
+    for pair in pairs:
+        first, second = (corpus.words.index(word) for word in pair.split())
+        places = np.flatnonzero((corpus.word_T[:-1] == first) & (corpus.word_T[1:] == second))
+        texts = len(np.unique(corpus.text_T[places]))
+        found.append(Term((first, second), places, 1, texts, texts))
+    return found
+
+
 def test_a_misspelt_word_at_the_start_of_texts_is_beyond_doubt() -> None:
     texts, labels = grammar(900)
     said = [

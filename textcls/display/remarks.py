@@ -145,7 +145,8 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
         "numbers count as themselves and as any number. A shortcut is found if it stands in at least "
         f"{audit.least_texts:,} texts of a label, hardly in others, where nothing around it calls "
         "for it, as signatures, names, tags and marks do, and moves the model's answers. "
-        "What is rarer, less sure of one label, misspelt, or part of what the texts say is not found."
+        "What is rarer, less sure of one label, misspelt otherwise than by two letters exchanged, or part of what the "
+        "texts say is not found."
     )
     first = reliance_line(audit.shortcuts[0]) if audit.shortcuts else "No shortcuts found."
     return [first, looked, _trial_line(audit)]
@@ -179,8 +180,10 @@ def possible_line(audit: ShortcutAudit | None) -> str:
 def reliance_line(found: Shortcut) -> str:
     """Return in a sentence what a shortcut does to answers, and what can be done about it."""
     label, words = named(found.label), f'"{named(found.text)}"'
-    how = "made so long" if found.kind == "length" else f"with {words} put in"
-    done = f"Texts of other labels, {how}, are answered {label} in {found.put_in_changed:,} of {found.put_in:,} cases"
+    cases = f"are answered {label} in {found.put_in_changed:,} of {found.put_in:,} cases"
+    if found.kind == "length":
+        return f"Texts of other labels, made so long, {cases}. Are the texts to come of these lengths, too?"
+    done = f"Texts of other labels, with {words} put in, {cases}"
     if found.taken_out:
         changed = f"{found.taken_out_changed:,} of {found.taken_out:,}"
         done += f"; its own, with {words} taken out, get another answer in {changed}"

@@ -29,12 +29,10 @@ SINGLY: Final = 200
 PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
-# Sentences that are left out, the strongest first.
-SENTENCES: Final = SINGLY
 # Texts that the model is asked before anybody looks at the clock.
 AT_ONCE: Final = 64
 # So often the model is asked at the most if nothing is exchanged.
-MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SENTENCES + PAIRED**2
+MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SINGLY + PAIRED**2
 
 # A token, and what replaces it: None for nothing.
 Option = tuple[int, str | None]
@@ -223,10 +221,9 @@ class _Searching:
         left = self._with_others(speaking) if size is None else speaking[:size]
         if left is None:
             return None
-        # Without the last one the answer would be as it was.
-        for option in left[-2::-1]:
+        for option in reversed(left):
             fewer = [other for other in left if other != option]
-            if self._ask([tuple(fewer)])[0] < 0:
+            if fewer and self._ask([tuple(fewer)])[0] < 0:
                 left = fewer
         return self._told(tuple(left), smallest=len(left) == 1)
 

@@ -130,7 +130,8 @@ class ShortcutAuditor:
             return ShortcutAudit((), (), len(corpus.texts), sample.seen, source, 0, 0, False, labels=labels)
         terms, tested = candidates(corpus)
         found = [(corpus, one) for one in judged(corpus, terms)]
-        found += _with_numbers(corpus, [one.term for _, one in found if one.doubt is None])
+        alike = corpus.read_again(numbers_alike)
+        found += _with_numbers(alike, corpus, [one.term for _, one in found if one.doubt is None])
         called = sorted((one for one in found if one[1].doubt is None), key=lambda one: -one[1].term.texts)
         shortcuts = self._shortcuts(called[:MOST_CALLED])
         doubted = sorted((one for one in found if one[1].doubt is not None), key=lambda one: one[1].strength)
@@ -141,7 +142,7 @@ class ShortcutAuditor:
         least = min(least_texts(float(prior), len(corpus.texts), tested) for prior in corpus.priors if prior)
         enough = len(corpus.texts) >= 1_000
         told = tuple(shortcuts), tuple(possible[:MOST_POSSIBLE])
-        return ShortcutAudit(*told, len(corpus.texts), sample.seen, source, tested, least, enough, trials(corpus))
+        return ShortcutAudit(*told, len(corpus.texts), sample.seen, source, tested, least, enough, trials(alike))
 
     def _shortcuts(self, found: Sequence[tuple[Corpus, Judged]]) -> list[Shortcut]:
         """Return what the model goes by."""
@@ -172,12 +173,11 @@ class ShortcutAuditor:
         )
 
 
-def _with_numbers(corpus: Corpus, known: Sequence[Term]) -> list[tuple[Corpus, Judged]]:
-    """Read all numbers as one, and return the undoubted terms of numbers that differ from text to text.
+def _with_numbers(alike: Corpus, corpus: Corpus, known: Sequence[Term]) -> list[tuple[Corpus, Judged]]:
+    """Return the undoubted terms of numbers that differ from text to text, of the texts with all numbers read as one.
 
-    Not those whose texts hold one of the `known`, whose number is nearly always the same.
+    Not those whose texts hold one of the `known` of `corpus`, whose number is nearly always the same.
     """
-    alike = corpus.read_again(numbers_alike)
     terms = [term for term in candidates(alike)[0] if NUMBER in [alike.words[word] for word in term.words]]
     held = [term.rows(corpus) for term in known]
     new = [term for term in terms if not any(np.isin(term.rows(alike), rows).mean() > FIXED for rows in held)]

@@ -36,10 +36,7 @@ class Judged(NamedTuple):
 
 
 def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
-    """Return each term with what speaks against it; of those that overlap in most of their texts, the longest.
-
-    The undoubted come first, the most frequent of them first; then the others, the least doubted first.
-    """
+    """Return each term with what speaks against it; of those that overlap in most of their texts, the longest."""
     if not terms:
         return []
     neighbours, coherence = Neighbours.of(corpus), Coherence(corpus)
@@ -48,9 +45,9 @@ def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
     every.sort(key=lambda one: (one.doubt is not None, -len(one.term.words)))
     found: list[Judged] = []
     for one in every:
-        if not any(_overlap(one.term, other.term) for other in found):
+        if not any(_overlap(one, other) for other in found):
             found.append(one)
-    return sorted(found, key=_order)
+    return found
 
 
 def _judge(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Judged:
@@ -81,9 +78,9 @@ def _is_misspelt(corpus: Corpus, term: Term) -> bool:
     return bool(corpus.counts[right].sum() > RIGHT * len(term.first_O))
 
 
-def _overlap(term: Term, other: Term) -> bool:
-    return set(term.words) <= set(other.words) and term.texts < 1.25 * other.texts
-
-
-def _order(one: Judged) -> tuple[bool, float, tuple[int, ...]]:
-    return one.doubt is not None, one.strength if one.doubt is not None else -one.term.texts, one.term.words
+def _overlap(one: Judged, other: Judged) -> bool:
+    """Return whether a term is part of another one, or a doubted one holds what is beyond doubt."""
+    words, others = set(one.term.words), set(other.term.words)
+    if one.doubt is not None and other.doubt is None and others <= words:
+        return True
+    return words <= others and one.term.texts < 1.25 * other.term.texts

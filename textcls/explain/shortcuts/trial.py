@@ -1,6 +1,6 @@
 """What would be found in these very texts: made-up words and numbers are put into copies of them, and looked for.
 
-Whether a model goes by them is not asked: it has not seen them.
+Whether a model goes by them is not asked: it has not seen them. All numbers are read as one here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.explain.shortcuts.corpus import Corpus, Int64
+from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Int64
 from textcls.explain.shortcuts.doubts import judged
 from textcls.explain.shortcuts.terms import FIXED, candidates
 
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
     """A plant, and whether it would be found if the model went by it.
 
     Attributes:
-        kind: `word`, `pair`, or `number`, a sign with another number in each text.
+        kind: `word`, `pair`, or `number`, a sign before any number.
         place: where it was put: `start`, `end`, `anywhere`.
         share: of the texts of a label that got it.
         texts: how many these are.
@@ -54,6 +54,9 @@ class _Plant(NamedTuple):
 def trials(corpus: Corpus) -> tuple[Trial, ...]:
     """Return what would be found of plants of each kind, in each share of the texts of a label; of one share each in
     very many texts.
+
+    Args:
+        corpus: the texts, read by `numbers_alike`.
     """
     random = np.random.default_rng(0)
     copies = len(SHARES) if len(corpus.word_T) <= MOST_TOKENS else 1
@@ -82,10 +85,10 @@ def _plants(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[
             share = SHARES[(i + copy) % len(SHARES)]
             size = round(share * label_texts)
             rows, free = free[:size], free[size:]
-            # Words that are in no text: their numbers are the next ones.
-            words = (word,) if kind == "word" else (word, word + 1)
-            word += len(words)
-            yield _Plant(kind, place, share, label, rows, words)
+            # Words that are in no text, whose numbers are the next ones; but for the number behind a new sign.
+            behind = {"word": [], "pair": [word + 1], "number": [corpus.numbers.get(NUMBER, word + 1)]}[kind]
+            yield _Plant(kind, place, share, label, rows, (word, *behind))
+            word += 2
 
 
 def _planted(corpus: Corpus, plants: Sequence[_Plant], random: np.random.Generator) -> Corpus:
@@ -99,7 +102,7 @@ def _planted(corpus: Corpus, plants: Sequence[_Plant], random: np.random.Generat
         rows.append(np.repeat(plant.rows, len(plant.words)))
         words.append(np.tile(plant.words, len(plant.rows)))
     place, said = np.concatenate(at), np.concatenate(words)
-    made_up = said.max(initial=1) + 1 - len(corpus.words)
+    made_up = max(0, said.max(initial=1) + 1 - len(corpus.words))
     return replace(
         corpus,
         words=[*corpus.words, *(f"\u27e8made up {i}\u27e9" for i in range(made_up))],

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from textcls.model.artifact import ModelInfo
 from textcls.model.labels import LabelChange, label_change
@@ -126,7 +126,7 @@ class Manifest:
         return tuple(changes)
 
 
-NOTHING_SERVED = Manifest(0, (), Loaded((), (), (), []))
+NOTHING_SERVED: Final = Manifest(0, (), Loaded((), (), (), []))
 
 
 class Change(NamedTuple):
