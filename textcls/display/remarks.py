@@ -12,7 +12,7 @@ from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 from textcls.explain.counterfactual import Search
 from textcls.explain.exchanges import ExchangeReport
 from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation
-from textcls.explain.shortcuts.audit import Shortcut, ShortcutAudit
+from textcls.explain.shortcuts.audit import LEAST_TEXTS, Shortcut, ShortcutAudit
 from textcls.explain.similar_rows import SimilarRows
 from textcls.model.explanation import Attribution, Explanation, Spread
 from textcls.model.prediction import Prediction
@@ -114,7 +114,7 @@ def support_phrase(support: SupportWeight) -> str:
 
 def summary_line(report: GlobalExplanation) -> str:
     """Return how much a global explanation rests on, in one line."""
-    line = f"{report.texts:,} texts, {report.tokens:,} tokens"
+    line = f"{plural(report.texts, 'text')}, {plural(report.tokens, 'token')}"
     if report.labelled:
         line += f", {percent(report.right / report.labelled, 2)} answered right"
         line += "" if report.labelled == report.texts else f" of {report.labelled:,} labelled"
@@ -132,11 +132,11 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
     """Return what an audit could have found, and first, if it did not, that it found nothing; or why there is none."""
     if audit is None:
         return ["Shortcuts were not looked for."]
-    if audit.texts and audit.labels < 2:
-        return ["Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."]
-    if not audit.could_find:
+    if audit.texts < LEAST_TEXTS:
         are = "is" if audit.texts == 1 else "are"
         return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} {are} too few to tell of any."]
+    if not audit.could_find:
+        return ["Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
     answers = "" if audit.labels_from == "file" else ", by the model's answers as most carry no label that it knows"
     length = ", and at the length of texts" if audit.lengths else ""
