@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from tests.command_line import read_rows
 from tests.model_metadata import metadata_of, with_held_out, with_metadata
@@ -16,6 +17,9 @@ from textcls.evaluation.drift.summary import HeldOutSummary, UnknownShare
 from textcls.model import artifact
 
 ROOT = Path(__file__).parent.parent
+# How long one example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 # What starts processes, trains or exports for seconds, or reads gigabytes: `make quick` leaves it out.
 SLOW = (
     "api", "cli", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.tables import Write, copied, refusal, rows_of
@@ -76,7 +76,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(rows=st.lists(st.dictionaries(st.text(), JSON), min_size=1))
 def test_any_json_comes_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]

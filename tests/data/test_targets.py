@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.tables import Write, parquet
@@ -161,7 +161,6 @@ NAMES = st.text(string.ascii_letters + "äß漢 -/,|", min_size=1).map(str.strip
 SETS = st.lists(st.lists(NAMES, unique=True), min_size=1)
 
 
-@settings(deadline=None)
 @given(rows=SETS)
 def test_what_is_written_in_one_form_is_read_as_in_any_other(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]

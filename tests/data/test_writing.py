@@ -14,7 +14,7 @@ TEXTS = st.text(st.characters(codec="utf-8"))
 ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=8).map(lambda rows: [{"text": a, "note": b} for a, b in rows])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=ROWS)
 @pytest.mark.parametrize(
     "name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.csv.gz", "a.tsv.gz", "a.jsonl.gz", "a.parquet.gz"]

@@ -102,7 +102,7 @@ def test_the_text_of_a_page_is_the_text_that_was_given(classifier: Classifier, t
     assert not set("\x1b\x07\x9b\0\r\u202e") & set(html)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(text=st.text(max_size=120))
 def test_any_text_comes_back(classifier: Classifier, text: str) -> None:
     parsed = Parsed(explanation_fragment(classifier.explain(text)))

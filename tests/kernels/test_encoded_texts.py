@@ -152,7 +152,7 @@ def test_texts_without_tokens_and_types_without_rows_use_nothing(impl: Impl) -> 
 
 
 @every_impl
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     lengths=st.lists(st.integers(0, 9), min_size=1, max_size=4),
     pairs_V=st.lists(st.booleans(), min_size=1, max_size=3),

@@ -156,7 +156,7 @@ def test_a_model_is_loaded_from_a_string_or_a_path(model_path: Path) -> None:
 # The numbers
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=st.text(max_size=300))
 def test_probabilities_of_any_text_lie_between_0_and_1_and_sum_to_1(classifier: Classifier, text: str) -> None:
     answer = classifier.predict(text)
@@ -167,7 +167,7 @@ def test_probabilities_of_any_text_lie_between_0_and_1_and_sum_to_1(classifier: 
     assert answer.label == classifier.labels[answer.probabilities.argmax()]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=st.text(max_size=300))
 def test_bias_and_contributions_of_any_text_add_up_to_its_logits(classifier: Classifier, text: str) -> None:
     explanation = explained(classifier.predict(text, explain=True))
@@ -177,7 +177,7 @@ def test_bias_and_contributions_of_any_text_add_up_to_its_logits(classifier: Cla
     assert explanation.completeness_error < 1e-4
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=st.text(max_size=300))
 def test_attention_of_any_text_is_a_probability_of_its_tokens(classifier: Classifier, text: str) -> None:
     explanation = explained(classifier.predict(text, explain=True))
@@ -186,7 +186,7 @@ def test_attention_of_any_text_is_a_probability_of_its_tokens(classifier: Classi
     assert explanation.attention.sum() == pytest.approx(1 if explanation.tokens else 0, abs=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=st.text(max_size=300))
 def test_offsets_of_any_text_point_into_the_text_as_it_was_given(classifier: Classifier, text: str) -> None:
     explanation = explained(classifier.predict(text, explain=True))

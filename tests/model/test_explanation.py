@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
-from textcls.model.contrast import one_against_rest
+from textcls.model.contrast import evidence_of_all, one_against_rest
 from textcls.model.labels import label_number
 
 TEXT = "My card was charged TWICE!!"
@@ -75,7 +75,7 @@ def test_contrast_holds_a_loser_against_the_winner_unless_told_otherwise() -> No
     assert THREE.contrast(against="z").tolist() == THREE.contrast("x", "z").tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=st.text(max_size=200))
 def test_contrast_and_bias_add_up_to_the_difference_of_the_logits(classifier: Classifier, text: str) -> None:
     explanation = classifier.explain(text)
@@ -111,7 +111,7 @@ def test_a_misspelt_label_is_answered_with_the_nearest() -> None:
 # Attributions
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=st.text(max_size=200))
 def test_every_attribution_adds_up(classifier: Classifier, text: str) -> None:
     explanation = classifier.explain(text)
@@ -121,10 +121,16 @@ def test_every_attribution_adds_up(classifier: Classifier, text: str) -> None:
             assert attribution.bias + float(attribution.values.sum()) == pytest.approx(attribution.total, abs=1e-4)
 
 
-def test_contrasts_turn_contributions_into_the_evidence_of_every_label() -> None:
-    every = THREE.contributions @ one_against_rest(THREE.probability_values, range(3))
-    for i, label in enumerate(THREE.labels):
-        np.testing.assert_allclose(every[:, i], THREE.evidence(label), atol=1e-6)
+@given(
+    logits=st.lists(st.floats(-60, 60, width=32), min_size=1, max_size=6),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_evidence_of_all_labels_at_once_is_that_of_each_by_itself(logits: list[float], seed: int) -> None:
+    share = np.exp(np.array(logits) - max(logits))
+    probabilities = (share / share.sum()).astype(np.float32)
+    added = np.random.default_rng(seed).normal(size=(4, len(logits)))
+    every = added @ one_against_rest(probabilities, range(len(logits)))
+    np.testing.assert_allclose(evidence_of_all(probabilities, added), every, atol=1e-9)
 
 
 def test_where_the_others_have_no_probability_left_they_count_alike() -> None:

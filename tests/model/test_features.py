@@ -156,7 +156,7 @@ def test_no_token_looks_like_padding() -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=5), st.sampled_from(CONFIGS))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_ngrams_of_many_tokens_are_those_of_each_by_the_plain_rule(tokens: list[str], config: FeatureConfig) -> None:
     hashes, exist = features.ngram_hashes(tokens, config)
     assert [row[real].tolist() for row, real in zip(hashes, exist, strict=True)] == [
@@ -178,7 +178,7 @@ def test_a_token_of_one_character_has_no_ngrams(token: str) -> None:
 
 @pytest.mark.parametrize("config", CONFIGS, ids=CONFIG_NAMES)
 @given(texts=texts_strategy, max_tokens=st.sampled_from([1, 3, 64]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_graph_makes_the_hashes_of_the_rule(config: FeatureConfig, texts: list[str], max_tokens: int) -> None:
     assert graph_hashes(texts, config, max_tokens) == [plain_hashes(text, config, max_tokens) for text in texts]
 
@@ -192,7 +192,7 @@ def test_the_graph_makes_the_hashes_of_a_text_alone(config: FeatureConfig, text:
 
 
 @given(st.lists(texts_of_words, min_size=1, max_size=5))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_behind_a_text_the_graph_sees_padding_alone(texts: list[str]) -> None:
     given_ = np.array([tokenizer.clean(text) for text in texts], object)
     ((tokens,),) = hash_graph(CONFIGS[2], 64).run(None, {"text": given_})[:1]

@@ -213,7 +213,7 @@ def service_of(model_path: Path) -> Iterator[Callable[[Classifier], httpx.Client
         yield exchange
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutate=mutations())
 @pytest.mark.parametrize("kind", ["model_path", "several_labels_path"])
 def test_a_model_with_any_metadata_is_refused_or_all_routes_answer(

@@ -99,7 +99,7 @@ def test_the_graph_cuts_the_golden_texts_as_ever(graph_tokens: Cut) -> None:
 
 
 @given(st.lists(st.one_of(any_text, tricky_text), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_graph_python_and_the_rule_as_a_loop_cut_any_text_alike(graph_tokens: Cut, texts: list[str]) -> None:
     expected = [loop_tokens(text) for text in texts]
     assert [tokenizer.tokenize(text) for text in texts] == expected
@@ -113,7 +113,7 @@ long_text = st.lists(st.tuples(LONG, st.sampled_from([1, 2, 127, 128, 129, 300])
 
 
 @given(long_text)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_of_a_long_token_the_first_characters_are_read_and_no_token_is_lost(graph_tokens: Cut, text: str) -> None:
     expected = [token[: tokenizer.LONGEST] for token in loop_tokens(text)]
     assert tokenizer.tokenize(text) == expected
@@ -164,7 +164,7 @@ def test_all_of_ascii_follows_the_general_rule_in_pairs() -> None:
 
 
 @given(st.one_of(any_text, tricky_text))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_span_holds_the_token_as_it_was_written(text: str) -> None:
     spans = list(tokenizer.token_spans(text))
     assert [tokenizer.lower(tokenizer.clean(text[start:end])) for start, end in spans] == tokenizer.tokenize(text)
@@ -175,7 +175,7 @@ def test_a_span_holds_the_token_as_it_was_written(text: str) -> None:
 
 
 @given(st.one_of(any_text, tricky_text))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_cleaning_and_lower_casing_work_one_character_at_a_time(text: str) -> None:
     assert len(tokenizer.clean(text)) == len(tokenizer.lower(text)) == len(text)
     assert tokenizer.lower(text) == "".join(tokenizer.lower(character) for character in text)

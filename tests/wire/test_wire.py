@@ -319,7 +319,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def message_of(said: dict[str, Any]) -> str:
     """What an error says, in whichever form."""
     error = said["error"]

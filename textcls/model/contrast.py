@@ -31,6 +31,27 @@ def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
     return np.negative(weight)
 
 
+def evidence_of_all(probabilities: Float32, contributions: Float64) -> Float64:
+    """Return contributions [tokens, labels] times the contrasts of all labels with all others.
+
+    It is the product with `one_against_rest`, without its labels x labels weights: the mean of the rest is that of all
+    labels less a label's own part. Of the most probable label that difference would cancel, so it has its own column.
+
+    Args:
+        probabilities: of one text [labels].
+        contributions: of its tokens [tokens, labels].
+    """
+    weight = probabilities.astype(np.float64)
+    best = int(weight.argmax())
+    others = np.arange(len(weight)) != best
+    evidence = np.empty_like(contributions)
+    evidence[:, best] = contributions @ one_against_rest(probabilities, [best])[:, 0]
+    own = contributions[:, others]
+    rest = (contributions @ weight)[:, None] - own * weight[others]
+    evidence[:, others] = own - rest / (weight.sum() - weight[others])
+    return evidence
+
+
 def each_alone(labels: int, numbers: Sequence[int]) -> Float64:
     """Return what stands in the place of contrasts where labels do not compete [labels, numbers]: each logit itself.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
-from textcls.model.contrast import Float32, Float64, each_alone, one_against_one, one_against_rest
+from textcls.model.contrast import Float32, Float64, each_alone, evidence_of_all, one_against_one, one_against_rest
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
 from textcls.model.units import UNITS, Span, Unit, unit_spans
@@ -303,6 +303,11 @@ class Explanation:
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes)
+
+    def evidence_of_all(self) -> Float64:
+        """Return what each token added for each label [tokens, labels]: `evidence` of all labels at once."""
+        added = self.contributions.astype(np.float64)
+        return added if self.several else evidence_of_all(self.probability_values, added)
 
     def contrasts(self, numbers: Sequence[int]) -> Float64:
         """Return how much each label counts in the evidence for labels [labels, numbers], these given by number.

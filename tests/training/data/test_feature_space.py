@@ -67,7 +67,7 @@ def test_a_corpus_holds_the_tokens_of_each_text_up_to_the_limit() -> None:
 
 
 @given(texts_strategy, st.data())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_selected_texts_are_those_asked_for_in_that_order(texts: list[str], data: st.DataObject) -> None:
     which = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=8))
     chosen = Corpus.of(texts, 64).select(np.array(which, np.int64))
@@ -78,7 +78,7 @@ def test_selected_texts_are_those_asked_for_in_that_order(texts: list[str], data
 
 @every_config
 @given(texts_strategy)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_a_feature_space_equals_a_dictionary(config: FeatureConfig, texts: list[str]) -> None:
     space = FeatureSpace.fit(Corpus.of(texts, 64), config)
     buckets, count, weight = plain_space(tuple(texts), config)

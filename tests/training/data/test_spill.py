@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from textcls._util.spill import IN_MEMORY, Spill
@@ -36,7 +36,6 @@ texts_strategy = st.lists(st.text(max_size=12), max_size=30)
 
 
 @given(texts_strategy, st.integers(0, 400))
-@settings(deadline=None)
 def test_texts_on_disk_are_those_that_were_given(texts: list[str], limit: int) -> None:
     store = TextStore(Spill(limit))
     for text in texts:
@@ -67,7 +66,6 @@ def test_blocks_are_all_lists_in_order_and_as_small_as_lists_allow(lengths: list
 
 
 @given(texts_strategy, st.data())
-@settings(deadline=None)
 def test_a_corpus_on_disk_is_that_in_memory_and_so_are_its_selections_and_rows(texts: list[str], data: Any) -> None:
     which = np.array(data.draw(st.lists(st.integers(0, len(texts) - 1))) if texts else [], np.int64)
     config = FeatureConfig()

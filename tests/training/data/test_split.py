@@ -30,7 +30,7 @@ def alternating(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @given(rows_strategy)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_copies_of_a_text_stay_on_one_side(rows: list[tuple[str, int]]) -> None:
     texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
     for mask in validation_masks(texts, labels):
@@ -45,7 +45,7 @@ def test_texts_with_the_same_tokens_are_copies() -> None:
 
 
 @given(rows_strategy)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_every_label_is_left_a_row_that_teaches_it(rows: list[tuple[str, int]]) -> None:
     texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
     for mask in validation_masks(texts, labels):

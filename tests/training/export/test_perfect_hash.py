@@ -15,7 +15,7 @@ def hashes(count: int, seed: int = 0) -> features.Uint32:
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 5))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_every_hash_has_a_row_of_its_own(first: int, second: int, seed: int) -> None:
     every = hashes(first + second, seed)
     kinds = every[:first], every[first:]

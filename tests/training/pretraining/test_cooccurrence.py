@@ -14,7 +14,7 @@ from textcls_training.pretraining import cooccurrence
 from textcls_training.pretraining.vocabulary import Vocabulary
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.sampled_from("abcde"), max_size=7).map(" ".join), min_size=1, max_size=8))
 def test_each_word_of_a_text_shares_one_count_among_the_others(texts: list[str]) -> None:
     corpus = Corpus.of([*texts, "a b a b"], 100)

@@ -20,7 +20,7 @@ def kept(rows: LabelledTexts, limit: int) -> Rehearsal:
     return Rehearsal.of(rows, labels, np.full(len(labels), NO_PART), limit)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 200))
 def test_a_sample_of_a_sample_and_new_rows_is_a_sample_of_all_rows(before: int, new: int, limit: int) -> None:
     first, second = rows_of(0, before), rows_of(before, before + new)

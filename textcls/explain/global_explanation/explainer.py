@@ -114,7 +114,7 @@ class GlobalExplainer:
         text = tokenizer.lower(tokenizer.clean(explanation.text))
         words = [text[start:end] for start, end in spans]
         added = explanation.contributions.astype(np.float64)
-        evidence = added @ explanation.contrasts(range(len(self.labels)))
+        evidence = explanation.evidence_of_all()
         self._words.add(words, evidence, explanation.text, spans)
         # Tokens hold no white space, so a pair has one spelling.
         pairs = [f"{a} {b}" for a, b in pairwise(words)]
@@ -165,14 +165,14 @@ class GlobalExplainer:
             labelled=self._labelled,
             right=self._right,
             dropped=self._words.dropped + self._pairs.dropped,
-            deciding=self._deciding(deciding_share, wanted),
+            deciding=self._deciding(deciding_share, set(wanted)),
             labels=explained,
             deciding_share=deciding_share,
             mirrored=len(wanted) == len(self.labels) == 2 and self._cuts is None,
             several=self._cuts is not None,
         )
 
-    def _deciding(self, share: float, wanted: Sequence[int]) -> tuple[DecidingWord, ...]:
+    def _deciding(self, share: float, wanted: Collection[int]) -> tuple[DecidingWord, ...]:
         found = [
             DecidingWord(
                 label=self.labels[label],

@@ -55,8 +55,7 @@ class Sums:
             bound = -np.partition(-evidence[able], top - 1)[top - 1] if top else np.inf
             able = able[evidence[able] >= bound]
         order = able[np.argsort(-evidence[able], kind="stable")][:top].tolist()
-        texts = dict.fromkeys(order, "")
-        texts.update({i: key for key, i in self.number.items() if i in texts})
+        texts = list(self.number)  # Keys are numbered in the order in which they were added.
         return tuple(
             TermAttribution(
                 texts[i],

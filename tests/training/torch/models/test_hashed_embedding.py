@@ -77,7 +77,7 @@ def test_a_batch_sums_up_the_rows_of_each_token(config: FeatureConfig, texts: tu
 
 @every_config
 @given(st.lists(word_texts, min_size=1, max_size=6), st.data())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_any_texts_in_any_order_read_as_plain_loops_do(
     config: FeatureConfig, texts: list[str], data: st.DataObject
 ) -> None:

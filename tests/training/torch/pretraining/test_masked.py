@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -35,7 +35,6 @@ def texts_in_order(words: int = 12, length: int = 7, times: int = 60) -> Pretrai
     return PretrainingTexts.of(UnlabelledTexts.sample(rows, 10_000, ()))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=12), st.floats(0.01, 0.9), st.integers(0, 99))
 def test_of_each_text_something_is_masked_and_something_is_left(lengths: list[int], rate: float, seed: int) -> None:
     masked_N = masked_tokens(np.array(lengths, np.int64), rate, np.random.default_rng(seed))
