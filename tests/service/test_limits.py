@@ -12,8 +12,8 @@ import pytest
 
 from tests.service.clients import BODY, JSON, LONG, leaves, message, numbers, post
 from tests.service.processes import until
-from tests.service.server import SlowClassifier, local, service, serving
-from tests.service.sockets import connect, everything
+from tests.service.server import SlowClassifier, lines, local, service, serving
+from tests.service.sockets import answer, connect, everything, request
 from textcls import Classifier
 from textcls.model import cost
 from textcls.server.admission.budget import Budget, Share
@@ -51,6 +51,26 @@ def test_at_the_deadline_a_long_request_is_answered_504_and_its_place_stays_take
         assert post(client, LONG).status_code == 429
         SlowClassifier.gate.set()
         until(lambda: post(client, LONG).status_code == 200)
+
+
+@pytest.mark.parametrize("path", ["/v1/classify", "/predict"])
+def test_whoever_hangs_up_while_waiting_leaves_the_queue_and_is_not_worked_for(
+    slow: SlowClassifier, trail: pytest.LogCaptureFixture, path: str
+) -> None:
+    with serving(service(slow, Settings(threads=1, log_requests=True))) as client, ExitStack() as stack:
+        first, *others = (stack.enter_context(connect(client)) for _ in range(4))
+        for each in (first, *others):
+            each.sendall(request(LONG, path))
+        until(lambda: numbers(client)["textcls_queue_depth"] == 4)
+        for each in others:
+            each.close()
+        # The one thread is still busy with the first.
+        until(lambda: numbers(client)["textcls_queue_depth"] == 1)
+        SlowClassifier.gate.set()
+        assert answer(first)[0] == 200
+        assert numbers(client)["textcls_queue_wait_seconds_count"] == 1
+    told = lines(trail, "textcls.requests")
+    assert sorted(line["status"] for line in told if line["path"] == path) == [200, 499, 499, 499]
 
 
 def test_an_explained_answer_has_a_bound_that_the_refusal_names(classifier: Classifier) -> None:

@@ -3,13 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Awaitable, Callable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+
+from starlette.requests import ClientDisconnect
 
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
@@ -61,6 +63,7 @@ class Received:
         content_type: of the body.
         form: reads it.
         share: what is held for it.
+        gone: waits until there is nobody to answer.
         texts: what was asked about, if the log is told to hold it.
     """
 
@@ -70,6 +73,7 @@ class Received:
     content_type: bytes
     form: RequestReader
     share: Share
+    gone: Callable[[], Awaitable[None]]
     texts: Sequence[str] = ()
 
     def read(self) -> Request:
@@ -175,6 +179,7 @@ class Service:
         """Answer a request within the deadline: here if it is short, else in a thread.
 
         Raises:
+            ClientDisconnect: there is nobody to answer any more.
             TextclsError: the request is refused.
             RefusalError: the service is too busy, or the deadline has passed.
         """
@@ -184,11 +189,11 @@ class Service:
                 request = received.read()
                 microseconds = self._within_deadline(request)
                 if microseconds > (micro_batching.TURN_ALONE if alone else micro_batching.TURN):
-                    return await self._in_thread(lambda: request, received.share)
+                    return await self._in_thread(lambda: request, received)
                 answer = self._batcher.answer_alone(request) if alone else None
                 return answer or await self._batcher.answer(request, microseconds)
             received.share.hold(size, body=True)
-            return await self._in_thread(received.read, received.share)
+            return await self._in_thread(received.read, received)
         except TimeoutError:
             raise RefusalError(
                 504,
@@ -210,12 +215,14 @@ class Service:
             )
         return microseconds
 
-    async def _in_thread(self, read: Callable[[], Request], share: Share) -> Answer:
+    async def _in_thread(self, read: Callable[[], Request], received: Received) -> Answer:
         """Answer in a thread; a search in one of its own, behind which nothing else waits.
 
         Raises:
+            ClientDisconnect: there is nobody to answer any more. What no thread has begun is not begun.
             TimeoutError: the deadline has passed.
         """
+        share = received.share
 
         def begin() -> Answer | Request:
             share.hold(int(_READING * share.held))
@@ -233,9 +240,9 @@ class Service:
             return answer
 
         async with asyncio.timeout(self.settings.request_seconds):
-            found = await asyncio.wrap_future(self._submit(begin, self._threads, share))
+            found = await _unless_gone(self._submit(begin, self._threads, share), received)
             if isinstance(found, Request):
-                return await asyncio.wrap_future(self._submit(partial(complete, found), self._searches, share))
+                return await _unless_gone(self._submit(partial(complete, found), self._searches, share), received)
             return found
 
     def _submit(self, work: Callable[[], _T], pool: ThreadPoolExecutor, share: Share) -> "Future[_T]":
@@ -397,6 +404,20 @@ class Service:
                 serving = sum(generation >= number for generation in found)
                 return Workers(serving, len(found) - serving)
             await asyncio.sleep(_POLL_SECONDS / 5)
+
+
+async def _unless_gone(job: "Future[_T]", received: Received) -> _T:
+    """Wait for a job while there is somebody to answer: who gave up is not worked for before those who wait."""
+    done, gone = asyncio.wrap_future(job), asyncio.ensure_future(received.gone())
+    try:
+        await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            gone.result()
+            raise ClientDisconnect
+        return done.result()
+    finally:
+        done.cancel()
+        gone.cancel()
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:

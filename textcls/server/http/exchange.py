@@ -118,7 +118,9 @@ class Exchange:
         """
         service = self.service
         content_type = self.headers.get(b"content-type", b"")
-        received = Received(service.generation, service.settings, await self.body(), content_type, read, self.share)
+        received = Received(
+            service.generation, service.settings, await self.body(), content_type, read, self.share, self.gone
+        )
         self.answer = answer = await service.answer(received)
         self.texts = received.texts
         return Ready(answer.body, kind=answer.kind, headers=[answer.served.header, *answer.headers])
@@ -144,6 +146,12 @@ class Exchange:
                 more = message.get("more_body", False)
         body, self._body = self._body, BytesIO()
         return body.getvalue()
+
+    async def gone(self) -> None:
+        """Wait until there is nobody to answer. The body has been read."""
+        receive = self._receive if self._request is None else self._request.receive
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
     def _take(self, part: bytes) -> None:
         """Take a part of the body, within its bounds."""
