@@ -28,6 +28,7 @@ from textcls.evaluation.reporting.model_report import ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport
 from textcls.evaluation.reporting.report import report
 from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.groups import GroupComparison, compare_groups
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
@@ -46,6 +47,7 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "GlobalExplanation",
+    "GroupComparison",
     "InputError",
     "LabelScore",
     "LabelSetEvaluation",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "audit_labels",
     "compare",
+    "compare_groups",
     "evaluate",
     "explain_globally",
     "read",

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import TEXTS
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.explanations import explained
-from textcls import Classifier
+from textcls import Classifier, compare_groups
 from textcls.explain.global_explanation.explainer import GlobalExplainer
 
 
@@ -137,3 +137,38 @@ def test_inspect_names_the_column_that_a_table_lacks(model_path: Path, table: Pa
     assert "has no column 'queue'" in fail(3, "inspect", model_path, "--evidence", table, "--label-column", "queue")
     other = write_rows(tmp_path / "other.csv", [("stuff",), ("hi",)])
     assert "has no column 'text'" in fail(3, "inspect", model_path, "--evidence", other)
+
+
+def test_inspect_compares_two_files_as_table_numbers_json_and_page(
+    model_path: Path, classifier: Classifier, sample_path: Path, tmp_path: Path
+) -> None:
+    rows = read_rows(sample_path)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    write_rows(first, [("text",), *((f"refund: {row['text']}",) for row in rows[:200])])
+    write_rows(second, [("text",), *((row["text"],) for row in rows[200:400])])
+    asked = ("inspect", model_path, "--evidence", first, "--against", second)
+    found = compare_groups(classifier, *([row["text"] for row in read_rows(path)] for path in (first, second)), top=10)
+    assert json.loads(succeed(*asked, "--json")) == json.loads(json.dumps(found.as_json()))
+    overview = succeed(*asked)
+    assert "First: first.csv, 200 texts. Second: second.csv, 200 texts." in overview
+    (billing,) = (line for line in overview.splitlines() if line.startswith("billing"))
+    assert "refund" in billing
+    (numbers,) = (
+        line for line in succeed(*asked, "--label", "billing", "--top", "3").splitlines() if "refund  " in line
+    )
+    assert "100.0%" in numbers
+    page = tmp_path / "page.html"
+    assert succeed(*asked, "--html", page).endswith(f"-> {page}\n")
+    assert "Adds more in the first" in page.read_text()
+
+
+def test_inspect_compares_groups_with_texts_to_compare_and_one_thing_at_a_time(
+    model_path: Path, sample_path: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.write_text("text,label\n")
+    of = ("inspect", model_path, "--evidence", sample_path)
+    assert "The second group has no texts" in fail(3, *of, "--against", empty)
+    assert "--against needs --evidence" in fail(2, "inspect", model_path, "--against", empty)
+    assert "--against and --exchange are told one at a time" in fail(2, *of, "--against", empty, "--exchange", empty)
+    assert "is also the input" in fail(3, *of, "--against", empty, "--html", empty)

@@ -14,16 +14,19 @@ from textcls.cli.showing import show_found
 from textcls.display.html.exchanges import exchange_fragment
 from textcls.display.html.fragments import document, made_of
 from textcls.display.html.global_explanation import global_explanation_fragment
+from textcls.display.html.groups import groups_fragment
 from textcls.display.plain_data import json_line
-from textcls.display.remarks import exchange_line
+from textcls.display.remarks import exchange_line, groups_lines
 from textcls.display.terminal.console import show
 from textcls.display.terminal.counterfactual import exchange_report
 from textcls.display.terminal.global_explanation import global_explanation_report
+from textcls.display.terminal.groups import groups_report
 from textcls.display.terminal.model_info import model_table, threshold_table
 from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.explain.exchanges import ExchangeReport, compare_exchanged
 from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.groups import GroupComparison, compare_groups
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.explain.lexicon.table import lexicon, lexicon_of
 from textcls.explain.word_groups import read_groups
@@ -33,7 +36,7 @@ from textcls.model.labels import label_number
 LISTED: Final = 10
 # Options that need --evidence.
 _OF_EVIDENCE: Final = (
-    *("groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
+    *("against", "groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
 # Of these, options of --words, too.
@@ -45,7 +48,9 @@ _OF_WORDS: Final = ("only", "top")
 
     Example: textcls inspect tickets.onnx --evidence heldout.csv
 
-    Example: textcls inspect tickets.onnx --evidence heldout.csv --exchange names.txt"""
+    Example: textcls inspect tickets.onnx --evidence heldout.csv --exchange names.txt
+
+    Example: textcls inspect tickets.onnx --evidence november.csv --against october.csv"""
 )
 @model_argument
 @click.option(
@@ -54,6 +59,12 @@ _OF_WORDS: Final = ("only", "top")
     type=PATH,
     metavar="DATA",
     help="Show which words count for and against each label over the texts of a file, and any shortcuts.",
+)
+@click.option(
+    "--against",
+    type=PATH,
+    metavar="DATA",
+    help="Show which words count more in --evidence than in these texts, and which count more in these.",
 )
 @exchange_option
 @click.option(
@@ -84,6 +95,7 @@ _OF_WORDS: Final = ("only", "top")
 def inspect(
     model: Path,
     data: Path | None,
+    against: Path | None,
     groups: Path | None,
     lexicon_path: Path | None,
     text_columns: tuple[str, ...],
@@ -105,13 +117,18 @@ def inspect(
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
-    _check_outputs([model, data], html, lexicon_path)
-    if lexicon_path is not None:
-        check_lexicon_path(lexicon_path)
-    if groups is not None and lexicon_path is not None:
-        raise ConfigError("--exchange and --lexicon are told one at a time; give one of them.")
+    _check_outputs([path for path in (model, data, against) if path is not None], html, lexicon_path)
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
+    if against is not None:
+        columns = (text_columns, label_column, classifier.info)
+        with reading.texts_and_labels(data, *columns) as first, reading.texts_and_labels(against, *columns) as second:
+            texts = ((text for text, _ in rows) for rows in (first, second))
+            difference = compare_groups(classifier, *texts, top=top or LISTED, labels=only or None)
+        reading.say_skipped()
+        names = (data.name, against.name) if data.name != against.name else (str(data), str(against))
+        _show_groups(model, difference, names, as_json, html, compact=top is None)
+        return
     exchanged = [] if groups is None else read_groups(groups)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
         if lexicon_path is not None:
@@ -136,11 +153,15 @@ def _check_together(data: Path | None, *, words: bool) -> None:
     idle = (name for name in _OF_EVIDENCE if not (words and name in _OF_WORDS))
     if data is None and (given := _given(*idle)):
         raise ConfigError(f"{given[0]} needs --evidence with a file of texts.")
+    if len(given := _given("against", "groups", "lexicon_path")) > 1:
+        raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
 
 
-def _check_outputs(inputs: list[Path], *outputs: Path | None) -> None:
+def _check_outputs(inputs: list[Path], html: Path | None, lexicon_path: Path | None) -> None:
     """Refuse what cannot be written, or would overwrite what is read, before the work."""
-    for path in outputs:
+    if lexicon_path is not None:
+        check_lexicon_path(lexicon_path)
+    for path in (html, lexicon_path):
         if path is not None:
             check_not_an_input(path, inputs)
             check_output_path(path)
@@ -171,6 +192,20 @@ def _show_exchanges(model: Path, found: ExchangeReport, as_json: bool, html: Pat
         line=exchange_line(found),
         page=lambda: document(title, exchange_fragment(title, found), about=made_of(model)),
         report=lambda width: exchange_report(found, width),
+    )
+
+
+def _show_groups(
+    model: Path, found: GroupComparison, names: tuple[str, str], as_json: bool, html: Path | None, *, compact: bool
+) -> None:
+    title = f"What {model.stem} goes by: two groups of texts"
+    show_found(
+        found,
+        html=html,
+        as_json=as_json,
+        line=groups_lines(found, *names)[0],
+        page=lambda: document(title, groups_fragment(title, found, names), about=made_of(model)),
+        report=lambda width: groups_report(found, names, width, compact=compact),
     )
 
 

@@ -6,11 +6,12 @@ from typing import Final
 import numpy as np
 
 from textcls.display.passages import passages
-from textcls.display.text import MOST_NAMED, listed, named, percent, plural
+from textcls.display.text import MOST_NAMED, listed, named, one_line, percent, plural, signed
 from textcls.explain.clusters.agreement import Agreement
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 from textcls.explain.counterfactual import Search
 from textcls.explain.exchanges import ExchangeReport
+from textcls.explain.global_explanation.groups import GroupComparison, LabelDifference
 from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation
 from textcls.explain.shortcuts.audit import LEAST_TEXTS, Shortcut, ShortcutAudit
 from textcls.explain.similar_rows import SimilarRows
@@ -62,7 +63,8 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
     found = []
     if shown < len(attribution.values):
         share = attribution.share(attribution.strongest(shown))
-        found.append(f"The {shown:,} {explanation.unit}s shown carry {percent(share)} of the evidence.")
+        carry = "carries" if shown == 1 else "carry"
+        found.append(f"The {plural(shown, explanation.unit)} shown {carry} {percent(share)} of the evidence.")
     if nearest := explanation.nearest(attribution.label):
         found.append(f"Nearest to {named(attribution.label)}: {'; '.join(map(support_phrase, nearest))}.")
     if attribution.spread is not None:
@@ -120,6 +122,31 @@ def summary_line(report: GlobalExplanation) -> str:
         line += "" if report.labelled == report.texts else f" of {report.labelled:,} labelled"
     dropped = f" {report.dropped:,} rare words and pairs were dropped to bound memory." if report.dropped else ""
     return f"{line}.{dropped}"
+
+
+def groups_lines(found: GroupComparison, first: str, second: str) -> list[str]:
+    """Return which two groups are compared, and what is listed of them."""
+    dropped = f" {found.dropped:,} rare words were dropped to bound memory." if found.dropped else ""
+    groups = ((one_line(first), found.first), (one_line(second), found.second))
+    one, other = (f"{name}, {plural(texts, 'text')}." for name, texts in groups)
+    return [
+        f"First: {one} Second: {other}",
+        f"What a word adds to a text of the first in the mean, less what it adds to one of the second, of "
+        f"{plural(found.words, 'word')} that stand in enough texts; what chance would give is left out.{dropped}",
+    ]
+
+
+def group_line(label: LabelDifference) -> str:
+    """Return in one line what is different of a label."""
+    return (
+        f"answered in {percent(label.answered_first)} of the first and {percent(label.answered_second)} of the second; "
+        f"all words together: {signed(label.difference)}"
+    )
+
+
+def groups_shown(found: GroupComparison) -> Sequence[LabelDifference]:
+    """Return the labels with something of their own to show: of two the second is the first turned round."""
+    return found.labels[:1] if found.mirrored else found.labels
 
 
 def nothing_decides_line(report: GlobalExplanation) -> str:

@@ -17,18 +17,20 @@ WIDEST: Final = 160
 OverviewRow = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
-def overview_table(rows: Sequence[OverviewRow], heads: Sequence[str], width: int) -> Table:
-    """Return a table of labels in lines of `width`; `heads` are those of the numbers."""
+def overview_table(
+    rows: Sequence[OverviewRow], heads: Sequence[str], width: int, sides: tuple[str, str] = ("for", "against")
+) -> Table:
+    """Return a table of labels in lines of `width`; `heads` are those of the numbers, `sides` those of the words."""
     table = Table(box=None, pad_edge=False)
-    columns = ("label", "left"), *((head, "right") for head in heads), ("for", "left"), ("against", "left")
+    columns = ("label", "left"), *((head, "right") for head in heads), *((side, "left") for side in sides)
     for head, justify in columns:
         table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     names = max((cell_len(named(label)) for label, *_ in rows), default=0)
     numbers = sum(2 + max([cell_len(head), *(len(row[1][i]) for row in rows)]) for i, head in enumerate(heads))
     room = max(24, (min(width, WIDEST) - max(names, 5) - numbers - 6) // 2)
     for label, cells, speak_for, speak_against in rows:
-        sides = ((speak_for, FOR), (speak_against, AGAINST))
-        listed = [Text(_listed(terms, room), style=style) for terms, style in sides]
+        styled = ((speak_for, FOR), (speak_against, AGAINST))
+        listed = [Text(_listed(terms, room), style=style) for terms, style in styled]
         table.add_row(Text(named(label), style="bold"), *cells, *listed)
     return table
 

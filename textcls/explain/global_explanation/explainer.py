@@ -77,6 +77,14 @@ def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
     return np.asarray((log_odds - np.array(info.shift)) / np.array(info.scale))
 
 
+def answers_of(explanation: Explanation, cuts: NDArray[np.float64] | None) -> list[int]:
+    """Return the numbers of the labels that a text was answered with; `cuts` as `assigned_from` returns them."""
+    if cuts is None:
+        return [int(explanation.probability_values.argmax())]
+    found: list[int] = np.flatnonzero(explanation.logit_values >= cuts).tolist()
+    return found
+
+
 class GlobalExplainer:
     """Adds up explanations, one at a time.
 
@@ -101,7 +109,7 @@ class GlobalExplainer:
             explanation: of the text.
             right: the label it carries, or its labels; None if that is not known.
         """
-        answers = self._answered(explanation)
+        answers = answers_of(explanation, self._cuts)
         carried = {right} if isinstance(right, str) else set(right or ())
         self._texts += 1
         self._tokens += len(explanation.spans)
@@ -125,13 +133,6 @@ class GlobalExplainer:
             cut = None if self._cuts is None else float(self._cuts[answer])
             self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
         return answers
-
-    def _answered(self, explanation: Explanation) -> list[int]:
-        """Return the numbers of the labels that a text was answered with."""
-        if self._cuts is None:
-            return [int(explanation.probability_values.argmax())]
-        found: list[int] = np.flatnonzero(explanation.logit_values >= self._cuts).tolist()
-        return found
 
     def summary(
         self, top: int = 10, deciding_share: float = DECIDING_SHARE, labels: Sequence[str] | None = None

@@ -20,8 +20,8 @@ EXAMPLES: Final = 3
 class Sums:
     """Sums of evidence by key; bounded, by forgetting the rarest."""
 
-    def __init__(self, labels: int, keys: int) -> None:
-        self.most = max(2, min(keys, CELLS // labels))
+    def __init__(self, labels: int, keys: int, cells: int = CELLS) -> None:
+        self.most = max(2, min(keys, cells // labels))
         self.number: dict[str, int] = {}
         self.evidence = np.zeros((64, labels))
         self.count = np.zeros(64, np.int64)

@@ -1,0 +1,234 @@
+"""Two groups of texts compared: which words count more for a label in one of them than in the other, exactly.
+
+The evidence of a text for a label is a sum over its words, so the difference of two groups' means is one, too: what
+each word adds to a text here, less what it adds there. A word that stands in more texts of one group and one that
+counts more where it stands are both found. What chance would give is left out: of m words, differences below the
+quantile 1 - 0.05 / (2 m) of the normal distribution, in standard errors (Student; Bonferroni over the words).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import InputError
+from textcls.explain.global_explanation.explainer import CHUNK, answers_of, assigned_from
+from textcls.explain.global_explanation.sums import CELLS, KEYS, Sums
+from textcls.model import tokenizer
+from textcls.model.classifier import Classifier
+from textcls.model.excerpts import Excerpt
+from textcls.model.explanation import Explanation
+from textcls.model.labels import label_number
+
+# In one of twenty comparisons of groups that differ by chance alone, a label has a word that does not.
+LEVEL: Final = 0.05
+# A word is compared if so many texts of the smaller group hold it, or would if it stood as often as in both together:
+# the standard error of rarer ones says nothing.
+LEAST_TEXTS: Final = 10
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TermDifference:
+    """How much more a word adds for a label to a text of the first group than to one of the second.
+
+    Attributes:
+        text: the word, in lower case.
+        difference: of the means over all texts of a group, in logits; negative where it adds more in the second.
+        error: the standard error of that.
+        in_first: the share of the first group's texts that hold the word.
+        in_second: that of the second's.
+        example: where it stands, in the group where it adds more, or takes away less.
+    """
+
+    text: str
+    difference: float
+    error: float
+    in_first: float
+    in_second: float
+    example: Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDifference:
+    """A label in both groups.
+
+    Attributes:
+        label: the label.
+        answered_first: the share of the first group's texts that it is an answer of.
+        answered_second: that of the second's.
+        difference: of the mean evidence of all words, in logits; the terms' differences, also of those not listed, add
+            up to it.
+        more: words that add more in the first group, the largest difference first.
+        less: words that add more in the second group, likewise.
+    """
+
+    label: str
+    answered_first: float
+    answered_second: float
+    difference: float
+    more: tuple[TermDifference, ...]
+    less: tuple[TermDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison:
+    """What a model goes by in one group of texts, compared with another.
+
+    Attributes:
+        first: how many texts the first group has.
+        second: how many the second has.
+        words: how many words were compared, those in enough texts.
+        labels: each label, or each of those asked for.
+        dropped: rare words that were forgotten to bound memory.
+        mirrored: whether these are the model's only two, so that what counts for one counts against the other.
+    """
+
+    first: int
+    second: int
+    words: int
+    labels: tuple[LabelDifference, ...]
+    dropped: int
+    mirrored: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison as plain data."""
+        return asdict(self)
+
+
+def compare_groups(
+    classifier: Classifier,
+    first: Iterable[str],
+    second: Iterable[str],
+    *,
+    top: int = 10,
+    labels: Sequence[str] | None = None,
+) -> GroupComparison:
+    """Return which words count more for each label in the first group of texts than in the second.
+
+    Args:
+        classifier: the model.
+        first: texts, read once.
+        second: others, likewise.
+        top: words of each label and side.
+        labels: those to compare; all by default.
+
+    Raises:
+        ConfigError: there is no such label.
+        InputError: a group has no texts.
+
+    Example:
+        >>> import textcls
+        >>> classifier = textcls.Classifier.load("tickets.onnx")
+        >>> found = textcls.compare_groups(classifier, november, october)
+        >>> [term.text for term in found.labels[0].more]
+    """
+    names = tuple(dict.fromkeys(classifier.labels if labels is None else labels))
+    wanted = [label_number(classifier.labels, name) for name in names]
+    sums = _GroupSums(classifier, wanted)
+    for group, (name, texts) in enumerate((("first", first), ("second", second))):
+        sums.read(group, texts)
+        if not sums.texts[group]:
+            raise InputError(f"The {name} group has no texts, so that there is nothing to compare.")
+    compared = sums.terms()
+    return GroupComparison(
+        first=int(sums.texts[0]),
+        second=int(sums.texts[1]),
+        words=len(compared),
+        labels=tuple(sums.difference(compared, i, name, top) for i, name in enumerate(names)),
+        dropped=sums.dropped,
+        mirrored=len(names) == len(classifier.labels) == 2 and not classifier.info.several,
+    )
+
+
+class _GroupSums:
+    """Sums over the texts of two groups (G), of each word once a text, for some labels (L)."""
+
+    def __init__(self, classifier: Classifier, wanted: Sequence[int]) -> None:
+        self._classifier, self._wanted = classifier, np.array(wanted, np.intp)
+        self._cuts = assigned_from(classifier.info)
+        # Of each word: evidence and its square [G, L], then in how many texts of each group it stands [G]. One table,
+        # so that what is rare in one group and frequent in the other is not forgotten.
+        self._sums = Sums(4 * len(wanted) + 2, KEYS, cells=4 * CELLS)
+        self.texts = np.zeros(2, np.int64)
+        self._answers_GL, self._evidence_GL = np.zeros((2, len(wanted))), np.zeros((2, len(wanted)))
+
+    @property
+    def dropped(self) -> int:
+        """How many words were forgotten."""
+        return self._sums.dropped
+
+    def read(self, group: int, texts: Iterable[str]) -> None:
+        """Add the texts of a group."""
+        remaining = iter(texts)
+        while chunk := list(islice(remaining, CHUNK)):
+            for explanation in self._classifier.explain(chunk):
+                self._add(group, explanation)
+
+    def _add(self, group: int, explanation: Explanation) -> None:
+        self.texts[group] += 1
+        self._answers_GL[group] += np.isin(self._wanted, answers_of(explanation, self._cuts))
+        if not explanation.spans:
+            return
+        evidence_TL = explanation.evidence_of_all()[:, self._wanted]
+        self._evidence_GL[group] += evidence_TL.sum(0)
+        text = tokenizer.lower(tokenizer.clean(explanation.text))
+        words = [text[slice(*span)] for span in explanation.spans]
+        spans = dict(zip(reversed(words), reversed(explanation.spans), strict=True))  # Where each stands first.
+        number = {word: i for i, word in enumerate(spans)}
+        evidence_WL = np.zeros((len(spans), len(self._wanted)))
+        np.add.at(evidence_WL, [number[word] for word in words], evidence_TL)
+        added = np.zeros((len(spans), 2, 2, len(self._wanted)))
+        added[:, 0, group], added[:, 1, group] = evidence_WL, evidence_WL**2
+        stands = np.zeros((len(spans), 2))
+        stands[:, group] = 1
+        columns = np.concatenate([added.reshape(len(spans), -1), stands], 1)
+        self._sums.add(list(spans), columns, explanation.text, list(spans.values()))
+
+    def terms(self) -> NDArray[np.intp]:
+        """Return the numbers of the words that are compared."""
+        smaller = int(self.texts.argmin())
+        expected = self._stands.sum(1) * self.texts[smaller] / self.texts.sum()
+        return np.flatnonzero(np.maximum(expected, self._stands[:, smaller]) >= LEAST_TEXTS)
+
+    @property
+    def _stands(self) -> Float64:
+        """In how many texts of each group each word stands [words, 2]."""
+        return self._sums.evidence[: len(self._sums.number), -2:]
+
+    def difference(self, compared: NDArray[np.intp], label: int, name: str, top: int) -> LabelDifference:
+        """Return what is different of one label, the `label`-th of those wanted."""
+        texts_G = self.texts
+        table = self._sums.evidence[compared, :-2].reshape(len(compared), 2, 2, len(self._wanted))[..., label]
+        means_WG = table[:, 0] / texts_G
+        # That of texts which differ by chance alone: a group without the word would have none of its own.
+        mean_W, square_W = (table[:, i].sum(1) / texts_G.sum() for i in (0, 1))
+        errors_W = np.sqrt(np.maximum(square_W - mean_W**2, 0) * (1 / texts_G).sum())
+        differences_W = means_WG[:, 0] - means_WG[:, 1]
+        asked = int((self._stands.sum(1) >= LEAST_TEXTS).sum())  # Any of these might have been among those compared.
+        quantile = NormalDist().inv_cdf(1 - LEVEL / 2 / max(1, asked))
+        sure = np.flatnonzero(np.abs(differences_W) > quantile * errors_W)
+        order = sure[np.argsort(-np.abs(differences_W[sure]), kind="stable")]
+        words, stands_WG = list(self._sums.number), self._stands[compared] / texts_G
+
+        def side(sign: int) -> tuple[TermDifference, ...]:
+            chosen = order[sign * differences_W[order] > 0][:top].tolist()
+            return tuple(
+                TermDifference(
+                    words[compared[i]],
+                    float(differences_W[i]),
+                    float(errors_W[i]),
+                    float(stands_WG[i, 0]),
+                    float(stands_WG[i, 1]),
+                    self._sums.example(int(compared[i]), label + (sign < 0) * len(self._wanted), 1),
+                )
+                for i in chosen
+            )
+
+        first, second = (self._answers_GL[:, label] / texts_G).tolist()
+        evidence = self._evidence_GL[:, label] / texts_G
+        return LabelDifference(name, first, second, float(evidence[0] - evidence[1]), side(1), side(-1))
