@@ -224,7 +224,7 @@ LAYERS_OF_TEXTCLS = (
 )
 LAYERS_OF_THE_MODEL = (
     ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
-    ("labels", "sequences", "text_columns", "tokenizer"),
+    ("label_paths", "labels", "sequences", "text_columns", "tokenizer"),
     ("features", "explanation", "label_sets"),
     ("artifact", "prediction", "sub_token_attribution"),
     ("model_file",),

@@ -9,6 +9,7 @@ from textcls.cli.options import (
     data_argument,
     label_column_option,
     label_options,
+    label_path_option,
     model_argument,
     once,
     reading_options,
@@ -67,6 +68,7 @@ from textcls.model.model_file.thresholds import store_threshold, store_threshold
     is_flag=True,
     help="Save the threshold in MODEL, which then abstains below it, or assigns each label from its own threshold up.",
 )
+@label_path_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @label_options
 @reading_options
@@ -79,6 +81,7 @@ def evaluate(
     target_recall: float | None,
     threshold: float | None,
     store: bool,
+    label_path: str | None,
     as_json: bool,
     targets: TargetOptions,
     reading: Reading,
@@ -86,13 +89,16 @@ def evaluate(
     """Score MODEL on the labelled files DATA; - reads standard input.
 
     With a threshold, also report how many rows the model answers and how many of those are right. With several labels
-    per text, report each label at its threshold, and which labels are confused.
+    per text, report each label at its threshold, and which labels are confused. With --label-path, also report each
+    level of the tree, and how deep answers are sure.
     """
     _check(model, target_precision, target_recall, threshold, store)
     once(data)
     classifier = Classifier.load(model)
     columns = (text_columns, label_column)
     if classifier.info.several:
+        if label_path is not None:
+            raise ConfigError("--label-path is for models of one label per text, and MODEL may give several.")
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
         _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
@@ -103,7 +109,11 @@ def evaluate(
         raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
     with reading.labelled_rows(data, *columns, classifier.info) as rows:
         found = evaluate_rows(
-            classifier, ((row.text, row.label) for row in rows), target_precision=target_precision, threshold=threshold
+            classifier,
+            ((row.text, row.label) for row in rows),
+            target_precision=target_precision,
+            threshold=threshold,
+            label_path=label_path,
         )
     stored = store and _store(model, found)
     reading.say_skipped()

@@ -182,6 +182,12 @@ def separator(_context: click.Context, _parameter: click.Parameter, value: str |
     return None if value is None else _DELIMITERS.get(value.lower(), value)
 
 
+label_path_option = click.option(
+    "--label-path",
+    metavar="SEPARATOR",
+    help="Read labels as paths of a tree, whose parts this separates, such as ' > '.",
+)
+
 _LABELS: Final = (
     click.option(
         "--label-separator",

@@ -13,6 +13,7 @@ from textcls.cli.options import (
     delimiter,
     engine_options,
     escape_formulas_option,
+    label_path_option,
     model_argument,
     once,
     readable,
@@ -44,7 +45,7 @@ _GROUPS: Final = (
         ("output", "escape-formulas", "stream"),
         ("output-format", "output-delimiter", "output-encoding", "quiet"),
     ),
-    Group("Answers", ("top-k", "explain", "threshold", "label-separator")),
+    Group("Answers", ("top-k", "explain", "threshold", "label-path", "label-separator")),
     Group("Many rows", ("workers", "engine")),
 )
 
@@ -78,6 +79,7 @@ _GROUPS: Final = (
 )
 @text_column_option
 @threshold_option
+@label_path_option
 @click.option("--top-k", type=click.IntRange(1), help="Add a column with the best labels and their scores.")
 @click.option("--explain", is_flag=True, help="Add a column with what each token added to the winning label.")
 @click.option(
@@ -103,6 +105,7 @@ def predict(
     output_encoding: str | None,
     text_columns: tuple[str, ...],
     threshold: float | None,
+    label_path: str | None,
     top_k: int | None,
     explain: bool,
     label_separator: str | None,
@@ -115,9 +118,12 @@ def predict(
     """Classify each row of the files DATA with MODEL; - reads standard input.
 
     Reads tables in all common formats. All columns and the order of the rows are kept; predicted_label, score and
-    decision are added, or predicted_labels and scores where a text may have several labels.
+    decision are added, or predicted_labels and scores where a text may have several labels. With --label-path, the
+    deepest node of the tree whose labels together reach the threshold, or one half, and its score are added, too.
     """
-    answer = AnswerColumns(explain=explain, top_k=top_k, threshold=threshold, separator=label_separator)
+    answer = AnswerColumns(
+        explain=explain, top_k=top_k, threshold=threshold, separator=label_separator, label_path=label_path
+    )
     write = WriteOptions(
         format=output_format,
         delimiter=output_delimiter,

@@ -1,7 +1,7 @@
 """A model evaluated on labelled rows: what `textcls evaluate` calls, and `textcls.evaluate` is."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -9,12 +9,14 @@ import numpy as np
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
 from textcls.evaluation.answers import answers, pairs
+from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier
+from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
 
 
@@ -28,6 +30,7 @@ class Evaluation:
         operating_point: how many rows are answered at the threshold, and how many of these right; None without one.
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
+        paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
     """
 
     report: ClassificationReport
@@ -35,10 +38,13 @@ class Evaluation:
     operating_point: OperatingPoint | None = None
     target_precision: float | None = None
     reached: bool = True
+    paths: PathEvaluation | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
         found = self.report.as_json()
+        if self.paths is not None:
+            found["paths"] = self.paths.as_json()
         if self.operating_point is not None:
             chosen = {"chosen": self.target_precision is not None, "reached": self.reached}
             found["abstaining"] = self.operating_point.as_json() | chosen
@@ -54,6 +60,7 @@ def evaluate(  # type: ignore[overload-overlap]
     target_precision: float | None = None,
     target_recall: float | None = None,
     threshold: float | None = None,
+    label_path: str | None = None,
 ) -> Evaluation: ...
 
 
@@ -75,6 +82,7 @@ def evaluate(
     target_precision: float | None = None,
     target_recall: float | None = None,
     threshold: float | None = None,
+    label_path: str | None = None,
 ) -> Evaluation | LabelSetEvaluation:
     """Evaluate `classifier` on texts and what they should get: one label each, or several where it may give several.
 
@@ -88,11 +96,13 @@ def evaluate(
             found.
         threshold: judge the answers that are not below it; by default the model's own threshold, if it has one. Of
             several labels: assign each from this probability on; by default from its own threshold on.
+        label_path: what separates the parts of labels that are paths of a tree, such as " > ": also tell how good the
+            answers are at each of its levels.
 
     Raises:
         MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
         ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
-            text; or a target, and no rows.
+            text; or a target, and no rows; or a separator of paths, and labels are none, or a text may have several.
         InputError: rows have several labels, and the model gives one; or the reverse; or it knows no label of the rows.
     """
     if threshold is not None and (target_precision is not None or target_recall is not None):
@@ -102,10 +112,13 @@ def evaluate(
     if classifier.info.several:
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
+        if label_path is not None:
+            raise ConfigError("Labels are read as paths where a text has one, and this model may give several.")
         return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
-    return _evaluate_labels(classifier, with_one_label(rows), target_precision, threshold)
+    tree = None if label_path is None else LabelPaths(classifier.labels, label_path)
+    return _evaluate_labels(classifier, with_one_label(rows), target_precision, threshold, tree)
 
 
 def is_label_set(label: object) -> bool:
@@ -130,18 +143,24 @@ def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def _evaluate_labels(
-    classifier: Classifier, rows: Iterable[tuple[str, str]], target_precision: float | None, threshold: float | None
+    classifier: Classifier,
+    rows: Iterable[tuple[str, str]],
+    target_precision: float | None,
+    threshold: float | None,
+    tree: LabelPaths | None,
 ) -> Evaluation:
     names = classifier.labels
     probabilities, right = answers(classifier, rows)
     unknown = unknown_labels(right, names, len(right))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
-    report = metrics.report(probabilities, labels, names, unknown)
+    found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown)
     confidence, is_right = probabilities.max(1), probabilities.argmax(1) == labels
+    threshold = classifier.info.threshold if threshold is None else threshold
     if target_precision is not None:
         point, reached = selective_prediction.choose(target_precision, confidence, is_right)
-        return Evaluation(report, unknown, point, target_precision, reached)
-    threshold = classifier.info.threshold if threshold is None else threshold
-    point_or_none = None if threshold is None else selective_prediction.at(threshold, confidence, is_right)
-    return Evaluation(report, unknown, point_or_none)
+        threshold = point.threshold
+        found = replace(found, operating_point=point, target_precision=target_precision, reached=reached)
+    elif threshold is not None:
+        found = replace(found, operating_point=selective_prediction.at(threshold, confidence, is_right))
+    return found if tree is None else replace(found, paths=evaluate_paths(tree, probabilities, right, threshold))

@@ -10,6 +10,7 @@ from rich.text import Text
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import one_line, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
+from textcls.evaluation.label_paths import PathEvaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
@@ -26,6 +27,8 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
     confusions = confusion_table(report, width)
     if confusions is not None:
         yield confusions
+    if evaluation.paths is not None:
+        yield from path_report(evaluation.paths)
     if evaluation.unknown_labels:
         known = [label.label for label in report.labels if label.label not in evaluation.unknown_labels]
         yield Text(unknown_labels_sentence(evaluation.unknown_labels, known))
@@ -66,6 +69,32 @@ def operating_point_line(point: OperatingPoint) -> Text:
         return line.append(", so there is no precision.")
     bound = f" (with {percent(CONFIDENCE, 0)} confidence at least {percent(point.lower_bound(), 2)})"
     return line.append(", precision ").append(percent(point.precision, 2), "bold").append(bound + ".")
+
+
+def path_report(found: PathEvaluation) -> Iterator[Table | Text]:
+    """Yield how good answers are at each level of a tree, and how deep they are sure."""
+    yield Text()
+    table = Table("level", box=None, pad_edge=False)
+    for head in ("nodes", "accuracy", "by label", "sure to here", "of these right"):
+        table.add_column(head, justify="right")
+    for level in found.levels:
+        table.add_row(
+            f"{level.level}",
+            f"{level.nodes:,}",
+            percent(level.accuracy, 2),
+            percent(level.accuracy_of_labels, 2),
+            f"{level.stopped:,}",
+            percent(level.stopped_right / level.stopped) if level.stopped else "",
+        )
+    yield table
+    unsure = f"{plural(found.unsure, 'row')} {'has' if found.unsure == 1 else 'have'} none"
+    for line in (
+        f"Hierarchical F1 {percent(found.f1, 2)}, precision {percent(found.precision, 2)}, recall "
+        f"{percent(found.recall, 2)}.",
+        "accuracy: of the most probable node, whose labels are added up; by label: of the node above the answer.",
+        f"sure: the deepest node of a probability of at least {found.threshold:g}; {unsure}.",
+    ):
+        yield Text(line, style="" if line.startswith("Hier") else "dim")
 
 
 def label_table(report: ClassificationReport) -> Iterator[Table | Text]:

@@ -9,6 +9,7 @@ from textcls.data.targets import JSON
 from textcls.errors import ConfigError
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
+from textcls.model.label_paths import SURE, LabelPaths
 from textcls.model.prediction import Prediction
 
 Columns = dict[str, Any]
@@ -32,6 +33,8 @@ class AnswerColumns:
         threshold: score below which the decision is `abstain`; None leaves it to the model.
         several: whether a text may have several labels.
         separator: what joins several labels, and their scores, to one text; None leaves them lists.
+        label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
+            the threshold, and its score; None for no such columns.
     """
 
     explain: bool = False
@@ -39,6 +42,7 @@ class AnswerColumns:
     threshold: float | None = None
     several: bool = False
     separator: str | None = None
+    label_path: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +50,8 @@ class AnswerColumns:
         top = ["top_labels"] if self.top_k is not None else []
         if self.several:
             return ("predicted_labels", "scores", "decision", *top, *(["explanations"] if self.explain else []))
-        return ("predicted_label", "score", "decision", *top, *(["explanation"] if self.explain else []))
+        nodes = [] if self.label_path is None else ["predicted_node", "node_score"]
+        return ("predicted_label", "score", "decision", *nodes, *top, *(["explanation"] if self.explain else []))
 
     def written_as(self, kind: Format, classifier: Classifier) -> "AnswerColumns":
         """Return the columns in which `classifier` answers in a file of this format.
@@ -55,8 +60,14 @@ class AnswerColumns:
         if that is `json`.
 
         Raises:
-            ConfigError: a separator was chosen where nothing is joined, or one that a label or a score may hold.
+            ConfigError: a separator was chosen where nothing is joined, or one that a label or a score may hold; or
+                one of paths, and labels are none, or may be several.
+            InputError: a part of a label that is a path is empty.
         """
+        if self.label_path is not None:
+            if classifier.info.several:
+                raise ConfigError("--label-path is for models of one label per text, and this one may give several.")
+            LabelPaths(classifier.labels, self.label_path)  # Refused before anything is written.
         if not classifier.info.several:
             if self.separator is not None:
                 raise ConfigError("--label-separator joins several labels, and this model gives one; leave it out.")
@@ -85,7 +96,18 @@ class AnswerColumns:
             ConfigError: the threshold is no probability.
         """
         predictions = classifier.predict(texts, explain=self.explain, threshold=self.threshold)
-        return [self._of_one(prediction) for prediction in predictions]
+        found = [self._of_one(prediction) for prediction in predictions]
+        if self.label_path is not None:
+            self._add_nodes(found, LabelPaths(classifier.labels, self.label_path), predictions)
+        return found
+
+    def _add_nodes(self, found: Sequence[Columns], tree: LabelPaths, predictions: Sequence[Prediction]) -> None:
+        probabilities = [prediction.probabilities for prediction in predictions]
+        threshold = self.threshold if self.threshold is not None else predictions[0].threshold
+        deepest = tree.deepest(probabilities, SURE if threshold is None else threshold)
+        for columns, node in zip(found, deepest, strict=True):
+            columns["predicted_node"] = "" if node is None else tree.name(node.path)
+            columns["node_score"] = None if node is None else round(node.score, 6)
 
     def _of_one(self, prediction: Prediction) -> Columns:
         found: Columns = self._assigned(prediction) if self.several else _winner(prediction)

@@ -1,0 +1,112 @@
+"""Labels that are paths of a tree, such as `Production > Bakers`: the probabilities of the nodes above them.
+
+The probability of a node is the sum of those of the labels at and below it, so that those of one level add up to one. A
+label that ends above a level stands there for itself.
+
+Shapes: R rows, C labels, N nodes of a level.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcls.errors import ConfigError, InputError
+
+Floats = NDArray[np.floating[Any]]
+Path = tuple[str, ...]
+# A deeper tree is a mistake in the separator.
+MOST_LEVELS: Final = 50
+# The least probability of a node that is sure, where no threshold is given.
+SURE: Final = 0.5
+# Sums that differ by less are the same.
+_SAME: Final = 1e-6
+
+
+class Node(NamedTuple):
+    """A node of the tree, and its probability."""
+
+    path: Path
+    score: float
+
+
+class LabelPaths:
+    """The tree that a model's labels are the paths of.
+
+    Args:
+        labels: the model's, in its order.
+        separator: of the parts of a path; white space around it does not count.
+
+    Raises:
+        ConfigError: no label holds the separator, or one has too many levels.
+        InputError: a part of one is empty.
+    """
+
+    def __init__(self, labels: Sequence[str], separator: str) -> None:
+        self.separator = separator
+        if not separator or not any(separator in label for label in labels):
+            raise ConfigError(f"No label holds the separator {separator!r}: name what stands between the parts of one.")
+        self.paths = [self.path(label) for label in labels]
+        self.depth = max(map(len, self.paths))
+        if self.depth > MOST_LEVELS:
+            raise ConfigError(f"With {separator!r} a label has {self.depth:,} levels; at most {MOST_LEVELS} are read.")
+        # Of each level its nodes, and the number of the node at or above each label [C].
+        self._levels: list[tuple[list[Path], NDArray[np.intp]]] = []
+        for level in range(1, self.depth + 1):
+            number: dict[Path, int] = {}
+            of_label = [number.setdefault(path[:level], len(number)) for path in self.paths]
+            self._levels.append((list(number), np.array(of_label, np.intp)))
+
+    def path(self, label: str) -> Path:
+        """Return the parts of a label.
+
+        Raises:
+            InputError: one is empty.
+        """
+        parts = tuple(part.strip() for part in label.split(self.separator))
+        if not all(parts):
+            raise InputError(f"The label {label!r} has an empty part between separators {self.separator!r}.")
+        return parts
+
+    def name(self, path: Path) -> str:
+        """Return a node as a label is written."""
+        return self.separator.join(path)
+
+    def nodes(self, level: int) -> list[Path]:
+        """Return the nodes of a level, the first being 1, in the order of the labels."""
+        return self._levels[level - 1][0]
+
+    def probabilities(self, probabilities_RC: Floats, level: int) -> NDArray[np.float64]:
+        """Return the probabilities of the nodes of a level [R, N]."""
+        nodes, of_label_C = self._levels[level - 1]
+        sums_NR = np.zeros((len(nodes), len(probabilities_RC)))
+        np.add.at(sums_NR, of_label_C, probabilities_RC.T.astype(np.float64))
+        return sums_NR.T
+
+    def deepest(self, probabilities_RC: Floats | Sequence[Floats], threshold: float) -> list[Node | None]:
+        """Return of each row the deepest node that is probable enough: from the root down to the best child.
+
+        Args:
+            probabilities_RC: of the labels.
+            threshold: the least probability of a node; of rows whose best first node has less, None is returned.
+        """
+        probabilities_RC = np.asarray(probabilities_RC)
+        found: list[Node | None] = [None] * len(probabilities_RC)
+        at_R, going_R = np.zeros(len(found), np.intp), np.ones(len(found), np.bool_)
+        for level, (nodes, _) in enumerate(self._levels, 1):
+            scores_RN = self.probabilities(probabilities_RC, level)
+            scores_RN[self._parents(level) != at_R[:, None]] = -1.0
+            at_R = scores_RN.argmax(1)
+            best_R = scores_RN.max(1)
+            going_R &= best_R >= threshold - _SAME
+            for row in np.flatnonzero(going_R).tolist():
+                found[row] = Node(nodes[at_R[row]], float(best_R[row]))
+        return found
+
+    def _parents(self, level: int) -> NDArray[np.intp]:
+        """Return the number of the node above each node of a level; the root is 0."""
+        if level == 1:
+            return np.zeros(len(self.nodes(1)), np.intp)
+        number = {node: i for i, node in enumerate(self.nodes(level - 1))}
+        return np.array([number[node[: level - 1]] for node in self.nodes(level)], np.intp)
