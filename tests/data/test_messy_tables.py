@@ -69,6 +69,7 @@ WIDE = [{"text": "a", "label": "x"}, {"text": "b", "label": ""}]
 # Name of the file, its content, and its rows, or words of the sentence that refuses it.
 FILES: list[tuple[str, str | bytes, Rows | str]] = [
     # Excel
+    ("empty_lines_first.csv", "\n\n" + CSV, TWO),
     ("plain.xlsx", xlsx(HEADER, ["a", "x"], ["b, c", "y"]), TWO),
     ("called.csv", xlsx(HEADER, ["a", "x"], ["b, c", "y"]), TWO),
     ("packed.xlsx.bz2", bz2.compress(xlsx(HEADER, ["a", "x"], ["b, c", "y"])), TWO),
@@ -79,7 +80,10 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("numbers.xlsx", xlsx(HEADER, ["a", 1], ["b", 2.0]), [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]),
     ("truth.xlsx", xlsx(HEADER, ["a", True]), [{"text": "a", "label": "True"}]),
     ("number_as_text.xlsx", xlsx(HEADER, [4711, "x"]), [{"text": "4711", "label": "x"}]),
-    ("formula.xlsx", xlsx(HEADER, ["=1+1", "x"]), [{"text": "", "label": "x"}]),
+    # openpyxl writes formulas without their results; Excel writes both.
+    ("formula.xlsx", xlsx(HEADER, ["a", "x"], ["=1+1", "x"]), "row 3: column A holds a formula without its result"),
+    ("only_formulas.xlsx", xlsx(HEADER, ["a", "x"], ["=1", '="y"']), "row 3: column A holds a formula without its"),
+    ("formula_as_name.xlsx", xlsx(["text", '="label"'], ["a", "x"]), "row 1: column B holds a formula without its"),
     ("empty.xlsx", xlsx(), "sheet 'Sheet' is empty"),
     ("unnamed.xlsx", xlsx(["text", None, "label"], ["a", "", "x"]), "row 1: column B has no name"),
     ("twice.xlsx", xlsx(["text", "text"], ["a", "x"]), "two columns called 'text'"),

@@ -39,13 +39,13 @@ def test_a_map_comes_first_and_what_it_names_in_vain_is_told() -> None:
     assert renaming.of(given).labels == ["billing", "billing", "billing", "Shipping"]
     assert said == [
         "No row has the label 'none', which is to be renamed.",
-        "The label 'BILLING' is read as 'billing'.",
+        "The label 'refund' is read as 'billing'.",
     ]
 
 
 def test_without_merging_only_the_map_counts() -> None:
     renaming = Renaming({"b": "a"}, merge=False)
-    assert renaming.learn(rows("a", "A", "b")) == []
+    assert renaming.learn(rows("a", "A", "b")) == ["The label 'b' is read as 'a'."]
     assert renaming.of(rows("a", "A", "b")).labels == ["a", "A", "a"]
 
 
@@ -54,6 +54,21 @@ def test_of_two_labels_of_a_text_that_become_one_the_larger_probability_counts()
     given = LabelledSets(["x", "y"], [{"late": 0.4, "delay": 0.7}, {"late": 1.0}])
     renaming.learn(given)
     assert renaming.of(given).labels == [{"delay": 0.7}, {"delay": 1.0}]
+
+
+def test_each_new_name_is_told_and_with_merging_it_is_that_of_all_spellings() -> None:
+    given = rows("billing", "BILLING", "Billing ", "other", "Other")
+    alone = Renaming({"billing": "money"}, merge=False)
+    assert alone.learn(given) == ["The label 'billing' is read as 'money'."]
+    assert alone.of(given).labels == ["money", "BILLING", "Billing ", "other", "Other"]
+    both = Renaming({"biLLing": "money"}, merge=True)
+    assert [line.split("'")[1::2] for line in both.learn(given)] == [
+        ["BILLING", "money"],
+        ["Billing ", "money"],
+        ["Other", "other"],
+        ["billing", "money"],
+    ]
+    assert both.of(given).labels == ["money"] * 3 + ["other"] * 2
 
 
 def test_labels_that_are_columns_are_renamed_there() -> None:
@@ -74,7 +89,7 @@ def test_a_training_reads_rows_and_validation_rows_under_the_new_names(tmp_path:
     names.write_text("label,new_label\nrefund,Billing\nBILLING,billing\n", encoding="utf-8")
     how = ("--label-map", names, "--merge-labels", "--epochs", "1", "--vectors", "none")
     succeed("train", data, "--valid", valid, "--output", model, *how)
-    assert set(Classifier.load(model).labels) == {"Billing", "shipping"}
+    assert set(Classifier.load(model).labels) == {"billing", "shipping"}
 
 
 def test_a_map_has_labels_as_files_of_rows_have_them(tmp_path: Path) -> None:

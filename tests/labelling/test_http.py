@@ -50,6 +50,13 @@ def ask(server: Server, method: str, path: str, body: object = None, **headers: 
         connection.close()
 
 
+def test_a_name_of_half_a_character_is_refused(server: Server) -> None:
+    _, _, found = ask(server, "POST", "/api/next", {"who": "me"})
+    body = {"who": "me", "row": found["text"]["row"], "labels": ["a"], "by": "\ud83d"}
+    status, _, found = ask(server, "POST", "/api/answer", body)
+    assert (status, found["error"]) == (422, "by holds half a character; write it without.")
+
+
 def test_an_answer_is_in_the_file_when_the_reply_comes(server: Server) -> None:
     status, _, found = ask(server, "POST", "/api/next", {"who": "me"})
     assert status == 200

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException as StarletteException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.service.clients import JSON, KEYS, LONG
 from tests.service.processes import free_port, until
@@ -343,6 +343,27 @@ def test_middleware_may_read_the_body_first(classifier: Classifier) -> None:
 
     assert local(app).post("/v1/classify", json={"inputs": TEXT}).status_code == 200
     assert TEXT.encode() in seen[0]
+
+
+def test_who_hangs_up_before_middleware_has_read_the_body_is_no_error_of_the_service(classifier: Classifier) -> None:
+    asked = service(classifier)
+    app = application(asked)
+
+    @app.middleware("http")
+    async def read(request: Request, call_next: Any) -> Any:
+        await request.body()
+        return await call_next(request)
+
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        """Nobody is there."""
+
+    with local(app) as client:
+        scope = {"type": "http", "method": "POST", "path": "/v1/classify", "headers": [(b"host", b"localhost")]}
+        asyncio.run(app({**scope, "query_string": b"", "scheme": "http", "server": ("localhost", 80)}, gone, send))
+        assert 'status="499"} 1' in client.get("/metrics").text
 
 
 def test_what_a_route_of_somebody_else_refuses_is_told_as_fastapi_tells_it(model_path: Path, tmp_path: Path) -> None:

@@ -161,9 +161,10 @@ def test_a_signal_exchanges_the_models_of_all_workers(model_path: Path, tmp_path
         assert load.failures == []
 
 
-def test_one_worker_reloads_at_a_signal_too(model_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
+def test_one_worker_reloads_at_a_signal_too(model_path: Path, number: int) -> None:
     with command(model_path) as (process, url), client_of(url) as client:
-        process.send_signal(signal.SIGUSR1)
+        process.send_signal(number)
         assert until(lambda: numbers(client)["textcls_generation"] == 2)
         assert numbers(client)['textcls_reloads_total{result="done"}'] == 1
 

@@ -39,6 +39,8 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
     reader = _Reader(source.name, encoding, lines, _dialect(delimiter, options.quotes))
     header = reader.next()
+    while header == []:
+        header = reader.next()  # An empty line, as between rows.
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
     if not header:

@@ -2,7 +2,7 @@
 
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
@@ -78,8 +78,10 @@ def read(source: Source, options: ReadOptions) -> Content:
         raise _damaged(source.name) from error
     source.stack.callback(book.close)
     sheet, notes = _sheet(source.name, book, options.sheet)
-    rows = _values(source.name, sheet)
+    rows = _values(source.name, sheet, _formulas(source, file, sheet.title))
     number, header = next(rows, (0, ()))
+    if isinstance(header, Bad):
+        raise InputError(f"{header.where}: {header.why}.")
     if not header:
         raise InputError(
             f"{source.name}, sheet {sheet.title!r} is empty; it needs a row with column names and at least one more."
@@ -123,13 +125,52 @@ def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ..
     return first, (several,) if len(titles) > 1 else ()
 
 
-def _values(name: str, sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and texts of each row that is not empty, up to its last cell that is not."""
+def _formulas(source: Source, file: IO[bytes], title: str) -> Any:
+    """Return the sheet with formulas in place of their results; None if there are none in the file."""
+    with zipfile.ZipFile(file) as archive:
+        sheets = [found for found in archive.namelist() if found.startswith("xl/worksheets/")]
+        if not any(_holds(archive, sheet, (b"<f>", b"<f ")) for sheet in sheets):
+            return None
+    try:
+        book = _openpyxl().load_workbook(file, read_only=True)
+        source.stack.callback(book.close)
+        return book[title]
+    except _DAMAGE as error:
+        raise _damaged(source.name) from error
+
+
+def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> bool:
+    """Say whether a member holds one of these marks."""
+    before = b""
+    with archive.open(member) as file:
+        while part := file.read(1 << 20):
+            if any(mark in before + part for mark in marks):
+                return True
+            before = part[-2:]
+    return False
+
+
+def _values(name: str, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str] | Bad]]:
+    """Yield number and texts of each row that is not empty, up to its last cell that is not.
+
+    In place of a row that holds a formula without a result, why it cannot be read: programs other than spreadsheets
+    write formulas so, and the cell would be taken for an empty one.
+    """
     # What a file says of its extent is often wrong: then openpyxl would leave cells out.
     sheet.reset_dimensions()
+    shown = sheet.iter_rows(values_only=True)
+    if formulas is not None:
+        formulas.reset_dimensions()
+    written = iter(()) if formulas is None else formulas.iter_rows()
     try:
-        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
-            found = [Cell.of(value) for value in cells]
+        for number, (values, cells) in enumerate(zip_longest(shown, written, fillvalue=()), 1):
+            pairs = zip(cells, values, strict=False)
+            unknown = next((cell for cell, value in pairs if value is None and cell.data_type == "f"), None)
+            if unknown is not None:
+                why = "holds a formula without its result; open the file in a spreadsheet program and save it there"
+                yield number, Bad(f"{name}, row {number}", f"column {unknown.column_letter} {why}")
+                continue
+            found = [Cell.of(value) for value in values]
             while found and not found[-1]:
                 found.pop()
             if found:
@@ -138,8 +179,11 @@ def _values(name: str, sheet: Any) -> Iterator[tuple[int, list[str]]]:
         raise _damaged(name) from error
 
 
-def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str]]]) -> Iterator[Row | Bad]:
+def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str] | Bad]]) -> Iterator[Row | Bad]:
     for number, cells in rows:
+        if isinstance(cells, Bad):
+            yield cells
+            continue
         if len(cells) > len(columns):
             yield Bad(
                 f"{name}, row {number}", f"{len(cells)} cells where there are {len(columns)} columns; name them all"

@@ -80,11 +80,12 @@ class Renaming:
 
     Args:
         names: the new name of each label that has one.
-        merge: whether labels that then differ by case and spaces alone become one.
+        merge: whether labels that differ by case and spaces alone become one; then a new name is that of all spellings.
     """
 
     def __init__(self, names: Mapping[str, str], *, merge: bool) -> None:
         self._names, self._merge = names, merge
+        self._of_spelling = {_plain(old): new for old, new in names.items()} if merge else {}
         self._spelt: dict[str, str] = {}
 
     def learn(self, rows: Rows) -> list[str]:
@@ -100,11 +101,14 @@ class Renaming:
             )
         targets: Any = rows.labels
         labels: list[str] = [name for of in targets for name in ([of] if isinstance(of, str) else of)]
-        said = [f"No row has the label {name!r}, which is to be renamed." for name in self._names.keys() - {*labels}]
+        spelt = _plain if self._merge else str
+        there = {spelt(name) for name in labels}
+        idle = (name for name in self._names if spelt(name) not in there)
+        said = [f"No row has the label {name!r}, which is to be renamed." for name in idle]
         if self._merge:
-            mapped = Counter(self._names.get(name, name) for name in labels)
-            said += [f"The label {old!r} is read as {new!r}." for old, new in spelt_alike(mapped.elements()).items()]
-            self._spelt = _most_frequent(mapped)
+            self._spelt = _most_frequent(Counter(self._mapped(name) for name in labels))
+        renamed = {name: self._name(name) for name in dict.fromkeys(labels)}
+        said += [f"The label {old!r} is read as {new!r}." for old, new in renamed.items() if old != new]
         return sorted(said)
 
     def of(self, rows: Rows) -> Rows:
@@ -112,8 +116,11 @@ class Renaming:
         renamed: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
         return replace(rows, labels=renamed)
 
+    def _mapped(self, label: str) -> str:
+        return self._names.get(label) or self._of_spelling.get(_plain(label), label)
+
     def _name(self, label: str) -> str:
-        name = self._names.get(label, label)
+        name = self._mapped(label)
         return self._spelt.get(_plain(name), name)
 
     def _set(self, labels: LabelSet) -> LabelSet:

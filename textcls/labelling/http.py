@@ -188,6 +188,8 @@ def _string(given: Mapping[str, Any], name: str) -> str:
     found = given.get(name)
     if not isinstance(found, str) or not found.strip() or len(found) > _NAME_CHARACTERS:
         raise InputError(f"{name} must be a string of up to {_NAME_CHARACTERS} characters.")
+    if any(0xD800 <= ord(sign) < 0xE000 for sign in found):
+        raise InputError(f"{name} holds half a character; write it without.")
     return found.strip()
 
 

@@ -83,8 +83,8 @@ def alike(survey: Survey) -> Iterator[Finding]:
             # Not what _ and - tell apart, which may be two things.
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
             message = (
-                f"The labels {shown} differ only by case, space, _, - or .0; write them the same way if they mean "
-                f"the same{how}."
+                f"The labels {shown} differ only by case, space, _, -, leading zeros or .0; write them the same "
+                f"way if they mean the same{how}."
             )
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
 

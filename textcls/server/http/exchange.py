@@ -15,7 +15,7 @@ from textcls.server.problems import RefusalError
 from textcls.server.service import Received, Service
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope
+    from starlette.types import Message, Receive, Scope
 
 # Where the exchange of a request is found in its scope.
 EXCHANGE: Final = "textcls.exchange"
@@ -36,6 +36,7 @@ class Exchange:
         texts: what was asked about, if the log is told to hold it.
         answer: what the model said.
         status: of HTTP.
+        left: whether the application below, which waited for the rest, was told that there is nobody any more.
         answered: when the answer began to be sent; how long it takes to be taken is the caller's affair.
         counted: whether the metrics know of it.
     """
@@ -52,6 +53,7 @@ class Exchange:
         self.texts: Sequence[str] = ()
         self.answer: Answer | None = None
         self.status = 500
+        self.left = False
         self.answered = 0.0
         self.counted = False
         self.root_path = str(scope.get("root_path", ""))
@@ -104,9 +106,15 @@ class Exchange:
         """How long it took until the answer began to be sent."""
         return (self.answered or perf_counter()) - self._begun
 
+    async def receive(self) -> "Message":
+        """Return the next message of the server, for the application below."""
+        message = await self._receive()
+        self.left = self.left or message["type"] == "http.disconnect"
+        return message
+
     def begin_answer(self, status: int) -> None:
-        """Note that an answer of this status begins to be sent."""
-        self.status, self.answered = status, perf_counter()
+        """Note that an answer of this status begins to be sent; where nobody is there, that is not an error of ours."""
+        self.status, self.answered = 499 if self.left else status, perf_counter()
 
     async def classify(self, read: RequestReader) -> Ready:
         """Return the answer about the texts that `read` finds in the body.

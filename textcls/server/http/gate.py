@@ -11,6 +11,8 @@ from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from starlette.requests import ClientDisconnect
+
 from textcls.server.admission.budget import UNCOUNTED
 from textcls.server.http.exchange import EXCHANGE, Exchange
 from textcls.server.inference.answers import Answer
@@ -83,6 +85,9 @@ class Gate:
         try:
             with nullcontext() if service.tracing is None else service.tracing.span(exchange):
                 await self._answer(exchange, scope, receive, self._sending(exchange, send, head=head))
+        except ClientDisconnect:
+            # Met by somebody's own middleware, which reads the body: nothing of it is for the server's log.
+            exchange.status = 499
         finally:
             service.end_request()
             if not exchange.counted:
@@ -105,7 +110,7 @@ class Gate:
             response = await ahead.answer(exchange)
             await response(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._app(scope, exchange.receive, send)
 
     def _sending(self, exchange: Exchange, send: "Send", *, head: bool) -> "Send":
         """Return what sends an answer with its id, and counts it before its last bytes go.

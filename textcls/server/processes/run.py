@@ -22,7 +22,8 @@ __all__ = ["Server", "listen", "serve"]
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
     """Load the models, listen, and answer until SIGTERM or SIGINT; then finish what was begun, and return.
 
-    SIGUSR1 reads the model files anew. With several workers, SIGHUP replaces them one after the other.
+    SIGUSR1 reads the model files anew. With several workers, SIGHUP replaces them one after the other; one worker takes
+    it for SIGUSR1.
 
     Args:
         models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.

@@ -73,7 +73,10 @@ class Server(uvicorn.Server):
         if store is not None and seconds:
             self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(self._reload()))
+            # Alone it cannot be replaced: what asks for that exchanges the models, and loses no request either.
+            reloading = (signal.SIGUSR1,) if self._supervisor is not None else (signal.SIGUSR1, signal.SIGHUP)
+            for number in reloading:
+                asyncio.get_running_loop().add_signal_handler(number, lambda: self._begin(self._reload()))
             signals.release()
         memory.trim()
         # None for uvicorn to listen on.
