@@ -25,6 +25,15 @@ def test_a_table_in_memory_gives_its_texts_and_labels(table: Any) -> None:
         textcls.read(table, label_column="nothing")
 
 
+def test_what_names_no_column_and_no_way_with_errors_is_refused() -> None:
+    import pandas
+
+    with pytest.raises(textcls.ConfigError, match="Columns are named by strings, and 5 is none"):
+        textcls.read(pandas.DataFrame([["a", "b"]], columns=["text", 5]), label_column=5)  # type: ignore[arg-type]
+    with pytest.raises(textcls.ConfigError, match="on_error is 'fail' or 'skip', not 'skp'"):
+        textcls.read(pandas.DataFrame(COLUMNS), on_error="skp")  # type: ignore[arg-type]
+
+
 def test_a_table_of_polars_gives_its_texts_and_labels() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     assert textcls.read(polars.DataFrame(COLUMNS)) == (["a", "b, c"], ["x", "y"])

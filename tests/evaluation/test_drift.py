@@ -321,6 +321,8 @@ def test_a_cron_job_sees_what_has_changed_by_the_exit_code(
     assert result.stderr.startswith("More than 0.25 from the training: labels")
     assert "only labels can show" in result.stdout
     assert run("drift", watched_path, sample_path, "--fail-above", "0.25").exit_code == 0
+    assert "nan is above none" in fail(2, "drift", watched_path, sample_path, "--fail-above", "nan")
+    assert "only once" in fail(2, "drift", watched_path, "-", "--before", "-")
 
 
 def test_labels_that_the_model_does_not_know_are_named_beside_the_real_accuracy(

@@ -2,11 +2,13 @@
 
 import tracemalloc
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from tests import explanations
-from textcls import Classifier, ConfigError, Explanation
+from textcls import Classifier, ConfigError, Explanation, InputError
+from textcls.evaluation.drift.drift import measure_drift
 from textcls.explain.global_explanation.explainer import GlobalExplainer, explain_globally
 from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, TermAttribution
 from textcls.model import tokenizer
@@ -273,3 +275,29 @@ def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifie
     with pytest.raises(ConfigError, match="The model has no label 'Biling'"):
         explain_globally(classifier, rows, labels=["Biling"])
     assert next(rows) == ("refund", None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["ab", "cd"], "Row 0 is not a pair of a text and what it should get."),
+        ([{"text": "a", "label": "billing"}], "Row 0 is not a pair"),
+        ([("a", "billing"), ("b", float("nan"))], "Row 1 has a label that is not a string but float; None says that"),
+        ([("a", ["billing", 3])], "Row 0 has a label that is not a string but int"),
+        ([(5, None)], "Row 0 has a text that is not a string but int"),
+        (None, "The rows are no sequence but NoneType"),
+    ],
+)
+def test_what_is_no_row_is_refused_by_all_that_read_rows_with_or_without_labels(
+    classifier: Classifier, watched: Classifier, rows: Any, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        explain_globally(classifier, rows)
+    with pytest.raises(InputError, match=said):
+        measure_drift(watched, rows)
+
+
+def test_a_top_that_is_no_number_is_refused(classifier: Classifier) -> None:
+    for top in (0, -1, 2.5):
+        with pytest.raises(ConfigError, match="top must be a whole number from 1"):
+            explain_globally(classifier, [("a", None)], top=top)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,3 +74,30 @@ def test_texts_of_several_labels_are_compared_by_what_is_assigned(several_labels
     assigned = set(several_labels.predict(first[0]).assigned)
     assert {label.label for label in found.labels if label.answered_first} == assigned
     assert any(label.more for label in found.labels)
+
+
+def test_two_groups_turned_round_are_the_mirror_image(classifier: Classifier) -> None:
+    first, second = ["refund please"] * 15 + ["where is it"] * 45, ["where is it"] * 60
+    one, other = (
+        compare_groups(classifier, *groups, labels=["returns"]) for groups in ((first, second), (second, first))
+    )
+    assert one.words == other.words == 5
+    assert "refund" in {term.text for term in one.labels[0].more}
+    mirrored = [(term.text, -term.difference) for term in one.labels[0].more]
+    assert [(term.text, term.difference) for term in other.labels[0].less] == mirrored
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("hello", "The texts are one string"),
+        ({"a": 1}, "A dict is not a sequence of texts"),
+        ({"a", "b"}, "A set has no order"),
+        (None, "The texts are no sequence but NoneType"),
+    ],
+)
+def test_what_is_no_group_of_texts_is_refused(classifier: Classifier, given: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compare_groups(classifier, given, ["one"])
+    with pytest.raises(ConfigError, match="top must be a whole number from 1, not -1"):
+        compare_groups(classifier, ["one"], ["two"], top=-1)

@@ -115,6 +115,13 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
         ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not contain 'card'"),
+        (
+            {"texts": iter([*TEXTS, "one more"])},
+            InputError,
+            "There are 25 texts and 24 labels; give one label per text.",
+        ),
+        ({"texts": None}, InputError, "The texts are no sequence but NoneType: pass a list of them."),
+        ({"unlabelled": "abc"}, InputError, "The unlabelled texts are one string: pass a list of them, as in [text]."),
         ({"unlabelled": ["a", 3]}, InputError, "Unlabelled texts: number 1 is not a string but int."),
         (
             {"unlabelled": ["refund please 1"]},
@@ -168,6 +175,14 @@ except textcls.MissingExtraError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     said = "textcls.train needs the package 'numba', which is not installed; run: pip install 'textcls[train]'\n"
     assert (done.stdout, done.stderr) == (said, "")
+
+
+def test_texts_may_come_one_at_a_time(tmp_path: Path) -> None:
+    textcls.train(TEXTS, LABELS, tmp_path / "list.onnx", **SMALL)
+    texts: Any = iter(TEXTS)
+    labels: Any = iter(LABELS)
+    textcls.train(texts, labels, tmp_path / "iterator.onnx", **SMALL)
+    assert (tmp_path / "list.onnx").read_bytes() == (tmp_path / "iterator.onnx").read_bytes()
 
 
 def test_options_of_nothing_are_the_defaults() -> None:

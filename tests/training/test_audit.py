@@ -128,6 +128,13 @@ def test_texts_of_several_labels_are_refused(tmp_path: Path) -> None:
         textcls.audit_labels(["a", "b"], [["x"], ["y", "z"]])  # type: ignore[list-item]
 
 
+def test_texts_of_which_all_are_copies_of_two_cannot_judge_each_other() -> None:
+    with pytest.raises(
+        InputError, match="without it and its copies fewer than two labels are left; add rows with other"
+    ):
+        textcls.audit_labels(["my card was charged", "where is my parcel"] * 20, ["billing", "shipping"] * 20)
+
+
 def test_check_lists_suspects_and_writes_their_rows(tmp_path: Path) -> None:
     rows = [(str(i), text, label) for i, (text, label) in enumerate(zip(TEXTS[:60], LABELS, strict=False))]
     data = write_rows(tmp_path / "tickets.csv", [("id", "text", "label"), *rows])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas  # type: ignore[import-untyped]
 import pytest
 import sklearn.utils.estimator_checks as checks
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
@@ -286,3 +287,11 @@ def test_before_fitting_nothing_is_answered(tmp_path: Path) -> None:
     for call in (lambda: model.predict(TEXTS), lambda: model.save(tmp_path / "m.onnx"), lambda: model.classifier_):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             call()
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA])
+def test_a_row_without_a_label_is_told_and_is_no_class(missing: Any) -> None:
+    labels = [*LABELS[:7], missing, *LABELS[8:]]
+    for y in (labels, pandas.Series(labels), np.array(labels, dtype=object)):
+        with pytest.raises(ValueError, match="Input y contains NaN: row 7 has no label"):
+            TextClassifier(**SMALL).fit(TEXTS, y)

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from textcls.errors import ConfigError
 from textcls.model.label_sets import LabelSet
 
 
@@ -45,10 +46,12 @@ def read(
             says how many.
 
     Raises:
-        ConfigError: there is no such encoding.
+        ConfigError: there is no such encoding, or `on_error` is something else.
         InputError: this is no table, it has not the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
     """
+    if on_error not in ("fail", "skip"):
+        raise ConfigError(f"on_error is 'fail' or 'skip', not {on_error!r}.")
     # Readers of tables are not for those who only ask a model.
     from textcls.data import BadRows, ReadOptions, TargetOptions, read_labelled
     from textcls.data.memory import MemoryTable, Readable
@@ -59,8 +62,13 @@ def read(
             return RemoteFile(one)
         return Path(one) if isinstance(one, str | PathLike) else MemoryTable(one)
 
+    columns: list[Any] = (
+        [*text_column] if isinstance(text_column, list | tuple) else [] if text_column is None else [text_column]
+    )
+    for name in (*columns, label_column):
+        if name is not None and not isinstance(name, str):
+            raise ConfigError(f"Columns are named by strings, and {name!r} is none; rename the column.")
     tables = table if isinstance(table, list | tuple) else [table]
-    columns = [text_column] if isinstance(text_column, str) else list(text_column or ())
     bad = BadRows(skip=on_error == "skip")
     found = read_labelled(
         [*map(readable, tables)],

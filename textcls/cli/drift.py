@@ -1,17 +1,19 @@
 """`textcls drift`: what has changed since the training, and the accuracy to expect without labels."""
 
+import math
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
 import click
 
-from textcls.cli.options import PATH, model_argument, reading_options, text_column_option
+from textcls.cli.options import PATH, model_argument, once, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.data import no_rows
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.drift import drift_report
+from textcls.errors import ConfigError
 from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.model.classifier import Classifier
@@ -62,6 +64,9 @@ def drift(
     lengths, unknown words. The scores also tell the accuracy to expect, but not where a text may have several labels.
     Rows with a label give the real accuracy beside it.
     """
+    if fail_above is not None and math.isnan(fail_above):
+        raise ConfigError("--fail-above is a number, such as 0.25, and nan is above none.")
+    once([data, *([] if before is None else [before])])
     classifier = Classifier.load(model)
     HeldOutSummary.of_model(classifier.info)  # Refused before anything is read.
     earlier = nullcontext() if before is None else reading.texts(before, text_columns, classifier.info.text_columns)

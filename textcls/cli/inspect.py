@@ -8,7 +8,15 @@ from click.core import ParameterSource
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
-from textcls.cli.options import PATH, exchange_option, html_option, model_argument, reading_options, text_column_option
+from textcls.cli.options import (
+    PATH,
+    exchange_option,
+    html_option,
+    model_argument,
+    once,
+    reading_options,
+    text_column_option,
+)
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.display.html.exchanges import exchange_fragment
@@ -117,6 +125,7 @@ def inspect(
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
+    once([path for path in (data, against) if path is not None])
     _check_outputs([path for path in (model, data, against) if path is not None], html, lexicon_path)
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.

@@ -8,7 +8,7 @@ import numpy as np
 
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
-from textcls.evaluation.answers import answers, pairs
+from textcls.evaluation.answers import answers
 from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
@@ -18,6 +18,7 @@ from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier
 from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
+from textcls.model.sequences import pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """What callers of the Python API hand over as a sequence, and what only looks like one."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set, Sized
+from typing import Any, TypeVar
 
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
+
+T = TypeVar("T")
 
 
 def require_sequence(given: object, what: str) -> None:
@@ -13,13 +16,15 @@ def require_sequence(given: object, what: str) -> None:
         what: it should hold, for messages.
 
     Raises:
-        InputError: it is a table, a mapping, a set or bytes; the text says what to pass.
+        InputError: it is a table, a mapping, a set, bytes or no sequence at all; the text says what to pass.
     """
     kind = type(given).__name__
     if hasattr(given, "columns"):  # of pandas, Polars, PyArrow and others
         raise InputError(
             f"A {kind} is a table, not a sequence of {what}: pass one of its columns, as in table['text']."
         )
+    if not isinstance(given, Iterable):
+        raise InputError(f"The {what} are no sequence but {kind}: pass a list of them.")
     if isinstance(given, Mapping):
         raise InputError(
             f"A {kind} is not a sequence of {what}: pass its values as a list, as in list(given.values())."
@@ -28,3 +33,57 @@ def require_sequence(given: object, what: str) -> None:
         raise InputError(f"A {kind} has no order: pass the {what} as a list.")
     if isinstance(given, bytes | bytearray):
         raise InputError(f"The {what} are {kind}: decode them to strings, as in given.decode('utf-8').")
+
+
+def require_texts(given: object, what: str = "texts") -> None:
+    """Refuse what `require_sequence` does, and one text.
+
+    Raises:
+        InputError: it is one of these.
+    """
+    if isinstance(given, str):
+        raise InputError(f"The {what} are one string: pass a list of them, as in [text].")
+    require_sequence(given, what)
+
+
+def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    """Yield rows, each a text and what it should get.
+
+    Raises:
+        InputError: one of them is something else.
+    """
+    if not isinstance(rows, Iterable):
+        raise InputError(f"The rows are no sequence but {type(rows).__name__}: pass pairs of a text and its label.")
+    for i, row in enumerate(rows):
+        if isinstance(row, str | Mapping) or not isinstance(row, Sized) or len(row) != 2:
+            raise InputError(f"Row {i} is not a pair of a text and what it should get.")
+        text, target = row
+        if not isinstance(text, str | Mapping):
+            raise InputError(f"Row {i} has a text that is not a string but {type(text).__name__}.")
+        yield text, target
+
+
+def pairs_with_labels_if_known(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str | Collection[str] | None]]:
+    """Yield rows, each a text and its label, or its labels, or None where nobody knows them.
+
+    Raises:
+        InputError: one of them is something else.
+    """
+    for i, (text, label) in enumerate(pairs(rows)):
+        names = (label,) if isinstance(label, str) or not isinstance(label, Collection) else label
+        odd = next((name for name in names if name is not None and not isinstance(name, str)), None)
+        if odd is not None:
+            raise InputError(
+                f"Row {i} has a label that is not a string but {type(odd).__name__}; None says that it is not known."
+            )
+        yield text, label
+
+
+def require_top(top: object) -> None:
+    """Refuse a number of the strongest that is none.
+
+    Raises:
+        ConfigError: it is no whole number of at least 1.
+    """
+    if type(top) is not int or top < 1:
+        raise ConfigError(f"top must be a whole number from 1, not {top!r}.")

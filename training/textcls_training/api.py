@@ -9,6 +9,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python, weight
+from textcls.model.sequences import require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
@@ -38,6 +39,7 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
+    texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
     columns = _text_columns(texts)
     given = labelled_texts(_joined(texts, columns, "Texts"), labels, "texts")
     if columns is not None:
@@ -106,7 +108,10 @@ def unlabelled_texts(
     Raises:
         InputError: the texts are no strings, or the probabilities are not theirs.
     """
+    require_texts(texts, "unlabelled texts")
+    texts = list(texts)
     _check_strings(texts, "unlabelled texts", "")
+    probabilities = None if probabilities is None else list(probabilities)
     if probabilities is None:
         return UnlabelledTexts.sample(map(UnlabelledText, texts), limit, labelled)
     if len(probabilities) != len(texts):

@@ -226,6 +226,9 @@ def _targets(y: Any, texts: int) -> _Targets:
     if y is None:
         raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
     sparse: type[Any] | None = type(y) if issparse(y) else None
+    if sparse is None and (missing := _first_missing(y)) is not None:
+        # NumPy would make a label of it where the others are strings.
+        raise ValueError(f"Input y contains NaN: row {missing} has no label.")
     labels = np.asarray(y) if sparse is None else sparse.toarray(y)
     if labels.ndim not in (1, 2) or len(labels) != texts:
         raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; give one label per text.")
@@ -238,6 +241,16 @@ def _targets(y: Any, texts: int) -> _Targets:
         )
     classes, number = np.unique(labels, return_inverse=True)
     return _Targets(classes, _names(classes), number)
+
+
+def _first_missing(y: Any) -> int | None:
+    """Return the number of the first row without a label: None, NaN, or what pandas has for it."""
+    labels = np.asarray(y, dtype=object)
+    for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
+        nan = isinstance(label, float) and label != label
+        if label is None or nan or type(label).__name__ in ("NAType", "NaTType"):
+            return row
+    return None
 
 
 def _indicators(y: Any, matrix: NDArray[Any], sparse: type[Any] | None) -> _Targets:

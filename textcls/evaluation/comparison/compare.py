@@ -10,7 +10,6 @@ import numpy as np
 
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
-from textcls.evaluation.answers import pairs
 from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
 from textcls.evaluation.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
@@ -21,6 +20,7 @@ from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present, which_of
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier
+from textcls.model.sequences import pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
+from textcls.model.sequences import pairs_with_labels_if_known
 
 # A kind of texts is another one if the accuracy may be off by so much because of it.
 _OFF: Final = 0.05
@@ -148,13 +149,14 @@ def measure_drift(
         before: texts of the training, whose words are then compared.
 
     Raises:
-        InputError: there are no rows, or the model file keeps no summary of held-out rows.
+        InputError: there are no rows, or one is no pair of a text and its label, or its labels, or None; or the model
+            file keeps no summary of held-out rows.
         ConfigError: the model was taught labels after its training.
         ArtifactError: the summary is damaged.
     """
     held_out = HeldOutSummary.of_model(classifier.info)
     seen = _Seen(classifier.info)
-    for chunk in chunked(_Row(*row) for row in rows):
+    for chunk in chunked(_Row(*row) for row in pairs_with_labels_if_known(rows)):
         explanations = classifier.explain([row.text for row in chunk])
         for row, explanation in zip(chunk, explanations, strict=True):
             seen.add(explanation, row.label)

@@ -61,6 +61,11 @@ def report(
             or rows have several labels, and the model gives one; or the reverse.
     """
     metrics.require()
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(
+            f"columns is a {type(columns).__name__}: pass a mapping from names to values, such as "
+            "table[names].to_dict('list')."
+        )
     model = ModelFile.of(classifier)
     if classifier.info.several:
         require_no_costs(costs)

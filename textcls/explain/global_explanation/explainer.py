@@ -17,6 +17,7 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
 from textcls.model.labels import label_number
+from textcls.model.sequences import pairs_with_labels_if_known, require_top
 
 # A word that decides, does so for more than this share of the answers of its label, and at least this many of them.
 DECIDING_SHARE: Final = 0.10
@@ -49,13 +50,15 @@ def explain_globally(
         each: is given the explanation of each text in turn, for what else is to be learned from it.
 
     Raises:
-        ConfigError: there is no such label.
+        ConfigError: there is no such label, or `top` is no number.
+        InputError: a row is no pair of a text and its label, or its labels, or None.
     """
+    require_top(top)
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
     auditor = ShortcutAuditor(classifier)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
-    remaining = iter(rows)
+    remaining = pairs_with_labels_if_known(rows)
     while chunk := list(islice(remaining, CHUNK)):
         explanations = classifier.explain([text for text, _ in chunk])
         for explanation, (_, label) in zip(explanations, chunk, strict=True):

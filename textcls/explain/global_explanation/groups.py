@@ -23,10 +23,11 @@ from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt
 from textcls.model.explanation import Explanation
 from textcls.model.labels import label_number
+from textcls.model.sequences import require_texts, require_top
 
 # In one of twenty comparisons of groups that differ by chance alone, a label has a word that does not.
 LEVEL: Final = 0.05
-# A word is compared if so many texts of the smaller group hold it, or would if it stood as often as in both together:
+# A word is compared if so many texts of the smaller group hold it, or would if it stood there as often as in the other:
 # the standard error of rarer ones says nothing.
 LEAST_TEXTS: Final = 10
 Float64 = NDArray[np.float64]
@@ -85,7 +86,8 @@ class GroupComparison:
         words: how many words were compared, those in enough texts.
         labels: each label, or each of those asked for.
         dropped: rare words that were forgotten to bound memory.
-        mirrored: whether these are the model's only two, so that what counts for one counts against the other.
+        mirrored: whether these are the model's only two, and no label was asked for: what counts for one counts against
+            the other.
     """
 
     first: int
@@ -118,8 +120,8 @@ def compare_groups(
         labels: those to compare; all by default.
 
     Raises:
-        ConfigError: there is no such label.
-        InputError: a group has no texts.
+        ConfigError: there is no such label, or `top` is no number.
+        InputError: a group has no texts, or is a table, a set or one text.
 
     Example:
         >>> import textcls
@@ -127,6 +129,9 @@ def compare_groups(
         >>> found = textcls.compare_groups(classifier, november, october)
         >>> [term.text for term in found.labels[0].more]
     """
+    require_top(top)
+    for texts in (first, second):
+        require_texts(texts)
     names = tuple(dict.fromkeys(classifier.labels if labels is None else labels))
     wanted = [label_number(classifier.labels, name) for name in names]
     sums = _GroupSums(classifier, wanted)
@@ -141,7 +146,7 @@ def compare_groups(
         words=len(compared),
         labels=tuple(sums.difference(compared, i, name, top) for i, name in enumerate(names)),
         dropped=sums.dropped,
-        mirrored=len(names) == len(classifier.labels) == 2 and not classifier.info.several,
+        mirrored=labels is None and len(names) == 2 and not classifier.info.several,
     )
 
 
@@ -191,9 +196,8 @@ class _GroupSums:
 
     def terms(self) -> NDArray[np.intp]:
         """Return the numbers of the words that are compared."""
-        smaller = int(self.texts.argmin())
-        expected = self._stands.sum(1) * self.texts[smaller] / self.texts.sum()
-        return np.flatnonzero(np.maximum(expected, self._stands[:, smaller]) >= LEAST_TEXTS)
+        expected = (self._stands / self.texts * self.texts.min()).max(1)
+        return np.flatnonzero(expected >= LEAST_TEXTS)
 
     @property
     def _stands(self) -> Float64:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from textcls.errors import InputError
 from textcls.jobs import HERE, Engine
 from textcls.model.classifier import Classifier
 from textcls_training.config.settings import TrainConfig
@@ -79,10 +80,18 @@ def answer(
         weight_R: how much each row counts; None where each counts as `given` says.
         told: of how many rows were answered, a part at a time.
         engine: who trains.
+
+    Raises:
+        InputError: without the rows of a part, there are not two labels to learn.
     """
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
     folds, part_R = folds_of(given, PARTS), np.empty(len(label_R), np.int64)
+    if any(len(np.unique(label_R[fold.train])) < 2 for fold in folds) and len(names) > 1:
+        raise InputError(
+            "Labels cannot be audited: each text is judged by a model of other texts, and without it and its copies "
+            "fewer than two labels are left; add rows with other texts."
+        )
     for part, fold in enumerate(folds):
         part_R[fold.held_out] = part
     trials = [Trial(f"part {part + 1} of {PARTS}", config, part) for part in range(PARTS)]

@@ -29,7 +29,12 @@ def tune(
     """Look for options: what `textcls.tune` says, whose errors it raises; `how` are fields of `Settings`."""
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)
-    for name, number, least in (("trials", trials, 1), ("folds", how["folds"], 2), ("rounds", how["rounds"], 1)):
+    for name, number, least in (
+        ("trials", trials, 1),
+        ("seconds", seconds, 0),
+        ("folds", how["folds"], 2),
+        ("rounds", how["rounds"], 1),
+    ):
         if number is not None and number < least:
             raise ConfigError(f"{name} is {number}; it must be at least {least}.")
     if how["measure"] not in (None, *get_args(Measure)):
