@@ -17,6 +17,7 @@ import httpx
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from starlette.exceptions import HTTPException as StarletteException
+from starlette.requests import Request as StarletteRequest
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
@@ -343,6 +344,37 @@ def test_middleware_may_read_the_body_first(classifier: Classifier) -> None:
 
     assert local(app).post("/v1/classify", json={"inputs": TEXT}).status_code == 200
     assert TEXT.encode() in seen[0]
+
+
+class Repeating:
+    """Somebody's middleware, which gives the whole body as often as it is asked."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = b"" if scope["type"] != "http" else await StarletteRequest(scope, receive).body()
+
+        async def again() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again if scope["type"] == "http" else receive, send)
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_long_requests_are_answered_where_middleware_gives_the_body_again_and_again(
+    classifier: Classifier, below: bool
+) -> None:
+    app = application(service(classifier))
+    if below:
+
+        @app.middleware("http")
+        async def passed(request: Request, call_next: Any) -> Any:
+            return await call_next(request)
+
+    app.add_middleware(Repeating)
+    for path in ("/v1/classify", "/predict"):
+        assert local(app).post(path, content=LONG, headers=JSON).status_code == 200
 
 
 def test_who_hangs_up_before_middleware_has_read_the_body_is_no_error_of_the_service(classifier: Classifier) -> None:

@@ -1,6 +1,8 @@
 """One request, from its first byte to the last of its answer: who asks, what it holds, and what is told of it."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -156,10 +158,15 @@ class Exchange:
         return body.getvalue()
 
     async def gone(self) -> None:
-        """Wait until there is nobody to answer. The body has been read."""
+        """Wait until there is nobody to answer. The body has been read.
+
+        Whoever stands between may give the body again and again, which Starlette refuses to pass on: then nobody tells.
+        """
         receive = self._receive if self._request is None else self._request.receive
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        with suppress(RuntimeError, ExceptionGroup):
+            if (await receive())["type"] == "http.disconnect":
+                return
+        await asyncio.Event().wait()
 
     def _take(self, part: bytes) -> None:
         """Take a part of the body, within its bounds."""
