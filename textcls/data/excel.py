@@ -127,11 +127,11 @@ def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ..
 
 def _formulas(source: Source, file: IO[bytes], title: str) -> Any:
     """Return the sheet with formulas in place of their results; None if there are none in the file."""
-    with zipfile.ZipFile(file) as archive:
-        sheets = [found for found in archive.namelist() if found.startswith("xl/worksheets/")]
-        if not any(_holds(archive, sheet, (b"<f>", b"<f ")) for sheet in sheets):
-            return None
     try:
+        with zipfile.ZipFile(file) as archive:
+            sheets = [found for found in archive.namelist() if found.startswith("xl/worksheets/")]
+            if not any(_holds(archive, sheet, (b"<f>", b"<f ")) for sheet in sheets):
+                return None
         book = _openpyxl().load_workbook(file, read_only=True)
         source.stack.callback(book.close)
         return book[title]
