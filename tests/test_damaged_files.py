@@ -23,7 +23,10 @@ def test_no_damaged_file_kills_who_reads_it_hangs_or_ends_in_a_traceback(tmp_pat
     seed = secrets.randbits(32)
     call = [sys.executable, "-m", "tests.damaged", str(tmp_path), str(seed), str(SECONDS)]
     path = os.pathsep.join(str(ROOT / part) for part in (".", "training", "kernels"))
-    done = subprocess.run(call, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    # What libraries write themselves of a damaged file may quote its bytes.
+    done = subprocess.run(
+        call, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, errors="replace"
+    )
     rounds = [json.loads(line) for line in (tmp_path / "rounds.jsonl").read_text("utf-8").splitlines()]
     again = f"python -m tests.damaged FOLDER {seed} {SECONDS}"
     assert done.returncode == 0, f"{again}: {rounds[-1:]}, exit code {done.returncode}\n{done.stderr[-2000:]}"

@@ -44,6 +44,8 @@ class Server(ThreadingHTTPServer):
     """Serves one session, with the files of the page by their paths."""
 
     daemon_threads = True
+    # Of five, as many as are kept by default, those that connect at once wait seconds for their second attempt.
+    request_queue_size = MOST_CONNECTIONS
 
     def __init__(self, session: Session, files: Mapping[str, bytes], policy: str, port: int = 0) -> None:
         """Listen.
