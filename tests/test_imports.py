@@ -30,6 +30,7 @@ NEVER_AT_RUN_TIME = {"torch", "onnx", "numba", "triton", *OURS}
 MAY_IMPORT = (
     ("cli/", {"click"}),
     ("display/terminal/", {"numpy", "rich"}),
+    ("display/plots/", {"numpy", "matplotlib"}),
     (
         "server/",
         {

@@ -136,6 +136,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "teacher",
         "parquet",
         "tables",
+        "plots",
         "umap",
         "ray",
         "mlflow",
@@ -173,7 +174,7 @@ def test_all_is_what_needs_no_pytorch_no_gpu_and_no_cluster(requirements: dict[s
     if reference := every.pop("textcls", None):
         every.update(*(requirements[extra].items() for extra in (*reference.extras, "parquet")))
         every.pop("textcls", None)
-    assert set(every) == HEAVY - {"triton"} | {"optuna"}
+    assert set(every) == HEAVY - {"triton"} | {"matplotlib", "optuna"}
 
 
 # The public names

@@ -10,6 +10,8 @@ from textcls.api.reading import read
 from textcls.api.training import audit_labels, train
 from textcls.api.tuning import TuneReport, tune
 from textcls.display import notebook
+from textcls.display.plots.evaluation import plot_evaluation
+from textcls.display.plots.explanation import plot_explanation
 from textcls.errors import (
     ArtifactError,
     ConfigError,
@@ -69,6 +71,8 @@ __all__ = [
     "compare_groups",
     "evaluate",
     "explain_globally",
+    "plot_evaluation",
+    "plot_explanation",
     "read",
     "report",
     "train",

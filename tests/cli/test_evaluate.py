@@ -25,7 +25,7 @@ def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
     report = json.loads(output)
     assert set(report) == {
         "rows", "accuracy", "macro_f1", "ece", "cross_entropy", "perplexity", "labels", "confusion",
-        "top_k_accuracy",
+        "top_k_accuracy", "reliability",
     }  # fmt: skip
     assert (report["cross_entropy"], report["perplexity"]) == (None, None)  # of an unknown label it is infinite
     rows = read_rows(heldout)

@@ -98,10 +98,11 @@ def test_of_a_label_that_is_always_right_the_interval_is_that_of_its_rows() -> N
 
 
 def test_the_bins_of_reliability_add_up_to_the_calibration_error(found: OneLabelModelReport) -> None:
-    assert sum(each.rows for each in found.reliability) == found.rows
-    gaps = sum(abs(each.rows * each.confidence - each.right) for each in found.reliability)
+    assert sum(each.rows for each in found.scores.reliability) == found.rows
+    gaps = sum(abs(each.rows * each.confidence - each.right) for each in found.scores.reliability)
     assert gaps / found.rows == pytest.approx(found.scores.ece)
-    assert [each.confidence for each in found.reliability] == sorted(each.confidence for each in found.reliability)
+    confidence = [each.confidence for each in found.scores.reliability]
+    assert confidence == sorted(confidence)
     assert metrics.reliability(np.zeros(0), np.zeros(0, bool)) == ()
 
 

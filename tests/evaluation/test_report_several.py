@@ -206,7 +206,7 @@ def test_bins_of_labels_are_those_of_pairs_of_a_row_and_a_label(found: LabelSetM
     (single,) = reliability_of_labels(np.ones((1, 4), np.float32), np.array([[True, True, True, False]]))
     assert single.high - single.low > 0.5
     said = [line.split("|") for line in report_markdown("Report", found).splitlines()]
-    for one in found.reliability:
+    for one in found.scores.reliability:
         row = [percent(one.confidence), percent(one.share.value), interval(one.share), f"{one.rows:,}"]
         assert ["", *(f" {cell} " for cell in row), ""] in said
 

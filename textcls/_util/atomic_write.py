@@ -61,6 +61,21 @@ def _mode_of(path: Path) -> int | None:
         raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
 
 
+def make_folder(folder: Path, what: str) -> None:
+    """Make a folder where there is none, and refuse one that takes no files; `what` is written into it, for messages.
+
+    Raises:
+        SurroundingsError: it cannot be made or written to, or is a file.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise SurroundingsError(f"{folder} is a file; name a folder for {what}.") from error
+    except OSError as error:
+        raise SurroundingsError(f"{folder} cannot be made: {os.strerror(error.errno or 0)}.") from error
+    check_output_path(folder / "new")
+
+
 def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
     """Refuse to write over what is being read; what is no path among `inputs` lies elsewhere.
 

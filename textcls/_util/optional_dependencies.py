@@ -34,6 +34,7 @@ EXTRA_OF_PACKAGE: Final = {
     "openpyxl": "tables",
     "ray": "ray",
     "mlflow": "mlflow",
+    "matplotlib": "plots",
     "umap": "umap",
     "optuna": "tune",
     "httpx2": "annotate",

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from textcls._util.atomic_write import check_output_path
+from textcls._util.atomic_write import atomic_write, check_output_path, make_folder
 from textcls.cli.options import (
+    PATH,
     data_argument,
     label_column_option,
     label_options,
@@ -19,6 +20,8 @@ from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
+from textcls.display.plots import figures
+from textcls.display.plots.evaluation import plot_evaluation
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.label_set_evaluation import label_set_evaluation_report
@@ -27,6 +30,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.evaluation import evaluate as evaluate_rows
+from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.model.classifier import Classifier
 from textcls.model.model_file.thresholds import store_threshold, store_thresholds
@@ -70,6 +74,13 @@ from textcls.model.model_file.thresholds import store_threshold, store_threshold
 )
 @label_path_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "--plots",
+    "plots_folder",
+    type=PATH,
+    metavar="FOLDER",
+    help="Also draw confusions, calibration and labels, each as .svg and .png in this folder.",
+)
 @label_options
 @reading_options
 def evaluate(
@@ -83,6 +94,7 @@ def evaluate(
     store: bool,
     label_path: str | None,
     as_json: bool,
+    plots_folder: Path | None,
     targets: TargetOptions,
     reading: Reading,
 ) -> None:
@@ -93,6 +105,9 @@ def evaluate(
     level of the tree, and how deep answers are sure.
     """
     _check(model, target_precision, target_recall, threshold, store)
+    if plots_folder is not None:
+        figures.require("--plots")
+        make_folder(plots_folder, "the plots")
     once(data)
     classifier = Classifier.load(model)
     columns = (text_columns, label_column)
@@ -101,7 +116,8 @@ def evaluate(
             raise ConfigError("--label-path is for models of one label per text, and MODEL may give several.")
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
-        _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
+        sets = _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
+        _draw(sets, plots_folder, reading)
         return
     if target_recall is not None:
         raise ConfigError("--target-recall is for models with several labels per text, and MODEL gives one.")
@@ -124,6 +140,7 @@ def evaluate(
         show(evaluation_report(found, console.width), console)
         if stored:
             show([f"Saved in {model}, which now abstains below it."])
+    _draw(found, plots_folder, reading)
     _require_reached(found, store)
 
 
@@ -138,8 +155,8 @@ def _label_sets(
     store: bool,
     as_json: bool,
     reading: Reading,
-) -> None:
-    """Score a model that may give several labels a text."""
+) -> LabelSetEvaluation:
+    """Score a model that may give several labels a text, and show how it fared."""
     with reading.label_sets(data, *columns, targets, classifier.info) as rows:
         found = label_set_evaluation.evaluate(
             classifier, ((row.text, row.label) for row in rows), goal=goal, threshold=threshold
@@ -149,10 +166,22 @@ def _label_sets(
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json() | ({"stored": store} if goal or threshold is not None else {})))
-        return
+        return found
     show(label_set_evaluation_report(found))
     if store:
         show([f"Saved in {model}, which now assigns each label from its threshold up."])
+    return found
+
+
+def _draw(found: Evaluation | LabelSetEvaluation, folder: Path | None, reading: Reading) -> None:
+    """Write the plots of an evaluation into a folder, where one is named."""
+    if folder is None:
+        return
+    for name, figure in plot_evaluation(found).items():
+        for form in ("svg", "png"):
+            with atomic_write(folder / f"{name}.{form}") as file:
+                file.write(figures.content(figure, form))
+    reading.say([f"Plots -> {folder}"])
 
 
 def _check(

@@ -17,12 +17,14 @@ from textcls.display.html import explanation as html_explanation
 from textcls.display.html.fragments import document, made_of
 from textcls.display.html.similar_rows import similar_part
 from textcls.display.plain_data import explanation_json, json_line
+from textcls.display.plots import explanation as plots
+from textcls.display.plots import figures
 from textcls.display.remarks import explained_labels, left_out_line
 from textcls.display.terminal import explanation as terminal_explanation
 from textcls.display.terminal.console import Printable, show
 from textcls.display.terminal.counterfactual import change_report
 from textcls.display.terminal.similar_rows import similar_report
-from textcls.display.text import named, percent
+from textcls.display.text import listed, named, percent
 from textcls.errors import ConfigError, InputError
 from textcls.explain.counterfactual import Search, counterfactual
 from textcls.explain.similar_rows import SimilarRows, similar_rows
@@ -37,7 +39,7 @@ from textcls.model.units import UNITS, Unit
 _GROUPS: Final = (
     Group("What is asked", ("label", "contrast", "counterfactual"), ("exchange", "threshold")),
     Group("What is shown", ("top", "unit", "parts"), ("stability", "rows", "row-texts")),
-    Group("Output", ("json", "html")),
+    Group("Output", ("json", "html"), ("plot",)),
 )
 
 
@@ -103,6 +105,13 @@ _GROUPS: Final = (
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of colours.")
 @html_option
+@click.option(
+    "--plot",
+    "plot_path",
+    type=PATH,
+    metavar="FILE",
+    help="Write a plot for slides: from the bias to the logit, token by token; .svg, .png or .pdf.",
+)
 def explain(
     model: Path,
     text: str,
@@ -119,6 +128,7 @@ def explain(
     threshold: float | None,
     as_json: bool,
     html: Path | None,
+    plot_path: Path | None,
 ) -> None:
     """Classify TEXT with MODEL and show what each token added; TEXT `-` reads standard input.
 
@@ -126,12 +136,16 @@ def explain(
     have several labels, each of those assigned is explained by itself.
     """
     _check_together(groups, rows_path, with_change=with_change, row_texts=row_texts)
+    if plot_path is not None:
+        figures.format_of(plot_path)
+        figures.require("--plot")
     exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
     others = [] if others_path is None else load_others(others_path, classifier)
-    if html is not None:
-        check_not_an_input(html, [path for path in (model, rows_path) if path is not None])
-        check_output_path(html)
+    for output in (html, plot_path):
+        if output is not None:
+            check_not_an_input(output, [path for path in (model, rows_path) if path is not None])
+            check_output_path(output)
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.text, explain=True) for other in others]
@@ -144,11 +158,13 @@ def explain(
         told.similar, told.row_texts = _similar(classifier, told, rows_path), row_texts
     if html is not None:
         _write_page(html, model, told, label, top or html_explanation.SHOWN_TOKENS)
+    if plot_path is not None:
+        _write_plot(plot_path, told, top or plots.SHOWN_TOKENS)
     if as_json:
         click.echo(json_line(_plain(told, classifier.info.temperature)))
-    elif html is not None:
+    elif written := [str(path) for path in (html, plot_path) if path is not None]:
         score = percent(terminal_explanation.score_of(prediction, told.attributions[0].label))
-        click.echo(f"{named(told.attributions[0].label)} {score} -> {html}")
+        click.echo(f"{named(told.attributions[0].label)} {score} -> {' and '.join(written)}")
     else:
         show(_report(told, top or terminal_explanation.SHOWN_TOKENS))
 
@@ -224,6 +240,15 @@ def _write_page(path: Path, model: Path, told: _Told, label: str | None, top: in
     with atomic_write(path) as file:
         page = document(title, fragment, about=made_of(model), heading=f"An answer of {model.stem}")
         file.write(page.encode())
+
+
+def _write_plot(path: Path, told: _Told, top: int) -> None:
+    if len(told.attributions) > 1:
+        names = listed([named(one.label) for one in told.attributions])
+        raise ConfigError(f"A plot explains one label, and the text has {names}; choose one by --label.")
+    figure = plots.plot_attribution(told.shown_by, told.attributions[0], top)
+    with atomic_write(path) as file:
+        file.write(figures.content(figure, figures.format_of(path)))
 
 
 def _report(told: _Told, top: int) -> Iterator[Printable]:

@@ -155,7 +155,7 @@ def _unknown_labels(found: OneLabelModelReport) -> str:
 
 def _calibration(found: OneLabelModelReport) -> str:
     ece = found.scores.ece
-    mean = sum(each.rows * each.confidence for each in found.reliability) / max(1, found.rows)
+    mean = sum(each.rows * each.confidence for each in found.scores.reliability) / max(1, found.rows)
     gap = mean - found.accuracy.value
     inside = found.accuracy.low <= mean <= found.accuracy.high
     says = "within chance" if inside else "it is too sure of itself" if gap > 0 else "it is too modest"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.metrics import BINS, Float, require
+from textcls.evaluation.metrics import BINS, Float, ReliabilityBin, reliability_of_labels, require
 
 Bools = NDArray[np.bool_]
 
@@ -68,6 +68,7 @@ class LabelSetReport:
         labels: each label that the model or the data knows.
         mixed_up: pairs of labels, the most frequent first: one that rows have and were not assigned, one that they were
             assigned and have not, and in how many rows.
+        reliability: see `metrics.reliability_of_labels`.
     """
 
     rows: int
@@ -81,6 +82,7 @@ class LabelSetReport:
     cross_entropy: float | None
     labels: tuple[LabelSetLabelReport, ...]
     mixed_up: tuple[tuple[str, str, int], ...]
+    reliability: tuple[ReliabilityBin, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -137,6 +139,7 @@ def report(
         cross_entropy=cross_entropy(probabilities, gold[:, :known]) if rows else None,
         labels=tuple(labels),
         mixed_up=_mixed_up(assigned, gold, every),
+        reliability=reliability_of_labels(probabilities, gold[:, :known]),
     )
 
 

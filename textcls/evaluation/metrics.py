@@ -65,6 +65,7 @@ class ClassificationReport:
         labels: each label that the model or the data knows.
         counts: rows by true and answered label, which are places in `labels`; of pairs that occur.
         top_k_accuracy: see `top_k_accuracy`, for each k of `TOP` that is fewer than the model's labels.
+        reliability: see `reliability`.
     """
 
     rows: int
@@ -76,6 +77,7 @@ class ClassificationReport:
     labels: tuple[LabelReport, ...]
     counts: tuple[tuple[int, int, int], ...]
     top_k_accuracy: dict[int, float]
+    reliability: tuple[ReliabilityBin, ...]
 
     @property
     def confusion(self) -> tuple[tuple[int, ...], ...]:
@@ -222,7 +224,7 @@ def report(
     """
     if not len(labels):
         zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))
-        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, (), {})
+        return ClassificationReport(0, 0.0, 0.0, 0.0, None, None, zero, (), {}, ())
     guess = probabilities.argmax(1)
     every = [*names, *unknown]
     rows, answered = (np.bincount(of, minlength=len(every)) for of in (labels, guess))
@@ -243,4 +245,5 @@ def report(
         labels=tuple(LabelReport(*row) for row in per_label),
         counts=tuple(zip(*(of.tolist() for of in (*np.divmod(pairs, len(every)), times)), strict=True)),
         top_k_accuracy=top_k_accuracy(probabilities, labels),
+        reliability=reliability(probabilities.max(1), guess == labels),
     )

@@ -77,7 +77,7 @@ def _reliability(found: LabelSetModelReport) -> str:
         "The probabilities of all labels of all rows, and how many of these labels the rows have. On the line, "
         "probabilities are what they promise."
     )
-    return reliability(found.reliability, Axes("probability", "has the label"), caption, "label", "are there")
+    return reliability(found.scores.reliability, Axes("probability", "has the label"), caption, "label", "are there")
 
 
 def _curve(found: LabelAims) -> str:

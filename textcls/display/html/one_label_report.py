@@ -82,7 +82,7 @@ def _confusions(found: OneLabelModelReport) -> str:
 
 def _reliability(found: OneLabelModelReport) -> str:
     caption = "Answers of about the same score, and how many are right. On the line, scores are what they promise."
-    return reliability(found.reliability, Axes("score", "answered right"), caption, "row", "right")
+    return reliability(found.scores.reliability, Axes("score", "answered right"), caption, "row", "right")
 
 
 def _coverage(found: Abstention) -> str:

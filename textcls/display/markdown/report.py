@@ -160,7 +160,7 @@ def _label_errors(found: Sequence[LabelErrorGroup], does: str, instead: str) -> 
 def _reliability(found: ModelReport, heads: Sequence[str]) -> list[str]:
     rows = [
         [percent(each.confidence), percent(each.share.value), interval(each.share), f"{each.rows:,}"]
-        for each in found.reliability
+        for each in found.scores.reliability
     ]
     return table(heads, rows)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.errors import InputError
-from textcls.evaluation import label_set_metrics, metrics
+from textcls.evaluation import label_set_metrics
 from textcls.evaluation.intervals import Estimate, student
 from textcls.evaluation.label_set_evaluation import indicators
 from textcls.evaluation.label_set_intervals import label_set_intervals
@@ -121,7 +121,6 @@ def label_set_report(
         label_f1=intervals.f1,
         labels_a_row=float(gold_NC.sum(1).mean()),
         promised=_mean(probability_NC.sum(1, dtype=np.float64) - known_NC.sum(1), len(names)),
-        reliability=metrics.reliability_of_labels(probability_NC, known_NC),
         aims=label_aims(probability_NC, gold_NC, thresholds, names),
         missed=missed(classifier, judged, kept.strongest_against(), kept.words),
         too_many=too_many(classifier, judged, kept.strongest_for(), kept.words),

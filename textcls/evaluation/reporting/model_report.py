@@ -1,13 +1,13 @@
 """What a report on a model holds, whether it gives a text one label or several."""
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from textcls.evaluation import intervals
 from textcls.evaluation.intervals import Estimate
 from textcls.evaluation.label_set_metrics import LabelSetReport
-from textcls.evaluation.metrics import ClassificationReport, ReliabilityBin
+from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.reporting.slices import Slice
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.model.artifact import ModelInfo
@@ -53,8 +53,6 @@ class ModelReport(ABC):
         accuracy: share of the rows that are answered right; of several labels, with all of them and no other.
         macro_f1: mean F1 of the labels.
         label_f1: F1 of each label of `scores`.
-        reliability: bins of scores, and how many of each are right; of several labels, the probabilities of all labels
-            of all rows, and how many of these labels the rows have.
         slices: kinds of rows, with the accuracy on each.
         evidence: what the model goes by over these rows, and shortcuts.
     """
@@ -65,7 +63,6 @@ class ModelReport(ABC):
     accuracy: Estimate
     macro_f1: Estimate
     label_f1: tuple[Estimate, ...]
-    reliability: tuple[ReliabilityBin, ...]
     slices: tuple[Slice, ...]
     evidence: GlobalExplanation
 
@@ -99,7 +96,6 @@ class ModelReport(ABC):
             "macro_f1_interval": [self.macro_f1.low, self.macro_f1.high],
             "confidence_of_intervals": intervals.CONFIDENCE,
             "unknown_labels": list(self.unknown_labels),
-            "reliability": [asdict(each) for each in self.reliability],
             **self._own_json(),
             "slices": [one.as_json() for one in self.slices],
             "evidence": self.evidence.as_json(),

@@ -93,7 +93,6 @@ def one_label_report(
         accuracy=intervals.share(int(is_right.sum()), len(right)),
         macro_f1=macro_f1,
         label_f1=tuple(label_f1),
-        reliability=metrics.reliability(confidence, is_right),
         abstention=abstention(confidence, is_right, costs),
         errors=groups(answers, right),
         surest_errors=surest(found.texts, answers, right),

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_output_path
+from textcls._util.atomic_write import make_folder
 from textcls.cli.options import (
     PATH,
     data_argument,
@@ -75,13 +75,7 @@ def train_many(
         reading.say(rows.notes)
         reading.say_skipped()
         jobs = jobs_of_groups(rows, by, output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise SurroundingsError(f"{output} is a file; name a folder for the models.") from error
-    except OSError as error:
-        raise SurroundingsError(f"{output} cannot be made: {error.strerror}.") from error
-    check_output_path(output / "model.onnx")
+    make_folder(output, "the models")
     work = Training(
         settings=settings,
         text_columns=text_columns,
